@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 
+from ..answer import first_difference
 from ..command_error import CommandError
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import first_difference
 from ..packs.files import add_options, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
-from ..outcome import MALFORMED, Answer, Fault, Refusal
+from ..answer import MALFORMED, Answer, Fault, Refusal
 from . import time_limit, tracebacks
 from .time_limit import TimedOut
 

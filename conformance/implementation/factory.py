@@ -15,7 +15,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
-from ..outcome import Table
+from ..answer import Table
 from . import declarations, time_limit
 from .calls import CallFailed, Malformed, Raised, call
 from .declarations import LoadError

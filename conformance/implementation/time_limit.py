@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import NoReturn, TypeVar
 
-from ..outcome import TIMED_OUT, Fault
+from ..answer import TIMED_OUT, Fault
 from . import tracebacks
 
 T = TypeVar("T")

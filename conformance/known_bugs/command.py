@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from bpe_conformance.fixtures.files import write_text
-from bpe_conformance.fixtures.spec import installed_spec
 
 from ..command_line import print_lines
+from ..spec import installed_spec
 from . import matrix, mutation_score
 
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
-from bpe_conformance.fixtures.spec import Case
 
-from ..cases.training import judge
+from ..cases.judging import judge
 from ..implementation.implementation import Implementation
+from ..operations import Train
+from ..spec import Case
 from . import KnownBug, known_bugs
 from .correct import Trainer
 from .matrix import Matrix
@@ -47,7 +48,7 @@ def with_trainings(
     """
     if not _of_training(declared):
         return published
-    trainings = {case.id: case for case in tested if case.op == "train"}
+    trainings = {case.id: case for case in tested if isinstance(case.operation, Train)}
     trainers = {bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, Trainer)}
     alike: dict[str, int] = {}
     for name, bug in trainers.items():
@@ -74,7 +75,7 @@ def _answers(bug: KnownBug, cases: Sequence[Case], declared: Mapping[str, str]) 
     found: dict[str, str] = {}
     for case in cases:
         with implementation.time_limit():
-            mismatch = judge(case, implementation, case, tries_conventions=False)
+            mismatch = judge(case, implementation, tries_conventions=False)
         if mismatch is not None:
             found[case.id] = mismatch.fingerprint
     return found

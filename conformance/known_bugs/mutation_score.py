@@ -14,17 +14,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
+from ..answer import TIMED_OUT, Fault
 from ..cases import dependence
-from ..cases.judging import judge
-from ..cases.skipping import skip_reason
+from ..cases.judging import judge, skip_reason
 from ..implementation.implementation import Implementation
-from ..outcome import TIMED_OUT, Dependence, Fault, Mismatch
+from ..outcome import Dependence, Mismatch
 from ..properties.catalogue import bind
 from ..properties.engine import Effort, Property
 from ..properties.engine import skip_reason as property_skip_reason
+from ..spec import Case, Spec, installed_spec
 from . import KnownBug, known_bugs, matrix
 from .likely_bugs import Likeness, ranked
 from .matrix import Matrix
@@ -299,7 +299,9 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
     implementation = _implementation(bug)
     cases = {case.id: case for case in installed_spec().cases if only is None or case.id in only}
     found = _mismatches(cases.values(), implementation)
-    explained = {name: dependence.explained(cases[name], mismatch, implementation) for name, mismatch in found.items()}
+    explained = {
+        name: dependence.explained(mismatch, cases[name].clause.id, implementation) for name, mismatch in found.items()
+    }
     return (
         {name: mismatch.fingerprint for name, mismatch in found.items()},
         {name for name, mismatch in explained.items() if mismatch.depends_on is not None},

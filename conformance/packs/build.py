@@ -18,13 +18,13 @@ from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_folder, write_json
-from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS, decoded, merged, texts_of, value_for
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
+from ..operations import Batch, Operation
+from ..spec import FOLDER, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
 from ..terminal.show import text_line
@@ -100,7 +100,7 @@ def build(model: Model, seed: int) -> Pack:
     draw = Draw(f"pack {seed}")
     words, wrong = cases.words(reach, draw)
     mistakes, pattern = cases.mistakes(reach, draw)
-    hard = [draft.input["text"] for draft in (*words, *mistakes)]
+    hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
     drafts = [
         *words,
         *mistakes,
@@ -114,7 +114,7 @@ def build(model: Model, seed: int) -> Pack:
         *cases.streams(reach, draw, hard),
         *cases.batches(reach, draw),
     ]
-    texts = [text for draft in drafts for text in cases.texts_of(draft.input)]
+    texts = [text for draft in drafts for text in draft.operation.texts()]
     coverage = {
         **measure(reach, texts),
         "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
@@ -125,40 +125,17 @@ def build(model: Model, seed: int) -> Pack:
 
 def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
     """Yield the cases of drafts that differ, but no batch on which the lookups differ."""
-    oracle = Oracle(model)
     clauses = installed_spec().clauses
     numbers: Counter[str] = Counter()
-    distinct: dict[str, Draft] = {}
+    distinct: dict[Operation, Draft] = {}
     for draft in drafts:
-        distinct.setdefault(repr((draft.op, draft.input)), draft)
-    for draft in distinct.values():
-        expect = oracle.expect(draft)
-        if expect is not None:
+        distinct.setdefault(draft.operation, draft)
+    for operation, draft in distinct.items():
+        expected = operation.compute(model)
+        if not (isinstance(operation, Batch) and expected.by_convention):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
-            yield Case(name, draft.title, SINCE, clauses[draft.clause], draft.op, model, draft.input, expect)
-
-
-class Oracle:
-    """The textbook's answers with the lookup `pair` and, if the model allows it, `bytes`."""
-
-    def __init__(self, model: Model) -> None:
-        keys = LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
-        arguments = (model.vocab, model.merges, model.special_tokens, model.expression)
-        self._by_lookup = {key: textbook.with_conventions(lookup=key)(*arguments) for key in keys}
-
-    def expect(self, draft: Draft) -> Json | None:
-        """Return the expectation of a case, or None for a batch on which the lookups differ."""
-        if draft.op == "decode":
-            return decoded(self._by_lookup["pair"], draft.input["ids"])
-        rows = {
-            key: [{"ids": tokenizer.encode(text)} for text in cases.texts_of(draft.input)]
-            for key, tokenizer in self._by_lookup.items()
-        }
-        if draft.op == "batch":
-            expect = merged({key: {"batch": batch} for key, batch in rows.items()})
-            return None if "by_convention" in expect else expect
-        return merged({key: row for key, [row] in rows.items()})
+            yield Case(name, draft.title, SINCE, clauses[draft.clause], operation, model, expected)
 
 
 # The engines
@@ -234,12 +211,11 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
 
 def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
     """Return how an engine differs in a case for a known reason, or None."""
-    expect = value_for(case.expect, witness.asked["encode"])
-    assert expect is not None
-    answer = ask(target, case, expect)
+    (expected,) = case.expected.under(witness.asked["encode"]) or ()
+    answer = ask(target, case.operation, case.table, expected)
     if answer is None or answer.agrees:
         return None
-    for text in texts_of(case) if witness.package == "tiktoken" else ():
+    for text in case.operation.texts() if witness.package == "tiktoken" else ():
         if is_ambiguous(case.table, text):
             reason = "if two special tokens begin at one position, it chooses by hash order"
         elif _is_unmatched(text, case.table):
@@ -249,7 +225,7 @@ def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
         return {"engine": witness.package, "case": case.id, "reason": reason}
     raise CommandError(
         f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
-        f"{text_line(str(answer.expected))} for {text_line(str(case.input))}; no pack is written"
+        f"{text_line(str(answer.expected))} for {text_line(str(case.operation.write()))}; no pack is written"
     )
 
 
@@ -294,8 +270,10 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
 
 
 def _written(case: Case) -> Json:
-    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": case.op}
-    return {**named, "input": case.input, "expect": case.expect}
+    operation = case.operation
+    expect = case.expected.write(operation, case.model, with_tokens=False)
+    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": operation.name}
+    return {**named, "input": operation.write(), "expect": expect}
 
 
 def _special(model: Model) -> dict[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
@@ -22,6 +22,7 @@ from bpe_conformance.reference import textbook
 
 from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.correct import Encoder
+from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from ..terminal import show
 from .patterns import Mutant, alternatives, mutants
 from .reach import Reach, ordinary, text_of
@@ -127,29 +128,17 @@ class Draft:
         kind: its purpose, a part of its id.
         clause: the clause that it tests.
         title: what it shows.
-        op: encode, decode, stream or batch.
-        input: as in a case of the spec.
     """
 
     kind: str
     clause: str
     title: str
-    op: str
-    input: dict[str, Any]
+    operation: Operation
 
 
 def encode(kind: str, clause: str, title: str, text: str) -> Draft:
     """Return the draft of an encoding."""
-    return Draft(kind, clause, title, "encode", {"text": text})
-
-
-def texts_of(given: Mapping[str, Any]) -> list[str]:
-    """Return the texts that the input of a case encodes; for a stream, the whole text."""
-    if "ids" in given:
-        return []
-    if "texts" in given:
-        return list(given["texts"])
-    return [given["text"] if "text" in given else "".join(given["chunks"])]
+    return Draft(kind, clause, title, Encode(text))
 
 
 def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -483,26 +472,26 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
     broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
     for index in draw.shuffled(broken)[:BROKEN_ALONE]:
         title = f"{show.token(vocab[index])} alone is not UTF-8"
-        yield Draft("decode-broken", "DECODE-UTF8-1", title, "decode", {"ids": [index]})
+        yield Draft("decode-broken", "DECODE-UTF8-1", title, Decode((index,)))
     for group in grouped(broken, IDS // 4):
-        yield Draft("decode-broken", "DECODE-UTF8-1", "tokens that are not UTF-8", "decode", {"ids": list(group)})
+        yield Draft("decode-broken", "DECODE-UTF8-1", "tokens that are not UTF-8", Decode(tuple(group)))
     for group in grouped(sorted(vocab), IDS):
-        yield Draft("decode-all", "DECODE-BYTES-1", "a part of the vocabulary", "decode", {"ids": list(group)})
+        yield Draft("decode-all", "DECODE-BYTES-1", "a part of the vocabulary", Decode(tuple(group)))
     singles = {token: index for index, token in vocab.items() if len(token) == 1}
     for char in ("é", "€", "日", "🦊", "👍🏽"):
         ids = [singles[bytes([byte])] for byte in char.encode("utf-8")]
-        yield Draft("decode-parts", "DECODE-BYTES-1", f"{char!a} in single bytes", "decode", {"ids": ids})
-        yield Draft("decode-parts", "DECODE-UTF8-1", "a character cut short", "decode", {"ids": ids[:-1] + ids})
+        yield Draft("decode-parts", "DECODE-BYTES-1", f"{char!a} in single bytes", Decode(tuple(ids)))
+        yield Draft("decode-parts", "DECODE-UTF8-1", "a character cut short", Decode((*ids[:-1], *ids)))
     ids_of = {token: index for index, token in sorted(vocab.items(), reverse=True)}
     for clause, text in TIDIED:
         ids = [ids_of[token] for token in reach.tokens(text)]
-        yield Draft("decode-text", clause, "a text is unchanged", "decode", {"ids": ids})
+        yield Draft("decode-text", clause, "a text is unchanged", Decode(tuple(ids)))
     for text in reach.model.special_tokens or ():
         index = ids_of[text.encode("utf-8")]
         ids = [singles[b" "], index, index, singles[b" "], singles["é".encode()[:1]], index]
         title = f"{show.text_line(text)} between other tokens"
-        yield Draft("decode-special", "DECODE-SPECIAL-1", title, "decode", {"ids": ids})
-    yield Draft("decode-empty", "DECODE-EMPTY-1", "no ids", "decode", {"ids": []})
+        yield Draft("decode-special", "DECODE-SPECIAL-1", title, Decode(tuple(ids)))
+    yield Draft("decode-empty", "DECODE-EMPTY-1", "no ids", Decode(()))
 
 
 def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
@@ -514,15 +503,15 @@ def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
     texts += ["we'll  go,\r\n\r\n 12345 日本 🦊!!\n", "a \n b\t\tc   d", "1234567 12 1 12345", "don't I'LL it's'"]
     for text in dict.fromkeys(texts):
         title = f"cut at every position: {show.text_line(text)}"
-        yield Draft("stream", "STREAM-EQUAL-1", title, "stream", {"text": text, "cut": "everywhere"})
+        yield Draft("stream", "STREAM-EQUAL-1", title, StreamCutEverywhere(text))
     for number in range(8):
         text = draw.real_text(4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(special) if special else "")
         if number % 2:
-            given: dict[str, Any] = {"text": text, "cut": "characters"}
+            chunks = tuple(text)
         else:
             bounds = [0, *sorted(draw.below(len(text)) for _ in range(9)), len(text)]
-            given = {"chunks": [text[start:end] for start, end in pairwise(bounds)]}
-        yield Draft("stream", "STREAM-EQUAL-1", "real text in chunks", "stream", given)
+            chunks = tuple(text[start:end] for start, end in pairwise(bounds))
+        yield Draft("stream", "STREAM-EQUAL-1", "real text in chunks", Stream(chunks))
 
 
 def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
@@ -531,4 +520,4 @@ def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
     for number in range(6):
         texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *special), 5) for _ in range(4 * number))]
         texts += [draw.real_text(2, 80), texts[-1], ""]
-        yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", "batch", {"texts": draw.shuffled(texts)})
+        yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", Batch(tuple(draw.shuffled(texts))))

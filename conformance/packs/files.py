@@ -22,12 +22,13 @@ from bpe_conformance.fixtures.expression import compile_expression, is_name, pat
 from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.models import GPT2_SHA256
 from bpe_conformance.fixtures.one_line import one_line, shortened
-from bpe_conformance.fixtures.spec import FOLDER, Case, Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
 from ..command_error import CommandError
+from ..operations import OPERATIONS, Expected
+from ..spec import FOLDER, Case, Clause
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
@@ -398,7 +399,8 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
         if clause is None:
             which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
             raise SpecError(f"{which}, which this version does not have; {ANEW}", file)
-        yield Case(name, raw["title"], SINCE, clause, raw["op"], model, raw["input"], raw["expect"])
+        operation = OPERATIONS[raw["op"]].read(raw["input"])
+        yield Case(name, raw["title"], SINCE, clause, operation, model, Expected.read(raw["expect"]))
 
 
 def _check(file: Path, value: Any, kind: str) -> None:

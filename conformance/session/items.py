@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
-
-from ..cases import dependence, expectations, judging, skipping
+from ..answer import TIMED_OUT, Changed, Fault, Unchanged
+from ..cases import dependence, judging
 from ..implementation import environment, leftovers, output
 from ..implementation.calls import describe
-from ..outcome import TIMED_OUT, Changed, Expectation, Fault, Mismatch, Outcome, Question, State, Unchanged
+from ..operations import IN_YAML, Encode, ManyCalls, Question, Stream
+from ..outcome import Expectation, Mismatch, Outcome, State
 from ..properties import engine
+from ..spec import Case, Clause
 from ..terminal.failure import describe as describe_failure
 from .setup import Setup
 
@@ -171,7 +172,7 @@ class BpeItem(pytest.Item):
         """Return the capability that is needed and missing, or None."""
         raise NotImplementedError
 
-    def question(self) -> Question:
+    def question(self) -> Question[Any]:
         """Return the question of the test."""
         raise NotImplementedError
 
@@ -219,29 +220,34 @@ class CaseItem(BpeItem):
 
     def skip_reason(self) -> str | None:
         """Return the capability that the case needs and the implementation lacks, or None."""
-        return skipping.skip_reason(self.case, self.run.implementation)
+        return judging.skip_reason(self.case, self.run.implementation)
 
-    def question(self) -> Question:
+    def question(self) -> Question[Any]:
         """Return the question of the case."""
-        return expectations.question(self.case)
+        return self.case.question
 
     def test(self) -> engine.Found | None:
         """Test the case within its time limit."""
         implementation, model = self.run.implementation, self.case.model
         is_large = model is not None and model.is_large
-        if implementation.is_remote and self.case.op == "stream":
-            is_large |= len(expectations.chunkings(self.case)[0]) > MANY_CHUNKS
+        operation = self.case.operation
+        if implementation.is_remote and isinstance(operation, Stream):
+            is_large |= len(operation.chunks) > MANY_CHUNKS
         factor = LARGE_TIMEOUT_FACTOR if is_large else 1
         ended = leftovers.ended_processes()
-        with self.shorter_limit({self.case.op}), implementation.time_limit(factor) as clock:
+        with self.shorter_limit({operation.name}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
             if is_like_others and leftovers.ended_processes() != ended:
                 self.untestable = "each call starts processes, which takes too long"
                 return engine.Found(mismatch)
-            self.run.late[self.case.op] += 1
-        return None if mismatch is None else engine.Found(dependence.explained(self.case, mismatch, implementation))
+            self.run.late[operation.name] += 1
+        return (
+            None
+            if mismatch is None
+            else engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
+        )
 
 
 class PropertyItem(BpeItem):
@@ -262,15 +268,15 @@ class PropertyItem(BpeItem):
             return "Ctrl-C ended --bpe-fuzz early"
         return engine.skip_reason(self.tested, self.run.implementation)
 
-    def question(self) -> Question:
+    def question(self) -> Question[Any]:
         """Return a question that stands for all examples of the property."""
-        return Question("property", None, {}, self.title)
+        return Question(ManyCalls("property"), None, self.title)
 
     def test(self) -> engine.Found | None:
         """Test the property."""
         run = self.run
         effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
-        operations = {operation for operation, name in CLASS_OF_OP.items() if name == self.conformance_class}
+        operations = {kind.name for kind in IN_YAML if kind.conformance_class == self.conformance_class}
         with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
             failure = self.tested.run(run.implementation, effort)
         return failure if run.fuzzing is None else run.fuzzing.ended(self.tested, failure)
@@ -293,12 +299,12 @@ class CorpusItem(BpeItem):
         if "encode" not in implementation.capabilities:
             return "encode"
         if implementation.conventions["pattern"] != "gpt2":
-            return skipping.OTHER_SPLIT
+            return judging.OTHER_SPLIT
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
-    def question(self) -> Question:
+    def question(self) -> Question[Any]:
         """Return a question that stands for all texts of the corpus."""
-        return Question("encode", None, {"text": self.corpus.id})
+        return Question(Encode(self.corpus.id))
 
     def test(self) -> engine.Found | None:
         """Compare the ids with those of tiktoken."""

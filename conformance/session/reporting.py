@@ -9,9 +9,9 @@ import pytest
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..implementation.calls import describe
+from ..outcome import RunResult
 from ..report import document, writing
 from ..report.document import ReportError
-from ..run_result import RunResult
 
 
 def targets(config: pytest.Config) -> list[Path]:

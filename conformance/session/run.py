@@ -14,18 +14,17 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.spec import FOLDER
 
+from ..answer import Changed, Fault
 from ..cases.judging import judge
 from ..implementation import leftovers
 from ..implementation.calls import CallFailed, TimedOut, describe
 from ..implementation.loading import LoadError
 from ..implementation.output import shown
 from ..known_bugs.likely_bugs import diagnose
-from ..outcome import Changed, Fault, Outcome
-from ..run_result import Diagnosis, RunOptions, RunResult, Tested
+from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
 from ..selection import Entry
-from ..tally import at_fault
+from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress

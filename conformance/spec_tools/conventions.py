@@ -15,13 +15,13 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import TRAINING_KEYS, conventions_of, expression
+from ..answer import first_difference
 from ..command_line import print_lines
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.factory import Trained
 from ..implementation.implementation import Implementation
-from ..outcome import first_difference
+from ..operations import TRAINING_KEYS, conventions_of, expression
 from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
-from helpers.golden_cases import read_case
+from helpers.golden_cases import read_case, with_value
 
 from bpe_conformance.cases import dependence
-from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import Dependence
+from bpe_conformance.spec import installed_spec
 
 
 def _depends_on(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Dependence | None:
     example = {"id": "example", "title": "an example", "expect": {}, "op": op, "model": model, "input": given}
     case = read_case(example, installed_spec().clauses[clause])
-    case, implementation = replace(case, expect=compute(case)), Implementation("x", target)
+    case, implementation = with_value(case), Implementation("x", target)
     found = judge(case, implementation)
     assert found is not None
-    return dependence.explained(case, found, implementation).depends_on
+    return dependence.explained(found, clause, implementation).depends_on
 
 
 class DropsSpaces(Encoder):

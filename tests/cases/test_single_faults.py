@@ -11,9 +11,9 @@ from helpers.golden_cases import judged
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.known_bugs.correct import INHERITED, Encoder, Trainer, Words
 from bpe_conformance.reference.textbook import Word
+from bpe_conformance.spec import installed_spec
 
 CASES = {case.id: case for case in installed_spec().cases}
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 import pytest
 
 from bpe_conformance.adapters.errors import RemoteError
+from bpe_conformance.answer import MALFORMED, Fault, Refusal
 from bpe_conformance.fixtures.answers import MalformedAnswer
 from bpe_conformance.implementation import tracebacks
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, call, describe
 from bpe_conformance.implementation.time_limit import time_limit
-from bpe_conformance.outcome import MALFORMED, Fault, Refusal
 from bpe_conformance.reference import Tokenizer
 
 

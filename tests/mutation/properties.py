@@ -21,12 +21,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort, Property, skip_reason
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import installed_spec
 
 PROPERTIES = {one.id: one for one in bind(installed_spec().clauses)}
 

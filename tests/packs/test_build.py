@@ -9,6 +9,7 @@ import pytest
 
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs.build import agree, answered
 from bpe_conformance.packs.cases import Draft, Draw, covering, words
 from bpe_conformance.packs.patterns import mutants
@@ -22,8 +23,8 @@ AMBIGUOUS = read_model(
 )
 
 
-def draft(op: str, **given: Any) -> Draft:
-    return Draft("kind", "MERGE-ORDER-1", "a title", op, given)
+def draft(operation: Operation) -> Draft:
+    return Draft("kind", "MERGE-ORDER-1", "a title", operation)
 
 
 # Engines
@@ -65,23 +66,23 @@ def engine(name: str, package: str = "tokenizers", lookup: str = "pair") -> Witn
 
 
 EVERY = [
-    draft("encode", text="abc"),
-    draft("decode", ids=[256]),
-    draft("batch", texts=["ab", "abc"]),
-    draft("stream", text="abc", cut="everywhere"),
-    draft("stream", chunks=["ab", "c"]),
+    draft(Encode("abc")),
+    draft(Decode((256,))),
+    draft(Batch(("ab", "abc"))),
+    draft(StreamCutEverywhere("abc")),
+    draft(Stream(("ab", "c"))),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "last"),
     [
-        ("LiesAboutX", draft("encode", text="xab")),
-        ("LiesAboutX", draft("batch", texts=["ab", "xab"])),
-        ("LiesAboutX", draft("stream", text="xab", cut="characters")),
-        ("LiesAboutBytes", draft("decode", ids=[97, 0xFF])),
-        ("LiesAboutText", draft("decode", ids=[97, 0xFF])),
-        ("Panics", draft("encode", text="xab")),
+        ("LiesAboutX", draft(Encode("xab"))),
+        ("LiesAboutX", draft(Batch(("ab", "xab")))),
+        ("LiesAboutX", draft(Stream(tuple("xab")))),
+        ("LiesAboutBytes", draft(Decode((97, 0xFF)))),
+        ("LiesAboutText", draft(Decode((97, 0xFF)))),
+        ("Panics", draft(Encode("xab"))),
     ],
 )
 def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: Draft) -> None:
@@ -93,7 +94,7 @@ def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: 
 
 
 def test_tiktoken_may_differ_for_a_known_reason() -> None:
-    drafts = [draft("encode", text=text) for text in ("<e>", "<e>x", "1x", "ax")]
+    drafts = [draft(Encode(text)) for text in ("<e>", "<e>x", "1x", "ax")]
     agreement = agree(AMBIGUOUS, list(answered(AMBIGUOUS, drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")])
     assert [(row["case"][-1], row["reason"]) for row in agreement.differs] == [
         ("2", "if two special tokens begin at one position, it chooses by hash order"),
@@ -180,7 +181,7 @@ def test_tokens_that_no_merge_builds_become_cases() -> None:
     reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
     drafts, found = words(reach, Draw("0"))
     assert found["whole-first"] == 1
-    assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
+    assert [draft.operation for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == [Encode("abcd")]
 
 
 def test_cases_have_both_values_if_the_lookup_matters() -> None:
@@ -190,9 +191,9 @@ def test_cases_have_both_values_if_the_lookup_matters() -> None:
     cases = list(answered(model, [draft for draft in drafts if draft.clause == "MERGE-PAIR-1"]))
     assert cases
     for case in cases:
-        assert case.expect["by_convention"]["pair"] != case.expect["by_convention"]["bytes"]
-    differing, same = (draft("batch", texts=["a", text]) for text in ("abc", "ab"))
-    assert [case.input for case in answered(model, [differing, same, same])] == [same.input]
+        assert case.expected.under("pair") != case.expected.under("bytes")
+    differing, same = (draft(Batch(("a", text))) for text in ("abc", "ab"))
+    assert [case.operation for case in answered(model, [differing, same, same])] == [same.operation]
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))

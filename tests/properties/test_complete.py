@@ -118,13 +118,13 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
 def test_the_failing_pair_is_shown_alone() -> None:
     trained, encoded = run("law-train-pairs", NeverLearnsQz), run("law-encode-pairs", NeverMergesBdC3)
     assert trained is not None
-    assert trained.mismatch.asked.input["text"] == "qz"
+    assert trained.mismatch.asked.operation.text == "qz"
     assert encoded is not None
     assert encoded.mismatch.asked.model is not None
     assert encoded.mismatch.asked.model.merges == ((b"\xbd", b"\xc3"),)
     split = run("law-split-ranges", TableEndsEarly)
     assert split is not None
-    assert split.mismatch.asked.input["text"] == "\n1\u0bf2"
+    assert split.mismatch.asked.operation.text == "\n1\u0bf2"
 
 
 def test_spaces_have_no_gap() -> None:

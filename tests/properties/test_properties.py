@@ -12,17 +12,17 @@ import pytest
 from helpers import wrong_tokenizers as wrong
 
 from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import diagnose
-from bpe_conformance.outcome import Changed, Outcome
+from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import streaming, training
 from bpe_conformance.properties.catalogue import SECTIONS, bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import Command
+from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.terminal.failure import describe
 
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}

@@ -12,17 +12,17 @@ import pytest
 import regex
 from right_tokenizers.linked import Tokenizer as Linked
 
-from bpe_conformance.cases.expectations import oracle
+from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import Ids
+from bpe_conformance.operations import oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale_inputs import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
+from bpe_conformance.spec import installed_spec
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
 LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Measure
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import TIMED_OUT, Fault, Ids, Measure, Question
+from bpe_conformance.operations import Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.reference import Tokenizer

@@ -14,10 +14,9 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
-from bpe_conformance.outcome import Dependence, Outcome
+from bpe_conformance.outcome import Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown
 from bpe_conformance.report.document import Document, ReportError
-from bpe_conformance.run_result import Command, ConventionCause, Diagnosis, ErrorCause
 from bpe_conformance.terminal import wording
 from bpe_conformance.terminal.failure import describe
 

@@ -13,16 +13,15 @@ from statistics import median
 
 import pytest
 
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.answer import TIMED_OUT, Fault, fingerprint
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
 from bpe_conformance.known_bugs.matrix import Matrix
-from bpe_conformance.outcome import TIMED_OUT, Fault, fingerprint
+from bpe_conformance.spec import FOLDER, Spec, installed_spec
 
 BUGS = known_bugs()
 

@@ -18,12 +18,12 @@ from jsonschema import Draft202012Validator
 
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.packs import cases
 from bpe_conformance.packs.files import load_pack
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.spec import installed_spec
 
 SPECIAL = ("<|e|>", "<|e|><|e|>", "<|end|>")
 TEXT = (

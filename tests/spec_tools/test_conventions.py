@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import pytest
 
-from bpe_conformance.cases.expectations import TRAINING_KEYS
 from bpe_conformance.cli import main
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS, TIE_BREAKS
@@ -25,6 +24,7 @@ from bpe_conformance.known_bugs.training_counts import (
     SeamsOfOldWord,
     StaleHeapEntry,
 )
+from bpe_conformance.operations import TRAINING_KEYS
 from bpe_conformance.reference.textbook import (
     Tokenizer,
     build_vocab,

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from bpe_conformance.fixtures import read_model
-from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
+from bpe_conformance.spec import installed_spec, load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
 from bpe_conformance.spec_tools.witnesses import Witness, is_ambiguous, load_witnesses
 

@@ -12,16 +12,17 @@ from typing import Any, NoReturn
 import pytest
 from helpers.project import SPEC, Project
 
-from bpe_conformance import tally
+from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.calls import Raised
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.operations import Train
 from bpe_conformance.outcome import Outcome
+from bpe_conformance.spec import installed_spec
 from bpe_conformance.terminal import causes
 
 
@@ -170,7 +171,7 @@ def test_a_model_without_cases_is_noted(project: Project) -> None:
 def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
     def skipped(need: str, capability: str) -> dict[str, int]:
         one = Outcome("x", "case", "x", "skipped", None, "encoder", reason=need)
-        return tally.skipped([one, one], {capability})
+        return counts.skipped([one, one], {capability})
 
     assert skipped("allowed_special", "train") == skipped("pattern:cl100k", "train") == {"encode": 2}
     assert skipped("allowed_special", "encode") == {"allowed_special": 2}
@@ -234,7 +235,7 @@ def test_the_first_training_is_about_what_differs(target: type[Trainer], clauses
     failing = [
         Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
         for case in installed_spec().cases
-        if case.op == "train" and "pattern" not in case.input["train"] and (mismatch := judge(case, implementation))
+        if isinstance(case.operation, Train) and case.pattern == "gpt2" and (mismatch := judge(case, implementation))
     ]
     first = min(failing, key=causes.difficulty)
     assert first.clause is not None
