@@ -76,8 +76,7 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
     Raises:
         CommandError: if it exists and is anything else: a file, a link, an empty directory, or one with other files.
     """
-    from bpe_conformance.fixtures.regular_file import read_regular
-    from bpe_conformance.fixtures.strict_json import parse_json
+    from bpe_conformance.fixtures.files import parse_json, read_regular
 
     if not os.path.lexists(target):
         return

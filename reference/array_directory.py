@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from .chunks import FileChunk, FileState
 from .formats import one_line_errors, replacing
@@ -107,7 +107,7 @@ class ArrayDirectory:
         return False
 
     def _remove_unfinished(self) -> None:
-        """Remove temporary files (see `fixtures.saving`) of workers that were killed."""
+        """Remove temporary files (see `fixtures.files`) of workers that were killed."""
         for file in self.path.glob(".*.tmp"):
             with suppress(OSError):
                 file.unlink()

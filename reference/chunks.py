@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 import regex
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from . import fences
 from .formats import one_line_errors

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from . import file_encoding
 from .array_directory import HEADER, Array, ArrayDirectory, header

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
 from .dispatch import Progress

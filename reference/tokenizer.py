@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens

@@ -14,7 +14,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer
-from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
 SMALLEST_ID = -(2**31)

@@ -14,7 +14,7 @@ from typing import IO, BinaryIO
 
 from tqdm import tqdm
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.reference.dispatch import Progress
 from bpe_conformance.reference.formats import replacing
 

@@ -18,8 +18,7 @@ from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..packs import tables
-from ..packs.patterns import OWN
+from ..packs.files import add_options, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show
 from .common import bars, size
@@ -35,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", metavar="TABLE", help="the model for both, as for encode; default: their fixed model, or gpt2"
     )
-    tables.options(parser)
+    add_options(parser)
 
 
 @dataclass
@@ -99,14 +98,14 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
 
 def _side(implementation: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
     asked = options.table or implementation.fixed_model or other.fixed_model or "gpt2"
-    model = tables.read_table([asked], tables.given(options)).model
+    model = read_model_files([asked], overrides(options)).model
     if implementation.fixed_model not in (None, model.name):
         raise CommandError(
             f"{implementation.name}: has only the model {implementation.fixed_model}; remove --table {asked}"
         )
     if implementation.fixed_model is None and not _supports(implementation, model.pattern):
-        is_own = model.pattern.startswith(OWN)
-        name = "the regular expression of the table" if is_own else f"the pattern {model.pattern}"
+        is_named = model.pattern in PATTERNS
+        name = f"the pattern {model.pattern}" if is_named else "the regular expression of the table"
         raise CommandError(f"{implementation.name}: does not support {name}")
     return Side(implementation, model)
 
@@ -114,8 +113,8 @@ def _side(implementation: Implementation, other: Implementation, options: argpar
 def _supports(implementation: Implementation, pattern: str) -> bool:
     """Return whether a tokenizer supports a pattern. A pattern without a name is passed as a regular expression."""
     names = {"gpt2", *(capability.removeprefix("pattern:") for capability in implementation.capabilities)}
-    if pattern.startswith(OWN) and any(implementation.spellings.get(name) == PATTERNS.get(name, "") for name in names):
-        implementation.spellings[pattern] = PATTERNS[pattern]
+    if pattern not in PATTERNS and any(implementation.spellings.get(name) == PATTERNS.get(name, "") for name in names):
+        implementation.spellings[pattern] = pattern
         return True
     return pattern in names
 

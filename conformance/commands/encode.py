@@ -11,13 +11,13 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.fixtures.files import parse_json
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
 from ..command_error import CommandError
 from ..command_line import print_error
-from ..packs import tables
+from ..packs.files import add_options, overrides, read_model_files
 from ..terminal.show import counted
 from . import common
 from .common import bars
@@ -64,11 +64,11 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
         help="gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
         "a rank file (base64 rank); or a tokenizer.json",
     )
-    tables.options(parser)
+    add_options(parser)
 
 
 def _tokenizer(options: argparse.Namespace) -> Tokenizer:
-    return Tokenizer.from_model(tables.read_table([options.tokenizer], tables.given(options)).model)
+    return Tokenizer.from_model(read_model_files([options.tokenizer], overrides(options)).model)
 
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:

@@ -119,14 +119,16 @@ class Expected:
             return cls({key: (_read(value),) for key, value in raw["by_convention"].items()})
         return cls({"": tuple(map(_read, raw.get("any_of", (raw,))))})
 
-    def write(self, operation: Any, model: Model | None = None) -> dict[str, Any]:
+    def write(self, operation: Any, model: Model | None = None, with_tokens: bool = True) -> dict[str, Any]:
         """Return the form of the YAML.
 
         Args:
             operation: the operation, whose bytes are written beside a text unless they are its UTF-8.
-            model: whose tokens are written beside ids.
+            model: of the question.
+            with_tokens: whether the model's tokens are written beside ids.
         """
         data = b"" if model is None else operation.data(model)
+        model = model if with_tokens else None
         if self.by_convention:
             return {"by_convention": {key: _write(value, model, data) for key, (value,) in self.values.items()}}
         written = [_write(value, model, data) for value in self.alternatives]
@@ -186,5 +188,6 @@ def _write(value: Stored, model: Model | None, data: bytes) -> dict[str, Any]:
 
 
 def _write_ids(ids: Sequence[int], model: Model | None) -> dict[str, Any]:
-    assert model is not None
+    if model is None:
+        return {"ids": list(ids)}
     return {"tokens": [write_token(token_of(index, model) or b"") for index in ids], "ids": list(ids)}

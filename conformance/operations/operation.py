@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.expression import pattern_name
 
 from ..answer import Acceptable, Answer, AnyError, Divergence, Refusal
 from ..implementation.implementation import Implementation
@@ -145,7 +146,7 @@ class Operation(ABC):
 
     def split_by(self, model: Model | None) -> str:
         """Return the name of the pattern."""
-        return model.pattern if model is not None else "gpt2"
+        return pattern_name(model.pattern) if model is not None else "gpt2"
 
     # The correct answer
 

@@ -51,7 +51,7 @@ def expression(pattern: str, conventions: Conventions) -> str:
     (True, '[a-z]+')
     """
     own = conventions.get("pattern", "gpt2")
-    return PATTERNS[pattern] if pattern != "gpt2" else PATTERNS.get(own, own)
+    return PATTERNS.get(pattern, pattern) if pattern != "gpt2" else PATTERNS.get(own, own)
 
 
 def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokenizer:
@@ -60,7 +60,7 @@ def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokeni
     Raises:
         ValueError: if the textbook refuses the model.
     """
-    make = _oracle if model.is_large else _oracle.__wrapped__
+    make = _oracle if model.name else _oracle.__wrapped__
     return make(model, conventions["lookup"], expression(model.pattern, conventions))
 
 

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import regex
+
+from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.flow import write_json
-from bpe_conformance.fixtures.saving import write_folder
+from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..answer import Text
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
-from ..operations import LOOKUP_KEYS, Decode, Expected
-from ..spec import FOLDER
-from . import encoding_cases, other_cases, tables
-from .draws import Draw
-from .encoding_cases import Draft, texts_of
-from .loading import CASES, FORMAT, MANIFEST, SCHEMA, TABLE
-from .patterns import OWN
+from ..operations import Batch, Operation
+from ..spec import FOLDER, Case, installed_spec
+from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
+from ..spec_tools.witnesses import build as build_witness
+from ..terminal.show import text_line
+from . import cases
+from .cases import Draft, Draw
+from .files import CASES, FORMAT, MANIFEST, SCHEMA, SINCE, TABLE, ModelSource, add_options, overrides, read_model_files
 from .reach import Reach, measure
-from .tables import Table
-from .witnesses import Agreement, agree
 
 Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "table",
         nargs="+",
@@ -46,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
-    tables.options(parser)
+    add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,27 +55,27 @@ def run(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
-    given = tables.given(options, options.name)
-    print_lines(make(tables.read_table(options.table, given), options.seed, options.folder))
+    source = read_model_files(options.table, overrides(options, options.name))
+    print_lines(make(source, options.seed, options.folder))
     return 0
 
 
-def make(table: Table, seed: int, target: Path) -> list[str]:
-    """Make the pack of a table and write it to the directory `target`, which it replaces.
+def make(source: ModelSource, seed: int, target: Path) -> list[str]:
+    """Make the pack of a model and write it to the directory `target`, which it replaces.
 
     Returns:
-        list[str]: lines that describe it: the table, the coverage, the engines.
+        list[str]: lines that describe it: the model, the coverage, the engines.
 
     Raises:
         CommandError: if an engine disagrees with the oracle.
         NotWritten: an OSError, if it cannot be written.
     """
-    pack = build(table.model, seed)
-    agreement = agree(table.model, pack.cases)
-    files = contents(table, pack, agreement, seed)
-    write_folder(target, files)
-    size = sum(map(len, files.values()))
-    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
+    pack = build(source.model, seed)
+    agreement = agree(source.model, pack.cases, engines())
+    contents = documents(source, pack, agreement, seed)
+    write_folder(target, contents)
+    size = sum(map(len, contents.values()))
+    return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
 
 
 # The cases
@@ -85,12 +86,11 @@ class Pack:
     """The cases of a model, and what they cover.
 
     Attributes:
-        cases: as in the file.
         coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
             and how many words each incorrect encoder gets wrong; as in the manifest.
     """
 
-    cases: list[Json]
+    cases: list[Case]
     coverage: Json
 
 
@@ -98,98 +98,162 @@ def build(model: Model, seed: int) -> Pack:
     """Return the pack of a model; the same for the same table and seed."""
     reach = Reach(model)
     draw = Draw(f"pack {seed}")
-    words, wrong = encoding_cases.words(reach, draw)
-    mistakes, pattern = encoding_cases.mistakes(reach, draw)
-    hard = [draft.input["text"] for draft in (*words, *mistakes)]
+    words, wrong = cases.words(reach, draw)
+    mistakes, pattern = cases.mistakes(reach, draw)
+    hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
     drafts = [
         *words,
         *mistakes,
-        *other_cases.special(reach, draw),
-        *encoding_cases.raw(draw),
-        *encoding_cases.scripts(reach, draw),
-        *encoding_cases.real(reach),
-        *encoding_cases.long(draw),
-        *encoding_cases.tokens(reach, draw),
-        *other_cases.decoding(reach, draw),
-        *other_cases.streams(reach, draw, hard),
-        *other_cases.batches(reach, draw),
+        *cases.special(reach, draw),
+        *cases.raw(draw),
+        *cases.scripts(reach, draw),
+        *cases.real(reach),
+        *cases.long(draw),
+        *cases.tokens(reach, draw),
+        *cases.decoding(reach, draw),
+        *cases.streams(reach, draw, hard),
+        *cases.batches(reach, draw),
     ]
-    texts = [text for draft in drafts for text in texts_of(draft.input)]
+    texts = [text for draft in drafts for text in draft.operation.texts()]
     coverage = {
         **measure(reach, texts),
-        "pattern": {**pattern, "alternatives": encoding_cases.alternatives_met(reach, texts)},
+        "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
     }
-    return Pack(list(_cases(model, drafts)), coverage)
+    return Pack(list(answered(model, drafts)), coverage)
 
 
-def _cases(model: Model, drafts: list[Draft]) -> Iterator[Json]:
-    oracle = Oracle(model)
+def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
+    """Yield the cases of drafts that differ, but no batch on which the lookups differ."""
+    clauses = installed_spec().clauses
     numbers: Counter[str] = Counter()
-    distinct: dict[str, Draft] = {}
+    distinct: dict[Operation, Draft] = {}
     for draft in drafts:
-        distinct.setdefault(repr((draft.op, draft.input)), draft)
-    for draft in distinct.values():
-        expect = oracle.expect(draft)
-        if expect is None:
+        distinct.setdefault(draft.operation, draft)
+    for operation, draft in distinct.items():
+        expected = operation.compute(model)
+        if not (isinstance(operation, Batch) and expected.by_convention):
+            numbers[draft.kind] += 1
+            name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
+            yield Case(name, draft.title, SINCE, clauses[draft.clause], operation, model, expected)
+
+
+# The engines
+
+
+@dataclass
+class Agreement:
+    """The answers of the engines.
+
+    Attributes:
+        asked: package → its version, its lookup, and the number of cases it confirms.
+        not_asked: package → why it was not asked.
+        differs: the cases in which an engine differs for a known reason.
+    """
+
+    asked: dict[str, Json] = field(default_factory=dict)
+    not_asked: dict[str, str] = field(default_factory=dict)
+    differs: list[Json] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return the lines to print."""
+        lines = [
+            f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
+            for name, one in self.asked.items()
+        ]
+        lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
+        for reason in dict.fromkeys(row["reason"] for row in self.differs):
+            differing = [row for row in self.differs if row["reason"] == reason]
+            lines.append(f"differs   {differing[0]['engine']} in {len(differing)} cases: {reason}")
+        return lines
+
+
+def engines() -> list[Witness]:
+    """Return the witnesses of `regenerate` that encode; a pack may ask any version of them."""
+    return [witness for witness in load_witnesses() if "encode" in witness.asked]
+
+
+def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
+    """Compare every value with every installed engine.
+
+    Raises:
+        CommandError: if one differs for no known reason.
+    """
+    agreement = Agreement()
+    for witness in witnesses:
+        lookup = witness.asked["encode"]
+        target = _built(witness.adapter, lookup, model)
+        if isinstance(target, str):
+            agreement.not_asked[witness.package] = target
             continue
-        numbers[draft.kind] += 1
-        yield {
-            "id": f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}",
-            "title": draft.title,
-            "clause": draft.clause,
-            "op": draft.op,
-            "input": draft.input,
-            "expect": expect,
-        }
+        differs = [row for case in cases if (row := _difference(target, case, witness)) is not None]
+        version, agreed = importlib.metadata.version(witness.package), len(cases) - len(differs)
+        agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
+        agreement.differs += differs
+    return agreement
 
 
-class Oracle:
-    """The textbook's answers with the lookup `pair` and, if the model allows it, `bytes`."""
+def _built(adapter: str, lookup: str, model: Model) -> Any:
+    """Return the adapter if it can be built from the model, or why it cannot."""
+    if lookup == "bytes" and not model.ranks_by_bytes:
+        return "its lookup by bytes cannot represent this model"
+    try:
+        target = resolve(adapter)
+        build_witness(target, model)
+    except AdapterError as error:
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of native code is not an Exception
+        return f"it rejects the model or the pattern: {' '.join(str(error).split())[:160]}"
+    return target
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        keys = LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
-        arguments = (model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
-        self._by_lookup = {key: textbook.with_conventions(lookup=key)(*arguments) for key in keys}
 
-    def expect(self, draft: Draft) -> Json | None:
-        """Return the expectation of a case, or None for a batch on which the lookups differ."""
-        if draft.op == "decode":
-            text = Text(self._by_lookup["pair"].decode(draft.input["ids"]))
-            return Expected({"": (text,)}).write(Decode(tuple(draft.input["ids"])), self._model)
-        rows = {
-            key: [{"ids": tokenizer.encode(text)} for text in texts_of(draft.input)]
-            for key, tokenizer in self._by_lookup.items()
-        }
-        if draft.op == "batch":
-            batches = list(rows.values())
-            return {"batch": batches[0]} if batches.count(batches[0]) == len(batches) else None
-        found = {key: row for key, [row] in rows.items()}
-        first = next(iter(found.values()))
-        return first if all(row == first for row in found.values()) else {"by_convention": found}
+def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
+    """Return how an engine differs in a case for a known reason, or None."""
+    (expected,) = case.expected.under(witness.asked["encode"]) or ()
+    answer = ask(target, case.operation, case.table, expected)
+    if answer is None or answer.agrees:
+        return None
+    for text in case.operation.texts() if witness.package == "tiktoken" else ():
+        if is_ambiguous(case.table, text):
+            reason = "if two special tokens begin at one position, it chooses by hash order"
+        elif _is_unmatched(text, case.table):
+            reason = "it drops text that the pattern does not match"
+        else:
+            continue
+        return {"engine": witness.package, "case": case.id, "reason": reason}
+    raise CommandError(
+        f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
+        f"{text_line(str(answer.expected))} for {text_line(str(case.operation.write()))}; no pack is written"
+    )
+
+
+def _is_unmatched(text: str, model: Model) -> bool:
+    segments = textbook.cut_special(text, model.special_tokens or ())
+    return any(regex.sub(model.expression, "", part) for part, special in segments if not special)
 
 
 # The files
 
 
-def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
-    """Return file name → bytes: the same for the same table, seed and engines."""
-    model = table.model
-    files = {
+def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
+    """Return file name → bytes: the same for the same model, seed and engines."""
+    model = source.model
+    contents = {
         TABLE: write_json(_table(model)),
-        CASES: write_json({"kind": "cases", "cases": pack.cases}),
+        CASES: write_json({"kind": "cases", "cases": list(map(_written, pack.cases))}),
         SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
     }
-    name = None if model.pattern.startswith(OWN) else model.pattern
+    name = model.pattern if model.pattern in PATTERNS else None
     manifest = {
         "kind": "pack",
         "format": FORMAT,
         "model": model.name,
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,
-        "source": {"format": table.format, "sha256": dict(table.sources)},
-        "pattern": {"name": name, "regex": PATTERNS[model.pattern]},
+        "source": {"format": source.format, "sha256": dict(source.sources)},
+        "pattern": {"name": name, "regex": model.expression},
         "special_tokens": _special(model),
         "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
         "coverage": pack.coverage,
@@ -199,10 +263,17 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
             "not_asked": agreement.not_asked,
             "differ": agreement.differs,
         },
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())},
     }
-    files[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
-    return dict(sorted(files.items()))
+    contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
+    return dict(sorted(contents.items()))
+
+
+def _written(case: Case) -> Json:
+    operation = case.operation
+    expect = case.expected.write(operation, case.model, with_tokens=False)
+    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": operation.name}
+    return {**named, "input": operation.write(), "expect": expect}
 
 
 def _special(model: Model) -> dict[str, int]:
@@ -217,14 +288,13 @@ def _table(model: Model) -> Json:
     }
 
 
-def _lines(table: Table, pack: Pack, agreement: Agreement) -> list[str]:
-    model, coverage = table.model, pack.coverage
+def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
+    model, coverage = source.model, pack.coverage
     pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
-    lines = [
-        f"model     {model.name}: {len(model.vocab):,} tokens, {len(model.merges):,} merges, pattern {model.pattern}"
-    ]
-    lines += [f"source    {name} sha256 {digest}" for name, digest in table.sources.items()]
-    lines += [f"note      {note}" for note in table.notes]
+    counts = f"{len(model.vocab):,} tokens, {len(model.merges):,} merges"
+    lines = [f"model     {model.name}: {counts}, pattern {pattern_name(model.pattern)}"]
+    lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
+    lines += [f"note      {note}" for note in source.notes]
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")

@@ -1,53 +1,13 @@
-"""Split patterns: names for the regular expressions of users, and patterns with one mistake."""
+"""Split patterns with one mistake, and the alternatives of a pattern."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import regex
-
-from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.characters import has_surrogate
-from bpe_conformance.fixtures.expression import compile_expression
-from bpe_conformance.fixtures.one_line import shortened
-
-from ..command_error import CommandError
-
-OWN = "own-"
-
-
-def named(pattern: str) -> str:
-    """Return the name of a pattern in `PATTERNS`; one that the spec does not have is added.
-
-    Its name is made from its text, so that it means the same expression in every process.
-
-    >>> named(PATTERNS["cl100k"]), named("cl100k")
-    ('cl100k', 'cl100k')
-
-    Raises:
-        CommandError: one line, if it is not a regular expression of `regex`, or contains a lone surrogate.
-    """
-    if pattern in PATTERNS:
-        return pattern
-    for name, text in PATTERNS.items():
-        if text == pattern:
-            return name
-    if has_surrogate(pattern):
-        raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")
-    try:
-        compile_expression(pattern)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    name = OWN + hashlib.sha256(pattern.encode("utf-8")).hexdigest()[:12]
-    PATTERNS[name] = pattern
-    return name
-
-
-# Patterns with one mistake
 
 REPLACED = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9", r"\p{Nd}"), r"\s": (r" \t\r\n", r"\s\ufeff")}
 """A class → replacements: its ASCII characters alone, decimal digits alone, or the white space of JavaScript."""

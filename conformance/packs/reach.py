@@ -7,14 +7,13 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model
+from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
 from ..operations.divergence import merge_steps
 from ..terminal import show
-from .draws import Draw
 
 SURROUNDINGS: tuple[tuple[str, str], ...] = (
     *(("", after) for after in ("", " a", "a", "1", "!", "\n", "\na", "  ", "A", "é", "日", "s", "LL", "Ve", "T")),
@@ -49,7 +48,7 @@ class Reach:
 
     def pre_tokens(self, text: str) -> list[str]:
         """Return the pre-tokens of a text, without special tokens."""
-        pattern = PATTERNS[self.model.pattern]
+        pattern = self.model.expression
         pieces = textbook.pieces(text, self.model.special_tokens or (), pattern)
         return [piece for piece, special in pieces if not special]
 
@@ -166,10 +165,6 @@ def _spread(items: list[bytes], most: int) -> list[bytes]:
 
 # Coverage
 
-SIZE = 160
-"""Tokens in a text."""
-JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
-"""Separators of tokens in a text. Each token gets the first one that does not change it."""
 SHOWN = 20
 
 
@@ -177,29 +172,6 @@ def ordinary(reach: Reach) -> list[bytes]:
     """Return the tokens that are not special, by id."""
     special = {text.encode("utf-8") for text in reach.model.special_tokens or ()}
     return [token for _, token in sorted(reach.model.vocab.items()) if token not in special]
-
-
-def covering(reach: Reach, draw: Draw) -> list[str]:
-    """Return texts that together have every token for which a text was found."""
-    found = ((token, reach.text_for(token)) for token in ordinary(reach))
-    pending = draw.shuffled([(token, text) for token, text in found if text is not None])
-    made: list[str] = []
-    reached: set[bytes] = set()
-    for joint in JOINTS:
-        fitting = [(token, text) for token, text in pending if _fits(reach, token, text, joint)]
-        for start in range(0, len(fitting), SIZE):
-            made.append(joint.join(["", *(text for _, text in fitting[start : start + SIZE]), ""]))
-            reached.update(reach.tokens(made[-1]))
-        pending = [one for one in pending if one[0] not in reached]
-    for token, text in pending:
-        if token not in reached:
-            made.append(text)
-            reached.update(reach.tokens(text))
-    return made
-
-
-def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
-    return reach.tokens(joint.join(["", text, text, ""])).count(token) >= 2
 
 
 def measure(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:

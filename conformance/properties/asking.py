@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
-from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.values import write_flow
 
 from ..answer import Acceptable, Accepted, Answer, Table
 from ..cases import dependence

@@ -13,9 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.one_line import ascii_only, one_line
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.strict_json import parse_json
 
 from .. import __version__
 from .. import outcome as counts

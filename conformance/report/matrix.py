@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 
 from ..command_error import CommandError
 from ..command_line import print_lines

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 
 from . import document, markdown, page
 from .document import Document, ReportError

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 
 from ..properties.asking import as_yaml
 from ..properties.engine import Effort, Found, Property

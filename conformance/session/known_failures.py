@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.fixtures.yaml_file import read_documents
 
 

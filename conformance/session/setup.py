@@ -109,9 +109,9 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
         return spec
     if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
         raise pytest.UsageError("--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed")
-    from ..packs.loading import load_cases
+    from ..packs.files import load_pack
 
-    cases = load_cases(Path(directory), spec.clauses)
+    cases = load_pack(Path(directory), spec.clauses)
     models = {case.model.name: case.model for case in cases if case.model is not None}
     return replace(spec, cases=cases, models={**spec.models, **models})
 

@@ -13,8 +13,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import CONVENTIONS
-from bpe_conformance.fixtures.flow import write_json
-from bpe_conformance.fixtures.saving import write_folder
+from bpe_conformance.fixtures.files import write_folder, write_json
 
 from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import gpt2_model
-from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.values import write_flow
 
 from ..cases import stored_training
 from ..cases.judging import is_computed

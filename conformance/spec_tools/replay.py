@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model
+from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.reference import textbook
 
 from ..answer import first_difference
@@ -179,7 +179,7 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
         yield f"segments  {_segments(segments, cut)}"
     rank = _ranking(model, lookup)
     ordinary = (segment for segment, is_special in segments if not is_special)
-    seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, PATTERNS[model.pattern]))
+    seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, model.expression))
     shown = cut(len(seen), PIECES)
     for piece, times in islice(seen.items(), shown):
         again = f", {times} times" if times > 1 else ""

@@ -68,18 +68,12 @@ class Witness:
         alternatives = case.expected.under(key)
         if alternatives is None:
             return None
-        target, (expected,) = resolve(self.adapter), alternatives
-        if isinstance(operation, Train):
-            return _training(target, operation, expected)
-        if not _can_hold(case.table, key):
-            return None
-        if isinstance(operation, Decode):
-            return _decoding(target, operation, case.table, expected)
-        if key == "bytes" and any(_ambiguous(case.table, text) for text in operation.texts()):
-            return None
-        if isinstance(operation, EncodeAllowed):
-            return _choosing(target, operation, case.table, expected)
-        return _encoding(target, operation, case.table, expected)
+        if case.model is not None:
+            if not _can_hold(case.model, key):
+                return None
+            if key == "bytes" and any(is_ambiguous(case.model, text) for text in operation.texts()):
+                return None
+        return ask(resolve(self.adapter), operation, case.model, alternatives[0])
 
 
 @dataclass(frozen=True)
@@ -93,6 +87,18 @@ class Answer:
     def agrees(self) -> bool:
         """Whether the two are equal."""
         return bool(self.got == self.expected)
+
+
+def ask(target: Any, operation: Operation, model: Model | None, expected: Any) -> Answer | None:
+    """Return the answer of an adapter, or None if the question is outside the adapter's conventions."""
+    if isinstance(operation, Train):
+        return _training(target, operation, expected)
+    assert model is not None
+    if isinstance(operation, Decode):
+        return _decoding(target, operation, model, expected)
+    if isinstance(operation, EncodeAllowed):
+        return _choosing(target, operation, model, expected)
+    return _encoding(target, operation, model, expected)
 
 
 def is_witnessed(case: Case) -> bool:
@@ -154,16 +160,10 @@ def _can_hold(model: Model, key: str) -> bool:
     return key == "pair" or (special <= entries and model.ranks_by_bytes)
 
 
-def _ambiguous(model: Model, text: str) -> bool:
+def is_ambiguous(model: Model, text: str) -> bool:
     """Return whether two special tokens match at one position of `text`; tiktoken then chooses by hash order."""
-    tokens = [token for token in dict.fromkeys(model.special_tokens or ()) if token in text]
-    return any(
-        text.startswith(longer, start)
-        for shorter in tokens
-        for longer in tokens
-        if longer != shorter and longer.startswith(shorter)
-        for start in range(len(text))
-    )
+    found = {token for token in model.special_tokens or () if token in text}
+    return any(longer != shorter and longer.startswith(shorter) for shorter in found for longer in found)
 
 
 def _ask(question: Any) -> Any:
@@ -176,8 +176,8 @@ def _ask(question: Any) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _build(target: Any, model: Model) -> Any:
-    keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
+def build(target: Any, model: Model) -> Any:
+    keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
     return target(*model.fresh(), **keywords)
 
 
@@ -185,7 +185,7 @@ def _encoding(target: Any, operation: Operation, model: Model, expected: Any) ->
     if not isinstance(expected, Ids | Rows):
         return None
     rows = expected.rows if isinstance(expected, Rows) else (expected.ids,)
-    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in operation.texts()])
+    got = _ask(lambda: [list(build(target, model).encode(text)) for text in operation.texts()])
     return Answer(got, list(map(list, rows)))
 
 
@@ -195,7 +195,7 @@ def _choosing(target: Any, operation: EncodeAllowed, model: Model, expected: Any
     def encode() -> Any:
         chosen = allowed if allowed == "all" else set(allowed)
         try:
-            tokenizer = _build(target, model)
+            tokenizer = build(target, model)
             return list(tokenizer.encode(operation.text, allowed_special=chosen, disallowed_special=disallowed))
         except ValueError:
             return _REJECTED
@@ -207,7 +207,7 @@ def _decoding(target: Any, operation: Decode, model: Model, expected: Text) -> A
     ids, whole = list(operation.ids), hasattr(target, "decode_bytes")
 
     def decode() -> Any:
-        tokenizer = _build(target, model)
+        tokenizer = build(target, model)
         return [tokenizer.decode(ids), tokenizer.decode_bytes(ids)] if whole else [tokenizer.decode(ids)]
 
     return Answer(_ask(decode), [expected.text, operation.data(model)] if whole else [expected.text])

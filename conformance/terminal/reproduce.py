@@ -119,7 +119,7 @@ def _arguments(model: Model | None, command: Command) -> list[str]:
 def _further(model: Model, command: Command) -> list[str]:
     found = [ascii(list(model.special_tokens))] if model.special_tokens is not None else command.always_passed
     if model.pattern != "gpt2":
-        found.append(f"pattern={command.spellings.get(model.pattern, PATTERNS[model.pattern])!a}")
+        found.append(f"pattern={command.spellings.get(model.pattern, model.expression)!a}")
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
 from ..answer import (
@@ -119,7 +120,7 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
-        yield "pattern", model.pattern
+        yield "pattern", pattern_name(model.pattern)
     if isinstance(operation, Load) and operation.options:
         yield "files", "; ".join(_file(name, value) for name, value in operation.options)
     if isinstance(operation, Decode | DecodeBytes) and (ids := operation.ids):

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from bpe_conformance.fixtures import saving
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures import files
+from bpe_conformance.fixtures.files import AnyPath, read_regular
 
 
 def read_utf8(path: AnyPath) -> str:
@@ -41,13 +40,13 @@ def write_utf8(path: AnyPath, text: str) -> None:
 def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
     """Write all files into a directory, which is created if necessary, or none of them."""
     with _clear_failures():
-        saving.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
+        files.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
 
 
 def check_folder(folder: AnyPath) -> None:
     """Check that files can be written into a directory or that it can be created."""
     with _clear_failures():
-        saving.check_folder(folder)
+        files.check_folder(folder)
 
 
 @contextmanager
@@ -62,7 +61,7 @@ def one_line_errors(name: object, action: str = "read") -> Iterator[None]:
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` at the end, or is removed on an error."""
-    with _clear_failures(), saving.replacing(path) as stream:
+    with _clear_failures(), files.replacing(path) as stream:
         yield stream
 
 
@@ -70,5 +69,5 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
 def _clear_failures() -> Iterator[None]:
     try:
         yield
-    except saving.NotWritten as error:
+    except files.NotWritten as error:
         raise ValueError(f"{error.filename}: cannot be written: {error.strerror}") from None

@@ -13,9 +13,8 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.fixtures.answers import LARGEST_ID
+from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.saving import AnyPath
-from bpe_conformance.fixtures.strict_json import parse_json
 
 from . import read_lines, read_utf8, write_all
 

@@ -16,9 +16,8 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.saving import AnyPath
-from bpe_conformance.fixtures.strict_json import parse_json
 
 from ..special_tokens import straddles
 from . import read_utf8, write_utf8

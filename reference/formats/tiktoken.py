@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.saving import AnyPath
 
 from . import read_lines, write_utf8
 from .gpt2 import read_id

@@ -13,7 +13,7 @@ from typing import Any
 
 CALLS = {"open", "write", "__exit__", "mkdir", "rename", "replace", "link", "chmod"}
 """Names of C functions that can find the disk full; `__exit__` closes a file and writes its buffer."""
-SAVING = str(Path("fixtures", "saving.py"))
+SAVING = str(Path("fixtures", "files.py"))
 
 
 class Fault:

@@ -12,8 +12,8 @@ from io import StringIO
 from pathlib import Path
 
 from bpe_conformance.cli import INTERRUPTED, main
-from bpe_conformance.fixtures import saving
-from bpe_conformance.fixtures.saving import NotWritten
+from bpe_conformance.fixtures import files
+from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.reference import Tokenizer, file_encoding
 from faults.injection import Fault, FullDisk, Interrupt
 
@@ -78,11 +78,11 @@ def _encode_file() -> None:
 
 TRAIN = ("train", "text", "--vocab-size", "262", "--format", "huggingface", "--format", "gpt2", "--format", "tiktoken")
 SAVES: dict[str, Callable[[], int | None]] = {
-    "write_text": _api(lambda: saving.write_text("ids", TEXT)),
-    "write_files": _api(lambda: saving.write_files("tok", {"vocab.json": b"new", "merges.txt": b"new", "more": b"1"})),
-    "write_files of a new folder": _api(lambda: saving.write_files("a/b", {"vocab.json": b"new", "merges.txt": b""})),
-    "write_folder": _api(lambda: saving.write_folder("whole", FILES)),
-    "write_folder anew": _api(lambda: saving.write_folder("a/b", FILES)),
+    "write_text": _api(lambda: files.write_text("ids", TEXT)),
+    "write_files": _api(lambda: files.write_files("tok", {"vocab.json": b"new", "merges.txt": b"new", "more": b"1"})),
+    "write_files of a new folder": _api(lambda: files.write_files("a/b", {"vocab.json": b"new", "merges.txt": b""})),
+    "write_folder": _api(lambda: files.write_folder("whole", FILES)),
+    "write_folder anew": _api(lambda: files.write_folder("a/b", FILES)),
     "save": _api(lambda: tokenizer().save("tok")),
     "encode_file": _api(_encode_file),
     "train": _command(*TRAIN, "-o", "tok"),
@@ -93,7 +93,7 @@ SAVES: dict[str, Callable[[], int | None]] = {
 }
 """Ways to save in the current directory; those of commands return the exit status, the others raise."""
 
-FOUNDATION = ("fixtures/saving.py", "reference/formats/__init__.py", "contextlib.py", "pathlib.py")
+FOUNDATION = ("fixtures/files.py", "reference/formats/__init__.py", "contextlib.py", "pathlib.py")
 COMMANDS = (
     "cli.py",
     "command_line.py",

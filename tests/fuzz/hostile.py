@@ -291,12 +291,22 @@ def _pack(place: int, change: Callable[[Any], Any]) -> bytes:
     return b"\0".join(parts)
 
 
+def _case_of(cases: Any, op: str) -> Any:
+    return next(case for case in cases["cases"] if case["op"] == op)
+
+
 PACK: dict[str, Tried] = {
     "no-manifest": (b"", "pack.json:1: not JSON"),
     "manifest-key-twice": (b'{"kind": "pack", "kind": "pack"}', "pack.json: duplicate key 'kind'"),
     "manifest-deep": (DEEP, "pack.json: nested deeper than 64 levels"),
     "manifest-not-utf8": (b"\xff", "pack.json: not UTF-8 at byte 0"),
     "changed": (seed("pack", "small").replace(b"<cases.json>", b"0" * 64), "cases.json: its sha256 is not the one in"),
+    "no-digest": (_pack(0, lambda made: made["files"].pop("table.json")), "table.json: its sha256 is not the one in"),
+    "another-digest": (
+        _pack(0, lambda made: made["files"].update({"table.json": "0" * 64})),
+        "table.json: its sha256 is not the one in",
+    ),
+    "manifest-another-key": (_pack(0, lambda made: made.update(more=1)), "pack.json: document: Additional properties"),
     "pattern-that-is-none": (
         _pack(0, lambda made: made["pattern"].update(regex="(a")),
         "pack.json: the pattern '(a' is no",
@@ -304,12 +314,23 @@ PACK: dict[str, Tried] = {
     "table-id-twice": (_pack(1, lambda table: table["vocab"].append([97, "6161"])), "table.json: duplicate id"),
     "table-id-true": (
         _pack(1, lambda table: table["vocab"].append([True, "6161"])),
-        "table.json: expected `vocab`, a list of ids and tokens",
+        "table.json: vocab.262.0: True is not of type 'integer'; make the pack again",
     ),
     "table-no-hexadecimal": (
         _pack(1, lambda table: table["vocab"].append([999, "61 61"])),
-        "table.json: expected `vocab`, a list of ids and tokens",
+        "table.json: vocab.262.1: '61 61' does not match",
     ),
+    "table-id-negative": (
+        _pack(1, lambda table: table["vocab"].append([-1, "6161"])),
+        "table.json: vocab.262.0: -1 is less than the minimum",
+    ),
+    "table-id-of-33-bits": (
+        _pack(1, lambda table: table["vocab"].append([1 << 32, "6161"])),
+        "table.json: vocab.262.0: 4294967296 is greater than the maximum",
+    ),
+    "table-entry-of-three": (_pack(1, lambda table: table["vocab"][0].append(0)), "table.json: vocab.0: "),
+    "table-merge-of-one": (_pack(1, lambda table: table["merges"].append(["61"])), "table.json: merges.5: "),
+    "table-another-key": (_pack(1, lambda table: table.update(more=1)), "table.json: document: Additional properties"),
     "table-unknown-merge": (
         _pack(1, lambda table: table["merges"].append(["ff", "fe"])),
         "a part or the result of merge",
@@ -321,15 +342,40 @@ PACK: dict[str, Tried] = {
     "case-twice": (_pack(2, lambda made: made["cases"].append(made["cases"][0])), "duplicate id"),
     "case-without-input": (
         _pack(2, lambda made: made["cases"][0].pop("input")),
-        "cases.json: cases.0 is not a case of",
+        "cases.json: cases.0: 'input' is a required property; make the pack again",
     ),
     "case-of-another-op": (
         _pack(2, lambda made: made["cases"][0].update(op="train")),
-        "cases.json: cases.0 is not a case of",
+        "cases.json: cases.0.op: 'train' is not one of",
     ),
     "case-lone-surrogate": (
         _pack(2, lambda made: made["cases"].insert(0, {**made["cases"][0], "id": "\ud800"})),
-        "cases.json: cases.0 is not a case of",
+        "cases.json: cases.0.id: '\\ud800' is not of type 'string'",
+    ),
+    "case-another-key": (_pack(2, lambda made: made["cases"][0].update(more=1)), "cases.json: cases.0: Additional"),
+    "case-input-of-another-op": (
+        _pack(2, lambda made: made["cases"][0].update(op="decode")),
+        "cases.json: cases.0.input: ",
+    ),
+    "case-ids-negative": (
+        _pack(2, lambda made: made["cases"][0]["expect"]["ids"].append(-1)),
+        "cases.json: cases.0.expect.ids",
+    ),
+    "case-ids-of-text": (
+        _pack(2, lambda made: made["cases"][0]["expect"]["ids"].append("a")),
+        "cases.json: cases.0.expect.ids",
+    ),
+    "case-stream-cut-otherwise": (
+        _pack(2, lambda made: _case_of(made, "stream")["input"].update(cut="words")),
+        ".input.cut: 'words' is not one of",
+    ),
+    "case-batch-row-with-text": (
+        _pack(2, lambda made: _case_of(made, "batch")["expect"]["batch"][0].update(text="")),
+        ".expect.batch.0: Additional properties",
+    ),
+    "case-text-as-number": (
+        _pack(2, lambda made: _case_of(made, "decode")["expect"].update(text=1)),
+        ".expect.text: 1 is not of type 'string'",
     ),
     "case-of-no-clause": (
         _pack(2, lambda made: made["cases"][0].update(clause="X-1")),

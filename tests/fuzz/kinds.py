@@ -16,8 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bpe_conformance.fixtures.yaml_file import read_documents
-from bpe_conformance.packs.loading import MANIFEST, load_cases
-from bpe_conformance.packs.tables import Given, read_table
+from bpe_conformance.packs.files import MANIFEST, Overrides, load_pack, read_model_files
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
 from bpe_conformance.session import known_failures
@@ -46,11 +45,11 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "merges.txt": lambda path, _: gpt2.read_merges(path),
     "ranks": lambda path, _: tiktoken.read(path),
     "tokenizer.json": lambda path, _: huggingface.read(path),
-    "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
+    "table": lambda path, _: read_model_files([str(path)], Overrides("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
     "known failures": lambda path, _: known_failures.read(path, []),
     "report": lambda path, _: document.read(path),
-    "pack": lambda path, folder: load_cases(_linked(path, folder, MANIFEST), {}),
+    "pack": lambda path, folder: load_pack(_linked(path, folder, MANIFEST), {}),
     "cases": lambda path, folder: _spec(path, folder, "cases/x.yaml"),
     "clauses": lambda path, folder: _spec(path, folder, "clauses/x.yaml"),
     "models": lambda path, folder: _spec(path, folder, "models/x.yaml"),

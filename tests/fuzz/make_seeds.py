@@ -17,9 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from helpers import sample_reports
 
-from bpe_conformance.packs.build import contents
-from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE
-from bpe_conformance.packs.tables import Given, read_table
+from bpe_conformance.packs.files import CASES, MANIFEST, TABLE, ModelSource, Overrides, read_model_files
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
@@ -88,24 +86,23 @@ def documents() -> Iterator[tuple[str, str, bytes]]:
         file = Path(name, "x.tiktoken")
         ranks = {token: index for index, token in OURS.vocab.items() if token != b"<|e|>"}
         file.write_text("".join(f"{base64.b64encode(token).decode()} {index}\n" for token, index in ranks.items()))
-        table = read_table([str(file)], Given("x", "gpt2", {"<|e|>": 256}))
-    yield "pack", "small", _small_pack(table)
+        source = read_model_files([str(file)], Overrides("x", "gpt2", {"<|e|>": 256}))
+    yield "pack", "small", _small_pack(source)
     report = sample_reports.report(cases=3, states=sample_reports.failing(1))
     report["suite"]["hypothesis"] = "6.100.0"
     report |= {"created": "2026-01-01T00:00:00Z", "platform": {"python": "3.11.7", "system": "Linux x86_64"}}
     yield "report", "small", document.text(report).encode()
 
 
-def _small_pack(table: object) -> bytes:
-    from bpe_conformance.packs.build import Pack, build
-    from bpe_conformance.packs.witnesses import Agreement
+def _small_pack(source: ModelSource) -> bytes:
+    from bpe_conformance.packs.build import Agreement, Pack, build, documents
 
-    whole = build(table.model, 0)  # type: ignore[attr-defined]
+    whole = build(source.model, 0)
     ops: dict[str, dict[str, object]] = {}
     for case in whole.cases:
         ops.setdefault(case["op"], case)
     pack = Pack(**{**vars(whole), "cases": list(ops.values())})
-    files = contents(table, pack, Agreement({}, {}, []), 0)  # type: ignore[arg-type]
+    files = documents(source, pack, Agreement({}, {}, []), 0)
     manifest = files[MANIFEST]
     for name in (TABLE, CASES):
         manifest = manifest.replace(hashlib.sha256(files[name]).hexdigest().encode(), f"<{name}>".encode())

@@ -33,8 +33,16 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
-from bpe_conformance.packs import tables
-from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
+from bpe_conformance.packs.files import (
+    CASES,
+    MANIFEST,
+    TABLE,
+    Overrides,
+    checked_pattern,
+    load_pack,
+    read_model_files,
+    read_special,
+)
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, matrix
@@ -92,9 +100,6 @@ def check(name: str, data: bytes, folder: Path) -> str | None:
     except target.refusals as error:
         _check_refusal(error, folder if target.places else None)
         refusal = str(error)
-    finally:
-        for own in [own for own in PATTERNS if own.startswith("own-")]:
-            del PATTERNS[own]
     if (seconds := time.perf_counter() - began) > SECONDS:
         raise Finding(f"{seconds:.0f} s")
     return refusal
@@ -178,13 +183,13 @@ def _gpt2_merges(data: bytes, folder: Path) -> None:
 def _gpt2_pair(data: bytes, folder: Path) -> None:
     vocab, _, merges = data.partition(b"\0")
     files = _put(folder, "vocab.json", vocab), _put(folder, "merges.txt", merges)
-    table = tables.read_table([str(file) for file in files], tables.Given("x"))
-    _check_encodes(table.model)
+    model = read_model_files([str(file) for file in files], Overrides("x")).model
+    _check_encodes(model)
     try:
         tokenizer = Tokenizer.from_files(*files)
     except ValueError as error:
         raise Finding("read as a table, and refused as two files") from error
-    _hold(dict(table.model.vocab) == tokenizer.vocab, "read otherwise as two files")
+    _hold(dict(model.vocab) == tokenizer.vocab, "read otherwise as two files")
 
 
 def _tiktoken(data: bytes, folder: Path) -> None:
@@ -210,12 +215,12 @@ def _huggingface(data: bytes, folder: Path) -> None:
 
 def _table(data: bytes, folder: Path) -> None:
     file = _put(folder, "table", data)
-    _check_encodes(tables.read_table([str(file)], tables.Given("x", "gpt2")).model)
+    _check_encodes(read_model_files([str(file)], Overrides("x", "gpt2")).model)
 
 
 def _pattern(data: bytes, folder: Path) -> None:
     text = data.decode("utf-8", "surrogatepass")
-    for compiled in (compile_expression, tables.named):
+    for compiled in (compile_expression, checked_pattern):
         compiled(text)
 
 
@@ -305,7 +310,7 @@ def _pack(data: bytes, folder: Path) -> None:
         _put(folder, name, part)
         manifest = manifest.replace(f"<{name}>".encode(), hashlib.sha256(part).hexdigest().encode())
     _put(folder, MANIFEST, manifest)
-    for case in load_cases(folder, _clauses_of_spec()):
+    for case in load_pack(folder, _clauses_of_spec()):
         if case.model is not None:
             _check_model(case.model)
 
@@ -392,7 +397,7 @@ def _arguments(data: bytes, folder: Path) -> None:
             _hold(left.code in (0, 2), f"status {left.code}")
             _hold(left.code == 0 or err.getvalue().count("\n") == 1, err.getvalue())
     with contextlib.suppress(CommandError):
-        tables.read_special(words)
+        read_special(words)
 
 
 FORMS = ("text", "jsonl", "uint16", "uint32")

@@ -25,7 +25,7 @@ from typing import Any
 from bpe_conformance.answer import TIMED_OUT, Fault
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge, skip_reason
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix

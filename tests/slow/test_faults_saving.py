@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from faults import saves
 
-from bpe_conformance.fixtures.saving import write_folder
+from bpe_conformance.fixtures.files import write_folder
 
 
 @pytest.fixture(autouse=True)

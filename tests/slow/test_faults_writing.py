@@ -17,7 +17,7 @@ from helpers.project import SPEC
 from helpers.sample_reports import report
 
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures.saving import NotWritten
+from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.reference import Tokenizer, file_encoding
 from bpe_conformance.report import matrix, writing
 from bpe_conformance.session import known_failures

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from jsonschema import Draft202012Validator
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.packs import encoding_cases
-from bpe_conformance.packs.loading import load_cases
+from bpe_conformance.packs import cases
+from bpe_conformance.packs.files import load_pack
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.spec import installed_spec
@@ -31,13 +32,6 @@ TEXT = (
     "(the) !!! ... ?! --- == \r\n"
 )
 FILES = ("pack.json", "table.json", "cases.json", "pack.schema.json")
-
-
-@pytest.fixture(autouse=True)
-def own_patterns_are_forgotten() -> Iterator[None]:
-    yield
-    for name in [name for name in PATTERNS if name.startswith("own-")]:
-        del PATTERNS[name]
 
 
 def _toy(pattern: str = "cl100k") -> Model:
@@ -66,7 +60,7 @@ LONG = (60, 200)  # the oracle takes quadratic time
 def pack(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "pack"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding_cases, "LONG", LONG)
+        patch.setattr(cases, "LONG", LONG)
         assert main(["pack", str(table), "-o", str(folder), "--seed", "7"]) == 0
     return folder
 
@@ -87,8 +81,8 @@ def test_packs_are_reproducible(pack: Path, table: Path, tmp_path: Path) -> None
     code = f"""
 import sys
 from bpe_conformance.cli import main
-from bpe_conformance.packs import encoding_cases
-encoding_cases.LONG = {LONG}
+from bpe_conformance.packs import cases
+cases.LONG = {LONG}
 sys.exit(main())
 """
     words = [sys.executable, "-c", code, "pack", str(table), "-o", str(tmp_path / "again"), "--seed", "7"]
@@ -111,6 +105,47 @@ def test_manifest_describes_the_pack(pack: Path, table: Path, toy: Model) -> Non
         "if two special tokens begin at one position, it chooses by hash order"
     }
     assert _document(pack, "cases.json")["cases"][0]["id"].startswith("toy-longest-match-")
+
+
+KINDS = {
+    "longest-match": 9,
+    "fewest-tokens": 7,
+    "leftmost-first": 4,
+    "latest-first": 4,
+    "rightmost-of-equals": 8,
+    "single-pass": 9,
+    "never-again": 8,
+    "split": 29,
+    "empty": 1,
+    "raw": 32,
+    "scripts": 36,
+    "real-text": 56,
+    "special-alone": 3,
+    "special-tripled": 3,
+    "special-edge": 36,
+    "special-beside": 3,
+    "special-parts": 15,
+    "special-alike": 13,
+    "special-two": 17,
+    "special-all": 2,
+    "special-foreign": 13,
+    "long": 16,
+    "tokens": 4,
+    "decode-broken": 42,
+    "decode-all": 1,
+    "decode-parts": 10,
+    "decode-text": 6,
+    "decode-special": 3,
+    "decode-empty": 1,
+    "stream": 39,
+    "batch": 6,
+}
+
+
+def test_a_pack_has_cases_of_every_kind(pack: Path) -> None:
+    ids = [case["id"] for case in _document(pack, "cases.json")["cases"]]
+    assert Counter(name.removeprefix("toy-").rpartition("-")[0] for name in ids) == KINDS
+    assert len(set(ids)) == len(ids)
 
 
 def test_pack_covers_every_token_and_merge(pack: Path) -> None:
@@ -249,6 +284,40 @@ def test_adapters_are_tested_with_a_pack(project: Project, pack: Path) -> None:
     assert f"--bpe-pack {pack} --bpe-case toy-" in output
 
 
+@pytest.mark.parametrize(
+    ("adapter", "kinds"),
+    [
+        ("Right", set()),
+        ("WrongStream", {"stream"}),
+        ("WrongBatch", {"batch"}),
+        ("WrongBytes", {"decode-broken", "decode-parts", "decode-all", "decode-special"}),
+        ("WrongRaw", {"raw"}),
+    ],
+)
+def test_a_fault_fails_the_cases_of_its_kind(adapter: str, kinds: set[str], project: Project, pack: Path) -> None:
+    project.write("fixed.py", _FIXED.format(pack=str(pack)))
+    report = project.path / "report.json"
+    project.pytester.runpytest_inprocess(
+        "conformance", "--adapter", f"fixed:{adapter}", f"--bpe-pack={pack}", f"--bpe-report={report}", "-q"
+    )
+    results = json.loads(report.read_text("utf-8"))["results"]
+    failed = {result["id"] for result in results if result["state"] == "failed"}
+    assert {name.removeprefix("toy-").rpartition("-")[0] for name in failed} == kinds
+
+
+def test_a_pack_of_another_pattern_has_its_expression(tmp_path: Path) -> None:
+    own = r"\p{L}+|\p{N}{1,2}|\s+"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "LONG", LONG)
+        huggingface.write(tmp_path / "toy.json", _toy(own))
+        before = dict(PATTERNS)
+        assert main(["pack", str(tmp_path / "toy.json"), "-o", str(tmp_path / "pack")]) == 0
+    assert _document(tmp_path / "pack", "pack.json")["pattern"] == {"name": None, "regex": own}
+    loaded = load_pack(tmp_path / "pack", installed_spec().clauses)
+    assert {case.table.expression for case in loaded} == {own}
+    assert before == PATTERNS
+
+
 def test_outcomes_refer_to_the_table_of_a_pack_by_its_name(pytester: pytest.Pytester, pack: Path) -> None:
     config = pytester.parseconfigure("conformance", "--adapter", "textbook", f"--bpe-pack={pack}")
     spec = config.pluginmanager.getplugin("bpe-conformance-run").spec
@@ -273,6 +342,26 @@ class Right(textbook.Tokenizer):
         super().__init__(vocab, merges, list(SPECIAL), PATTERNS["cl100k"])
 
 
+class WrongStream(Right):
+    def encode_iterable(self, chunks):
+        yield from self.encode("".join(chunks)) + [0]
+
+
+class WrongBatch(Right):
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts[:-1]] + [[0]]
+
+
+class WrongBytes(Right):
+    def decode_bytes(self, ids):
+        return super().decode_bytes(ids).decode("utf-8", "replace").encode()
+
+
+class WrongRaw(Right):
+    def encode(self, text):
+        return super().encode(text.replace("__proto__", ""))
+
+
 class Wrong(Right):
     def merge(self, word):
         return textbook.merge_by_pair(word, {{pair: -rank for pair, rank in self.ranks.items()}})
@@ -282,19 +371,19 @@ class Wrong(Right):
 def test_a_changed_or_missing_pack_is_an_error(pack: Path, tmp_path: Path) -> None:
     clauses = installed_spec().clauses
     with pytest.raises(SpecError, match=r"pack.json: cannot be read.*make a pack"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     for name in FILES:
         (tmp_path / name).write_bytes((pack / name).read_bytes())
-    assert len(load_cases(tmp_path, clauses)) == _document(pack, "pack.json")["counts"]["cases"]
+    assert len(load_pack(tmp_path, clauses)) == _document(pack, "pack.json")["counts"]["cases"]
     (tmp_path / "cases.json").write_bytes((pack / "cases.json").read_bytes().replace(b"[97", b"[98"))
     with pytest.raises(SpecError, match=r"cases.json: its sha256 is not the one in pack.json"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "format": 2}))
     with pytest.raises(SpecError, match="its format is 2, not 1"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "seed": -1}))
     with pytest.raises(SpecError, match=r"pack.json: seed: -1 is less than"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
 
 
 def test_a_pack_and_a_seed_cannot_be_combined(project: Project, pack: Path) -> None:

@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import installed_spec, load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
-from bpe_conformance.spec_tools.witnesses import Witness, _ambiguous, load_witnesses
+from bpe_conformance.spec_tools.witnesses import Witness, is_ambiguous, load_witnesses
 
 CASES = """\
 clause: MERGE-ORDER-1
@@ -369,10 +369,10 @@ def test_a_missing_final_newline_is_not_added(spec):
 
 def test_tiktoken_is_not_asked_about_two_special_tokens_at_one_position():
     model = read_model({"special_tokens": ["<a", "<a>", "b"]})
-    assert _ambiguous(model, "x<a>")
-    assert not _ambiguous(model, "x<a b")
-    assert not _ambiguous(read_model({"special_tokens": ["aa"]}), "aaa")
-    assert not _ambiguous(read_model({"special_tokens": ["ab", "bc"]}), "abc")
+    assert is_ambiguous(model, "x<a>")
+    assert not is_ambiguous(model, "x<a b")
+    assert not is_ambiguous(read_model({"special_tokens": ["aa"]}), "aaa")
+    assert not is_ambiguous(read_model({"special_tokens": ["ab", "bc"]}), "abc")
 
 
 def test_witnesses_are_not_asked_about_ids_of_another_layout(spec):

@@ -20,7 +20,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.report import document, markdown, matrix, page
 from bpe_conformance.report.document import Document
 from bpe_conformance.report.matrix import MatrixResult, SuiteRun

@@ -19,8 +19,9 @@ from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.answer import Bytes, Ids, Refusal, Rows, Table, Text
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import Load, Question, Save, Train
+from bpe_conformance.operations import Encode, Load, Question, Save, Train
 from bpe_conformance.outcome import Command, Mismatch, Outcome, RunResult, Tested
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import reproduce
@@ -160,6 +161,14 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     training = Question(Train("a", 257))
     assert not reproduce.one_line(training, other)
     assert not reproduce.program(training, other)
+
+
+def test_a_model_of_the_name_gpt2_is_not_reproduced_with_the_shipped_one() -> None:
+    gpt2, command = gpt2_model(), Command("mine:Tokenizer")
+    *merges, first, second = gpt2.merges
+    own = replace(gpt2, merges=(*merges, second, first))
+    assert "vocab.bpe" in reproduce.program(Question(Encode("a"), replace(gpt2, name="mine")), command)
+    assert not reproduce.program(Question(Encode("a"), own), command)
 
 
 def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) -> None:

@@ -82,7 +82,7 @@ class Context:
         held: dict[str, dict[str, str]] = documents[0].value if documents else {}
         kinds = ("cases", "clauses", "laws")
         if not isinstance(held, dict) or not all(isinstance(held.get(kind, {}), dict) for kind in kinds):
-            raise SpecError(f"{file}: expected `cases`, `clauses` and `laws`, each a mapping of id to reason")
+            raise SpecError("expected `cases`, `clauses` and `laws`, each a mapping of id to reason", file)
         return {kind: held.get(kind, {}) for kind in kinds}
 
     def _documents(self, kind: str) -> list[Document]:

@@ -59,11 +59,7 @@ def _schema(context: Context) -> Iterator[Violation]:
         load_spec(context.folder)
         assert context.retired is not None
     except SpecError as error:
-        match = re.fullmatch(r"(.+?):(?:(\d+):)? (.*)", str(error), re.DOTALL)
-        if match is None:
-            yield Violation(context.folder, 0, str(error))
-        else:
-            yield Violation(Path(match.group(1)), int(match.group(2) or 0), match.group(3))
+        yield Violation(error.file or context.folder, error.line, error.message)
 
 
 @rule("id-section", f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}")
@@ -119,9 +115,10 @@ def _example_exists(context: Context) -> Iterator[Violation]:
 def _statement_keyword(context: Context) -> Iterator[Violation]:
     for clause in context.spec.clauses.values():
         found = KEYWORD.search(clause.statement)
-        keyword = found.group().lower() if found else "unspecified"
-        if keyword != clause.level:
-            message = f"{clause.id} is {clause.level}, but its statement {keyword}; use the keyword of the level"
+        level = found.group().lower() if found else "unspecified"
+        if level != clause.level:
+            says = f"says {found.group()}" if found else "has no keyword"
+            message = f"{clause.id} is {clause.level}, but its statement {says}; use the keyword of the level"
             yield at_clause(context, clause, message)
 
 

@@ -10,7 +10,7 @@ import regex
 import yaml
 
 from bpe_conformance.fixtures import PATTERNS, characters
-from bpe_conformance.fixtures.flow import escape
+from bpe_conformance.fixtures.values import escape
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 

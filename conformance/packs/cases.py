@@ -1,0 +1,523 @@
+"""The cases of a pack: texts that incorrect encoders and patterns get wrong, texts with every token, streams and more.
+
+Texts are drawn with `random.Random.random` alone, which gives the same values on every platform.
+"""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise
+from typing import Any, TypeVar
+
+import regex
+
+from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.reference import textbook
+
+from ..known_bugs import KnownBug, known_bugs
+from ..known_bugs.bases import BaseEncoder
+from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
+from ..terminal import show
+from .patterns import Mutant, alternatives, mutants
+from .reach import Reach, ordinary, text_of
+
+T = TypeVar("T")
+CLASSES = tuple(
+    rf"\p{{{name}}}" for name in (*("Lu", "Ll", "Lt", "Lm", "Lo"), "M", "Nd", "Nl", "No", "P", "S", "Z", "C")
+)
+"""Classes of characters. A class in a list of pieces gives some of its characters."""
+SPACE = (" ", "  ", "\n", "\r\n", "\t", "   ", " \n", "\n\n")
+CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
+NEARLY = ("'S", "'LL", "'Re", "'VE", "'", "''", "’s", "n't", "'em", "'x", "'l", "'r", "'v", "'\u017f")
+MARKED = ("e\u0301", "\u0301", "क्षि")
+ASTRAL = ("[\U0001d400\U0001d499\U0001d51f\U0002000b\U00020bb7]", "[\U0001d7ce\U0001d7cf\U0001d7d8]")
+PIECES = {
+    "contractions": (*CONTRACTIONS, *NEARLY, "it", "We", "n", "l", "s", "e", " ", "!", "1", "\n", r"\p{Ll}", *MARKED),
+    "letters": ("[a-z]", "[A-Z]", *CLASSES[:6], *ASTRAL, " ", "_", "-", "aB", "\t", "\u00a0", "\n", "'s", *MARKED),
+    "numbers": ("[0-9]", "[0-9]", r"\p{N}", r"\p{N}", " ", "  ", ".", ",", "a", "1234567", "\n", "\t", "五", *MARKED),
+    "other characters": (r"\p{P}", r"\p{S}", r"\p{C}", "...", "/", "\n", "\r\n", " ", "a", "1", "_", "'s", "👍🏽"),
+    "white space": (*SPACE, *SPACE, *[r"\s"] * 4, "\x1c", "\u200b", "a", "1", "!", "日", "'s", r"\p{Z}"),
+    "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
+    "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
+}
+"""Subject of a text → the pieces that it is made of."""
+RAW_TEXT = (
+    *("e\u0301", "é", "ﬁ", "\u212b", "Å", "\u017f", "½", "Ⅷ", "ｱ", "A", "a", "É", "İ", "ß", "가", "\u1100\u1161"),
+    *("\r\n", "\r", "\n\n", "\n", "  ", " ", "\t", "\v", "\f", "\u00a0", "\u3000", "\u2028", "\u0085", "x"),
+    *("\ufeff", "\0", "\x1a", "\x7f", "\xad", "\u200b", "\u200d", "\ufe0f", "\ufffd", "\ue000"),
+    *("&amp;", "<b>", "\\n", "%20", "’", "“", "…", "--", "``", " .", " ,", " n't", " !", "🦊"),
+)
+"""Text that some tokenizers change: composed and compatibility characters, line ends, invisible characters, markup."""
+SPLIT_CLAUSES: dict[str, Sequence[str]] = {
+    "gpt2": ("CONTRACTION-1", "LETTER-1", "NUMBER-1", "OTHER-1", "SPACE-1", "SPACE-3", "UNICODE-1"),
+    "cl100k": ("CL100K-1", "CL100K-2", "CL100K-3", "CL100K-4", "CL100K-5", "CL100K-5", "CL100K-2"),
+    "cl100k-2023": ("CL100K-2023-1",) * 7,
+    "o200k": ("O200K-3", "O200K-1", "O200K-5", "O200K-6", "O200K-7", "O200K-7", "O200K-2"),
+    "llama3": ("LLAMA3-1",) * 7,
+    "qwen2": ("QWEN2-1",) * 7,
+    "none": ("NONE-1",) * 7,
+    "triads": ("TRIADS-1", "TRIADS-1", "TRIADS-2", "TRIADS-7", "TRIADS-7", "TRIADS-7", "TRIADS-1"),
+}
+"""Pattern → the clause for each kind of `PIECES`."""
+
+
+class Draw:
+    """Draws for one pack.
+
+    Args:
+        key: what the draws depend on.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._random = random.Random(key).random
+
+    def below(self, bound: int) -> int:
+        return int(self._random() * bound)
+
+    def between(self, low: int, high: int) -> int:
+        """Return an integer from `low` to `high`."""
+        return low + self.below(high - low + 1)
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[self.below(len(items))]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        mixed = list(items)
+        for last in range(len(mixed) - 1, 0, -1):
+            other = self.below(last + 1)
+            mixed[last], mixed[other] = mixed[other], mixed[last]
+        return mixed
+
+    def pieces(self, pieces: Sequence[str], count: int) -> str:
+        r"""Return `count` of `pieces`, joined; a class, such as `\p{Lu}` or `[a-z]`, gives one to three characters."""
+        drawn = [self.pick(pieces) for _ in range(count)]
+        return "".join(self._some(piece) if piece.startswith(("\\p{", "\\s", "[")) else piece for piece in drawn)
+
+    def real_text(self, stretches: int, longest: int) -> str:
+        """Return parts of the fixed texts, from any position."""
+        text = all_real_text()
+        starts = [self.below(len(text) - longest) for _ in range(stretches)]
+        return "".join(text[start : start + self.between(1, longest)] for start in starts)
+
+    def _some(self, character_class: str) -> str:
+        return "".join(self.pick(_members(character_class)) for _ in range(self.pick((1, 1, 2, 3))))
+
+
+@cache
+def _members(character_class: str) -> list[str]:
+    return regex.findall(character_class, "".join(sorted({*all_real_text()})))
+
+
+@cache
+def all_real_text() -> str:
+    """Return the fixed texts, one after the other."""
+    return "\n".join(file.read_bytes().decode("utf-8") for file in sorted(TEXTS.glob("*.txt")))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A case before it has an id and an expected value.
+
+    Attributes:
+        kind: its purpose, a part of its id.
+        clause: the clause that it tests.
+        title: what it shows.
+    """
+
+    kind: str
+    clause: str
+    title: str
+    operation: Operation
+
+
+def encode(kind: str, clause: str, title: str, text: str) -> Draft:
+    """Return the draft of an encoding."""
+    return Draft(kind, clause, title, Encode(text))
+
+
+def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the parts, `size` at a time."""
+    for start in range(0, len(parts), size):
+        yield parts[start : start + size]
+
+
+# Merging
+
+WRONG = {
+    "longest-match": ("longest-match", "takes the longest token from the left"),
+    "fewest-tokens": ("fewest-tokens", "takes the fewest tokens that spell the text"),
+    "greedy-left-to-right": ("leftmost-first", "merges the leftmost pair in the list"),
+    "highest-rank-first": ("latest-first", "merges the pair with the highest rank"),
+    "longest-result-first": ("longest-first", "merges the pair with the longest result"),
+    "rank-from-id": ("by-id", "merges the pair whose result has the lowest id"),
+    "rightmost-of-equals": ("rightmost-of-equals", "merges the last of equal pairs"),
+    "single-pass": ("single-pass", "makes one pass over the text"),
+    "initial-pairs-only": ("never-again", "ignores the pairs that a merge creates"),
+    "rank-from-bytes": ("by-bytes", "merges two tokens if their concatenation is a token"),
+    "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
+}
+"""Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
+WORDS = 48
+"""The largest number of words for each incorrect encoder."""
+ALONE = 6
+"""How many of them, the shortest ones, are separate cases."""
+CANDIDATES = 2000
+"""How many candidates of each kind are tried."""
+LONG = (60, 400, 1200)
+"""Bytes of a long pre-token."""
+
+
+def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
+    """Return cases that incorrect encoders fail, and the number of words found for each encoder."""
+    bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
+    active = _encoders(reach.model, bugs.values())
+    found: dict[str, list[str]] = {bug: [] for bug in WRONG}
+    for word in _candidates(reach, draw):
+        atoms, right = textbook.atoms(word), reach.merged(word)
+        for bug, encoder in list(active.items()):
+            if encoder.merge(atoms) != right:
+                found[bug].append(word)
+                if len(found[bug]) == WORDS:
+                    del active[bug]
+    drafts: list[Draft] = []
+    for bug, (name, what) in WRONG.items():
+        clause, title = bugs[bug].clause, f"an encoder that {what} fails on"
+        shortest = sorted(found[bug], key=lambda word: (len(word), word))[:ALONE]
+        drafts += [encode(name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
+        for group in grouped(found[bug], 16):
+            text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
+            if len(group) > 1:
+                drafts.append(encode(name, clause, f"{title} these words", text))
+    return drafts, {name: len(found[bug]) for bug, (name, _) in WRONG.items()}
+
+
+def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
+    """Yield pre-tokens: adjacent tokens, repeated tokens, real text, and tokens that no merges build."""
+    every = ordinary(reach)
+    real = all_real_text().split()
+    texts: list[str] = []
+    for _ in range(CANDIDATES):
+        texts.append("".join(text_of(draw.pick(every)) for _ in range(draw.between(2, 3))))
+        texts.append(draw.pick((" ", "", "a")) + text_of(draw.pick(every)) * draw.between(2, 5))
+        texts.append(f" {draw.pick(real)}")
+    texts += [text for token in every if (text := text_of(token)) and reach.merged(text) != (token,)]
+    for piece in dict.fromkeys(piece for text in texts for piece in reach.pre_tokens(text)):
+        if 1 < len(piece.encode("utf-8")) <= 40:
+            yield piece
+
+
+def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
+    """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
+    special = {text.encode("utf-8") for text in model.special_tokens or ()}
+    base = BaseEncoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
+    found: dict[str, BaseEncoder] = {}
+    for bug in bugs:
+        target: Any = bug.target
+        found[bug.id] = target.__new__(target)  # it shares the tables, which take long to build
+        vars(found[bug.id]).update(vars(base))
+    return found
+
+
+def real(reach: Reach) -> Iterator[Draft]:
+    """Yield the fixed texts of the suite, one case each."""
+    clause = "MERGE-GPT2-1" if reach.model.is_gpt2 else "MERGE-ORDER-1"
+    for file in sorted(TEXTS.glob("*.txt")):
+        text = file.read_bytes().decode("utf-8")
+        yield encode("real-text", clause, f"real text: {file.stem[3:].replace('-', ' ')}", text)
+
+
+def long(draw: Draw) -> Iterator[Draft]:
+    """Yield long pre-tokens."""
+    for length in LONG:
+        for letters in ("a", "ab", "etaoinshrdlu", "=", " ", "日本語の", "0123456789", "ёжик"):
+            text = "".join(draw.pick(letters) for _ in range(length))
+            text = text.encode("utf-8")[:length].decode("utf-8", "ignore")
+            yield encode("long", "MERGE-LONG-1", f"{length} bytes of {show.text_line(letters)}", text)
+
+
+# Coverage
+
+SIZE = 160
+"""Tokens in a text."""
+JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
+"""Separators of tokens in a text. Each token gets the first one that does not change it."""
+
+
+def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield texts that together contain every reachable token."""
+    texts = covering(reach, draw)
+    for number, text in enumerate(texts, 1):
+        clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
+        yield encode("tokens", clause, f"every token of the model, text {number} of {len(texts)}", text)
+
+
+def covering(reach: Reach, draw: Draw) -> list[str]:
+    """Return texts that together have every token for which a text was found."""
+    found = ((token, reach.text_for(token)) for token in ordinary(reach))
+    pending = draw.shuffled([(token, text) for token, text in found if text is not None])
+    made: list[str] = []
+    reached: set[bytes] = set()
+    for joint in JOINTS:
+        fitting = [(token, text) for token, text in pending if _fits(reach, token, text, joint)]
+        for start in range(0, len(fitting), SIZE):
+            made.append(joint.join(["", *(text for _, text in fitting[start : start + SIZE]), ""]))
+            reached.update(reach.tokens(made[-1]))
+        pending = [one for one in pending if one[0] not in reached]
+    for token, text in pending:
+        if token not in reached:
+            made.append(text)
+            reached.update(reach.tokens(text))
+    return made
+
+
+def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
+    return reach.tokens(joint.join(["", text, text, ""])).count(token) >= 2
+
+
+# Splitting
+
+DETECTIONS = 2
+"""How many texts detect each mistake in a pattern."""
+TRIED = 4000
+"""How many texts are tried."""
+BLOCK = 7
+"""Bits of a code point within its block."""
+BLOCKS = 32
+"""How many blocks a text of all scripts samples."""
+OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
+"""Names that a lookup in a plain JavaScript or Python object finds, although they are not entries."""
+
+
+def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
+    """Return short texts whose ids mistakes in the pattern change, and how many mistakes they detect."""
+    pattern = reach.model.expression
+    every = mutants(pattern)
+    left = dict.fromkeys(every, DETECTIONS)
+    drafts: list[Draft] = []
+    clauses = SPLIT_CLAUSES.get(reach.model.pattern, ["FENCE-1"] * len(PIECES))
+    subjects = list(zip(clauses, PIECES.values(), strict=True))
+    own = _literals(pattern)
+    tokens = ordinary(reach)
+    for number in range(TRIED):
+        if not left:
+            break
+        clause, pieces = subjects[number % len(subjects)]
+        text = draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
+        if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
+            text = "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
+        detected = _detected_by(reach, left, text)
+        if detected:
+            drafts.append(encode("split", f"SPLIT-{clause}", f"split differently {detected[0].what}"[:120], text))
+            for mutant in detected:
+                left[mutant] -= 1
+            left = {mutant: count for mutant, count in left.items() if count}
+    never = [mutant.what for mutant, count in left.items() if count == DETECTIONS]
+    report: dict[str, object] = {"mutants": len(every), "told_apart": len(every) - len(never), "not_told_apart": never}
+    return drafts, report
+
+
+def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
+    """Return which alternatives of the pattern match in the texts."""
+    pattern = reach.model.expression
+    parts = {part: regex.compile(part) for part in alternatives(pattern)}
+    met = {
+        next((part for part, one in parts.items() if one.match(segment, match.start())), None)
+        for text in texts
+        for segment, _ in textbook.cut_special(text, reach.model.special_tokens or ())
+        for match in regex.finditer(pattern, segment)
+    }
+    missing = [part for part in parts if part not in met]
+    return {"all": len(parts), "met": len(parts) - len(missing), "not_met": missing}
+
+
+def _literals(pattern: str) -> tuple[str, ...]:
+    """Return the literals of a pattern: words, and characters of its classes."""
+    bare = regex.sub(r"\\[pP]\{\w+\}|\\[^\W_]|\(\?[^:>)]*[:>]?|\{\d*,?\d*\}", " ", pattern)
+    words = regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)
+    return tuple(dict.fromkeys(words))
+
+
+def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutant]:
+    """Return the patterns whose split of a text gives other tokens."""
+    right = reach.pre_tokens(text)
+    tokens = [token for piece in right for token in reach.merged(piece)]
+    found = []
+    for mutant in among:
+        other = textbook.split(text, mutant.pattern)
+        if other != right and [token for piece in other for token in reach.merged(piece)] != tokens:
+            found.append(mutant)
+    return found
+
+
+def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield words, numbers and signs of every block of Unicode, of characters on whose classes engines agree."""
+    clause = "SPLIT-UNICODE-1" if reach.model.pattern in SPLIT_CLAUSES else "BYTES-ATOM-1"
+    visible = (char for run in agreed() for char in run if char.isprintable())
+    blocks = ["".join(block) for _, block in groupby(visible, lambda char: ord(char) >> BLOCK)]
+    for group in grouped(blocks, BLOCKS):
+        first = unicodedata.name(group[0][0], "signs").split(" ")[0].lower()
+        words = ("".join(draw.pick(block) for _ in range(draw.between(1, 6))) for block in [*group, *group])
+        text = "".join(draw.pick((" ", "  ", "\n", "1", ".")) + word for word in words)
+        yield encode("scripts", clause, f"scripts, first {first}", text)
+
+
+def raw(draw: Draw) -> Iterator[Draft]:
+    """Yield texts that some tokenizers change: with decomposed letters, control characters, white space or a BOM."""
+    yield encode("empty", "BYTES-EMPTY-1", "the empty text", "")
+    for text in OBJECT_PROPERTIES:
+        yield encode("raw", "BYTES-TEXT-2", "the name of a property of every object is plain text", f"{text} {text}")
+    for clause, pieces, ends in (
+        ("BYTES-TEXT-1", RAW_TEXT[:16], ("",)),
+        ("BYTES-TEXT-2", RAW_TEXT, SPACE),
+        ("BYTES-TEXT-3", ("\ufeff", "\0", "a", r"\p{C}", " "), ("",)),
+    ):
+        for _ in range(8):
+            text = draw.pick(ends) + draw.pieces(pieces, draw.between(6, 20)) + draw.pick(ends)
+            yield encode("raw", clause, "text is not changed", text)
+
+
+# Special tokens
+
+MANY = 12
+"""If there are more special tokens, only some have cases of their own."""
+BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
+FOREIGN = (
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
+    *("<s>", "</s>", "<unk>", "<pad>", "[CLS]", "[INST]", "<|e|>"),
+)
+"""Special tokens of other models."""
+SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
+
+
+def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield the cases of the special tokens of a model, and of text that looks like special tokens."""
+    tokens = list(dict.fromkeys(reach.model.special_tokens or ()))
+    some = list(dict.fromkeys([*tokens[: MANY - 2], *tokens[-2:]]))
+    for token in some:
+        yield from _of_one(token, draw)
+    for first, second in [*((token, token) for token in some), *_pairs(tokens, draw)]:
+        shown = f"{show.text_line(first)} and {show.text_line(second)}"
+        for text in (first + second, second + first, f"{first} {second}", *_overlaps(first, second)):
+            yield encode("special-two", "SPECIAL-SCAN-1", f"{shown}, side by side or overlapping", text)
+    for group in grouped(tokens, 40):
+        yield encode("special-all", "SPECIAL-ID-1", "every special token", "".join(f"{token}a " for token in group))
+        yield encode("special-all", "SPECIAL-ORDER-1", "the same, without text between them", "".join(reversed(group)))
+    for text in FOREIGN:
+        if not any(token in text for token in tokens):
+            title = f"{text} is not a special token of this model"
+            yield encode("special-foreign", "SPECIAL-OFF-1", title, f"a{text} b")
+
+
+def _of_one(token: str, draw: Draw) -> Iterator[Draft]:
+    shown = show.text_line(token)
+    middle = draw.between(1, max(1, len(token) - 1))
+    beside = tuple(text for one in BESIDE[:6] for text in (f"{token}{one}", f"{one}{token}"))
+    parts = (token[:-1], token[1:], f"{token[:middle]} {token[middle:]}", f"{token[:middle]}\u200b{token[middle:]}")
+    for kind, clause, title, texts in (
+        ("alone", "SPECIAL-ID-1", "alone", (token,)),
+        ("tripled", "SPECIAL-SCAN-1", "three times", (token * 3,)),
+        ("edge", "SPECIAL-SEGMENT-1", "at an edge", beside),
+        ("beside", "SPECIAL-SEGMENT-1", "between others", (token.join(["", *draw.shuffled(BESIDE), ""]),)),
+        ("parts", "SPECIAL-EXACT-1", "in parts", (*parts, token[::-1])),
+        ("alike", "SPECIAL-EXACT-1", "spelled differently", _alike(token)),
+    ):
+        for text in dict.fromkeys(texts):
+            yield encode(f"special-{kind}", clause, f"{shown} {title}", text)
+
+
+def _alike(token: str) -> tuple[str, ...]:
+    swapped = tuple(token.replace(char, other) for char, other in SWAPS.items() if char in token)
+    return tuple(text for text in (token.upper(), token.lower(), token.title(), *swapped) if text != token)
+
+
+def _overlaps(first: str, second: str) -> tuple[str, ...]:
+    """Return texts in which the end of the first overlaps the beginning of the second, or nearly does."""
+    shared = [length for length in range(1, min(len(first), len(second))) if first.endswith(second[:length])]
+    return (*(first + second[length:] for length in shared), first + second[1:], first[:-1] + second)
+
+
+def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
+    """Return pairs of special tokens; pairs that contain or overlap each other come first."""
+    met = [(a, b) for a in special for b in special if a != b and (a in b or any(a.endswith(b[:n]) for n in (1, 2, 3)))]
+    return list(dict.fromkeys([*met[:MANY], *((draw.pick(special), draw.pick(special)) for _ in range(4) if special)]))
+
+
+# Decoding, streams, batches
+
+BROKEN_ALONE = 40
+"""Number of tokens that are not UTF-8 and are decoded alone."""
+IDS = 400
+"""Ids in a case that decodes a part of the vocabulary."""
+SHORT = 24
+TIDIED = (
+    ("DECODE-BOM-1", "\ufeffa"),
+    ("DECODE-BOM-1", "\ufeff\ufeff a\ufeff"),
+    ("DECODE-BYTES-1", "e\u0301 \u212b \ufb01 \u1e9b\u0323"),
+    ("DECODE-BYTES-1", "a\r\nb\rc\n\n"),
+    ("DECODE-BYTES-1", "  \ta . don 't \n "),
+    ("DECODE-BYTES-1", "\0a\0\x7f\x85\u200b"),
+)
+"""A clause, and a text that some decoders change: marks, composition, line ends, white space, controls."""
+
+
+def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield ids: single tokens that are not UTF-8, every id of the vocabulary, parts of characters."""
+    vocab = reach.model.vocab
+    broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
+    for index in draw.shuffled(broken)[:BROKEN_ALONE]:
+        title = f"{show.token(vocab[index])} alone is not UTF-8"
+        yield Draft("decode-broken", "DECODE-UTF8-1", title, Decode((index,)))
+    for group in grouped(broken, IDS // 4):
+        yield Draft("decode-broken", "DECODE-UTF8-1", "tokens that are not UTF-8", Decode(tuple(group)))
+    for group in grouped(sorted(vocab), IDS):
+        yield Draft("decode-all", "DECODE-BYTES-1", "a part of the vocabulary", Decode(tuple(group)))
+    singles = {token: index for index, token in vocab.items() if len(token) == 1}
+    for char in ("é", "€", "日", "🦊", "👍🏽"):
+        ids = [singles[bytes([byte])] for byte in char.encode("utf-8")]
+        yield Draft("decode-parts", "DECODE-BYTES-1", f"{char!a} in single bytes", Decode(tuple(ids)))
+        yield Draft("decode-parts", "DECODE-UTF8-1", "a character cut short", Decode((*ids[:-1], *ids)))
+    ids_of = {token: index for index, token in sorted(vocab.items(), reverse=True)}
+    for clause, text in TIDIED:
+        ids = [ids_of[token] for token in reach.tokens(text)]
+        yield Draft("decode-text", clause, "a text is unchanged", Decode(tuple(ids)))
+    for text in reach.model.special_tokens or ():
+        index = ids_of[text.encode("utf-8")]
+        ids = [singles[b" "], index, index, singles[b" "], singles["é".encode()[:1]], index]
+        title = f"{show.text_line(text)} between other tokens"
+        yield Draft("decode-special", "DECODE-SPECIAL-1", title, Decode(tuple(ids)))
+    yield Draft("decode-empty", "DECODE-EMPTY-1", "no ids", Decode(()))
+
+
+def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
+    """Yield texts cut at every position: texts that are hard to split or merge, and texts with special tokens."""
+    special = list(reach.model.special_tokens or ())
+    short = [text for text in hard if 2 <= len(text) <= SHORT]
+    texts = [draw.pick(short) + draw.pick((" ", "\n", "", "a")) + draw.pick(short) for _ in range(24 if short else 0)]
+    texts += [draw.pick((" ", "a ", "\n")) + token + draw.pick((" ", "a", "\n\n")) for token in special[:8]]
+    texts += ["we'll  go,\r\n\r\n 12345 日本 🦊!!\n", "a \n b\t\tc   d", "1234567 12 1 12345", "don't I'LL it's'"]
+    for text in dict.fromkeys(texts):
+        title = f"cut at every position: {show.text_line(text)}"
+        yield Draft("stream", "STREAM-EQUAL-1", title, StreamCutEverywhere(text))
+    for number in range(8):
+        text = draw.real_text(4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(special) if special else "")
+        if number % 2:
+            chunks = tuple(text)
+        else:
+            bounds = [0, *sorted(draw.below(len(text)) for _ in range(9)), len(text)]
+            chunks = tuple(text[start:end] for start, end in pairwise(bounds))
+        yield Draft("stream", "STREAM-EQUAL-1", "real text in chunks", Stream(chunks))
+
+
+def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield lists of texts of all lengths, some of them empty or repeated."""
+    special = list(reach.model.special_tokens or ())
+    for number in range(6):
+        texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *special), 5) for _ in range(4 * number))]
+        texts += [draw.real_text(2, 80), texts[-1], ""]
+        yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", Batch(tuple(draw.shuffled(texts))))

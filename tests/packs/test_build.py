@@ -1,0 +1,203 @@
+"""Engines that lie are noticed, and the coverage is what the cases reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bpe_conformance.command_error import CommandError
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
+from bpe_conformance.packs.build import agree, answered
+from bpe_conformance.packs.cases import Draft, Draw, covering, words
+from bpe_conformance.packs.patterns import mutants
+from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure
+from bpe_conformance.reference import textbook
+from bpe_conformance.spec_tools.witnesses import Witness
+
+ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]}, "abc")
+AMBIGUOUS = read_model(
+    {"extra": [[300, "<e>"], [301, "<e>x"]], "special_tokens": ["<e>", "<e>x"], "pattern": r"\p{L}+|<|>"}, "ambiguous"
+)
+
+
+def draft(operation: Operation) -> Draft:
+    return Draft("kind", "MERGE-ORDER-1", "a title", operation)
+
+
+# Engines
+
+
+class Honest(textbook.Tokenizer):
+    pass
+
+
+class LiesAboutX(Honest):
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        return super().encode(text, **chosen) + [0] * text.count("x")
+
+
+class LiesAboutBytes(Honest):
+    def decode_bytes(self, ids: Any) -> bytes:
+        return super().decode_bytes(ids).replace(b"\xff", b"")
+
+
+class LiesAboutText(Honest):
+    def decode(self, ids: Any) -> str:
+        return super().decode(ids).replace("\ufffd", "")
+
+
+class Panics(Honest):
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        if "x" in text:
+            raise BaseException("panic")
+        return super().encode(text, **chosen)
+
+
+class Refuses(Honest):
+    def __init__(self, *arguments: Any) -> None:
+        raise BaseException("no\n  pattern")
+
+
+def engine(name: str, package: str = "tokenizers", lookup: str = "pair") -> Witness:
+    return Witness(package, package, "", f"{__name__}:{name}", {"encode": lookup}, "here")
+
+
+EVERY = [
+    draft(Encode("abc")),
+    draft(Decode((256,))),
+    draft(Batch(("ab", "abc"))),
+    draft(StreamCutEverywhere("abc")),
+    draft(Stream(("ab", "c"))),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("LiesAboutX", draft(Encode("xab"))),
+        ("LiesAboutX", draft(Batch(("ab", "xab")))),
+        ("LiesAboutX", draft(Stream(tuple("xab")))),
+        ("LiesAboutBytes", draft(Decode((97, 0xFF)))),
+        ("LiesAboutText", draft(Decode((97, 0xFF)))),
+        ("Panics", draft(Encode("xab"))),
+    ],
+)
+def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: Draft) -> None:
+    cases = list(answered(ABC, [*EVERY, last]))
+    with pytest.raises(CommandError, match=rf"^abc-kind-000{len(cases)}: tokenizers gives .* no pack is written$"):
+        agree(ABC, cases, [engine("Honest"), engine(name)])
+    agreed = agree(ABC, cases, [engine("Honest")]).asked["tokenizers"]
+    assert (agreed["lookup"], agreed["agrees"]) == ("pair", len(cases))
+
+
+def test_tiktoken_may_differ_for_a_known_reason() -> None:
+    drafts = [draft(Encode(text)) for text in ("<e>", "<e>x", "1x", "ax")]
+    agreement = agree(AMBIGUOUS, list(answered(AMBIGUOUS, drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")])
+    assert [(row["case"][-1], row["reason"]) for row in agreement.differs] == [
+        ("2", "if two special tokens begin at one position, it chooses by hash order"),
+        ("3", "it drops text that the pattern does not match"),
+    ]
+    assert agreement.asked["tiktoken"]["agrees"] == 1
+    for others, name in ((drafts, "tiktoken"), (drafts[1:2], "tokenizers"), (drafts[2:3], "tokenizers")):
+        with pytest.raises(CommandError, match=f"{name} gives"):
+            agree(AMBIGUOUS, list(answered(AMBIGUOUS, others)), [engine("LiesAboutX", name)])
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "reason"),
+    [
+        ("Refuses", ABC, "it rejects the model or the pattern: no pattern"),
+        ("Missing", ABC, "has no 'Missing'"),
+        ("Honest", replace(ABC, merges=ABC.merges[::-1]), "its lookup by bytes cannot represent this model"),
+    ],
+)
+def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, model: Model, reason: str) -> None:
+    agreement = agree(model, [], [engine(name, "tiktoken", "bytes")])
+    assert agreement.asked == {}
+    assert reason in agreement.not_asked["tiktoken"]
+    assert agreement.lines() == [f"not run   tiktoken: {agreement.not_asked['tiktoken']}"]
+
+
+# Coverage
+
+
+def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
+    merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
+    reach = Reach(read_model({"merges": merges, "extra": [[500, "whole"], [501, {"code_points": [0x378]}]]}))
+    assert reach.text_for(b"abc") is None
+    assert reach.why_not(b"abc") == (NOT_BUILT, "'abc' is 'a' | 'bc'")
+    assert reach.why_not(b"whole")[0] == NOT_BUILT
+    assert reach.why_not(b"\xc0")[0] == NO_UTF8
+    assert not reach.can_merge((b"ab", b"c"))
+    assert reach.can_merge((b"a", b"b"))
+    assert reach.text_for(b"\xe2") is not None
+    coverage = measure(reach, ["ab bc"])
+    assert coverage["tokens"]["impossible"] == 13 + 3
+    assert coverage["merges"] == {"all": 3, "reached": 2, "impossible": 1}
+
+
+def test_a_merge_is_impossible_if_another_merge_makes_its_result() -> None:
+    reach = Reach(read_model({"merges": [["b", "c"], ["a", "b"], ["a", "bc"]]}))
+    assert reach.can_merge((b"a", b"bc"))
+    assert not reach.can_merge((b"ab", b"c"))
+
+
+def test_coverage_counts_only_what_the_texts_reach() -> None:
+    reach = Reach(read_model({"merges": [["b", "c"], ["a", "bc"], ["x", "y"]], "extra": [[300, "<e>"]]}))
+    coverage = measure(reach, ["abc"])
+    assert coverage["tokens"] == {"all": 260, "reached": 1, "impossible": 14}
+    assert coverage["merges"] == {"all": 3, "reached": 2, "impossible": 0}
+    assert coverage["not_reached"][NOT_FOUND]["count"] == 260 - 1 - 14
+    assert coverage["not_reached"][NOT_BUILT] == {"count": 1, "examples": ["'<e>' is '<' | 'e' | '>'"]}
+
+
+def test_covering_texts_reach_every_token_for_which_there_is_a_text() -> None:
+    merges = [["a", "b"], ["ab", " "], [" ", "ab"], ["1", "2"], ["\n", "\n"], [{"hex": "c3"}, {"hex": "a9"}]]
+    reach = Reach(read_model({"merges": merges}))
+    texts = covering(reach, Draw("0"))
+    reached = {token for text in texts for token in reach.tokens(text)}
+    assert reached == {token for token in reach.model.vocab.values() if reach.text_for(token) is not None}
+    assert len(texts) < 20
+
+
+def test_unassigned_characters_are_not_used() -> None:
+    model = read_model({"merges": [[{"hex": "cd"}, {"hex": "b8"}]]})
+    reach = Reach(model)
+    assert reach.text_for(b"\xcd\xb8") is None
+    assert reach.why_not(b"\xcd\xb8")[0] == UNSETTLED
+
+
+@pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
+def test_a_text_is_found_for_tokens_that_are_not_utf8(token: bytes) -> None:
+    bodies = [body.encode() for body, _ in zip(bodies_of(token), range(300), strict=False)]
+    assert bodies
+    assert all(token in body and len(body) <= len(token) + 6 for body in bodies)
+
+
+def test_tokens_that_no_merge_builds_become_cases() -> None:
+    reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
+    drafts, found = words(reach, Draw("0"))
+    assert found["whole-first"] == 1
+    assert [draft.operation for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == [Encode("abcd")]
+
+
+def test_cases_have_both_values_if_the_lookup_matters() -> None:
+    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+    drafts, found = words(Reach(model), Draw("0"))
+    assert found["by-bytes"]
+    cases = list(answered(model, [draft for draft in drafts if draft.clause == "MERGE-PAIR-1"]))
+    assert cases
+    for case in cases:
+        assert case.expected.under("pair") != case.expected.under("bytes")
+    differing, same = (draft(Batch(("a", text))) for text in ("abc", "ab"))
+    assert [case.operation for case in answered(model, [differing, same, same])] == [same.operation]
+
+
+@pytest.mark.parametrize("name", list(PATTERNS))
+def test_every_pattern_has_mutants(name: str) -> None:
+    found = mutants(PATTERNS[name])
+    assert len({mutant.pattern for mutant in found}) == len(found) >= 5
+    assert PATTERNS[name] not in {mutant.pattern for mutant in found}
