@@ -17,14 +17,11 @@ from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..operations import (
     Batch,
-    Construct,
     Decode,
     DecodeBytes,
     Encode,
-    EncodeAllowed,
     Encoding,
     Expected,
-    Load,
     Question,
     Save,
     Setting,
@@ -72,9 +69,9 @@ def explained(mismatch: Mismatch, clause: str, implementation: Implementation) -
 
 def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation) -> Dependence | None:
     operation, model = mismatch.asked.operation, mismatch.asked.model
-    if model is None or isinstance(operation, Construct):
+    if model is None:
         return None
-    is_built = operation.conformance_class != "encoder" and not isinstance(operation, Load)
+    is_built = operation.conformance_class != "encoder" and "from_files" not in operation.needs
     if is_built and _constructor_fails(mismatch, clause, implementation):
         return Dependence("construct")
     if isinstance(operation, Save):
@@ -83,8 +80,8 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
         return _of_batch(operation, mismatch, model, implementation)
     if not isinstance(operation, Encoding):
         return None
-    text = operation.whole_text
-    if isinstance(operation, EncodeAllowed) and Ids not in map(type, mismatch.expected.alternatives):
+    text, is_chosen = operation.whole_text, operation.needs == ("allowed_special",)
+    if is_chosen and Ids not in map(type, mismatch.expected.alternatives):
         return None  # `encode` of the same text has ids
     if not isinstance(operation, Encode):
         found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)

@@ -9,14 +9,12 @@ from typing import Any
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 
-from ..answer import Acceptable, Answer, Ids, NewIds, Table, TrainingDivergence
+from ..answer import Acceptable, Answer, Ids, NewIds, Table
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..operations import (
     Changes,
     Conventions,
-    EncodeAllowed,
-    Encoding,
     Expected,
     Laziness,
     Operation,
@@ -47,7 +45,7 @@ def judge(case: Case, implementation: Implementation, tries_conventions: bool = 
         question = Question(operation, asked.model)
         mismatch = compare(question, asked.expected, setting, implementation, tries_conventions)
         if mismatch is not None:
-            return replace(mismatch, compared=_comparable(case.operation, mismatch))
+            return replace(mismatch, compared=case.operation.comparable(mismatch.answer, mismatch.divergence))
     return None
 
 
@@ -120,28 +118,13 @@ def _fitting_conventions(
     return tuple(changes for changes in fitting if len(changes) == least)
 
 
-def _comparable(stored: Operation, mismatch: Mismatch) -> Table | None:
-    """Return wrong merges with the default ids and all special tokens, so that equal merges have equal fingerprints."""
-    answer = mismatch.answer
-    if not isinstance(stored, Train) or not isinstance(answer, Table):
-        return None
-    if not isinstance(mismatch.divergence, TrainingDivergence) or not mismatch.asked.operation.has_its_entries(answer):
-        return None
-    return Table(stored.vocab(answer.merges), answer.merges)
-
-
 def under(case: Case, conventions: Conventions) -> Case:
     """Return the case. If it has no value for the declared pattern, the oracle computes it."""
     is_default = conventions["pattern"] == "gpt2" or case.pattern != "gpt2"
-    if case.expected and (is_default or not is_computed(case)):
+    if case.expected and (is_default or not case.expected.is_computed):
         return case
     setting = Setting(case.model, conventions, case.clause.id)
     return replace(case, expected=Expected({"": (case.operation.answer(setting),)}))
-
-
-def is_computed(case: Case) -> bool:
-    """Return whether the oracle computes the expectation of `case`. The other cases state a rule, such as an error."""
-    return isinstance(case.operation, EncodeAllowed) or case.expected.is_computed
 
 
 def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventions) -> bool | None:
@@ -209,7 +192,7 @@ def _is_of_gpt2(case: Case, own: str) -> bool:
     pieces = [piece for text in case.operation.texts() for piece in textbook.split(text, split)]
     if any(len(piece.encode("utf-8", "surrogatepass")) > LONGEST_PRE_TOKEN for piece in pieces):
         return True
-    return not is_computed(case) and _spells_tokens(case.expected) and _is_split_otherwise(case, own)
+    return not case.expected.is_computed and _spells_tokens(case.expected) and _is_split_otherwise(case, own)
 
 
 def _spells_tokens(expected: Expected) -> bool:
@@ -218,9 +201,8 @@ def _spells_tokens(expected: Expected) -> bool:
 
 def _is_split_otherwise(case: Case, own: str) -> bool:
     """Return whether the ids of a case depend on the split."""
-    assert isinstance(case.operation, Encoding)
     named = [token for token in dict.fromkeys(case.table.special_tokens or ()) if token]
-    model, text = replace(case.table, special_tokens=tuple(named)), case.operation.whole_text
+    model, text = replace(case.table, special_tokens=tuple(named)), case.operation.texts()[0]
     text = text.encode("utf-8", "replace").decode()
     by_both = [oracle(model, {**DEFAULTS, "pattern": pattern}).encode(text) for pattern in ("gpt2", own)]
     return by_both[0] != by_both[1]

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bpe_conformance.fixtures import read_text
+from bpe_conformance.fixtures import Model, read_text
 
 from ..answer import Acceptable, Answer, Divergence, Rows
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
-from .operation import Call, Operation
+from .operation import Call, Operation, plain
 from .setting import Setting
 
 
@@ -41,6 +41,9 @@ class Batch(Operation):
 
     def call(self) -> Call:
         return Call("encode_batch", (list(self.batch),))
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"texts": plain(self.batch)}
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         yield "texts", self.batch

@@ -58,6 +58,9 @@ class Decode(_OfIds):
     def sequence(self) -> Sequence[int]:
         return self.ids if self.as_tuple else list(self.ids)
 
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
     def arguments(self) -> Iterator[tuple[str, Any]]:
         yield "ids", self.ids
         if self.as_tuple:

@@ -40,10 +40,6 @@ class Encoding(Operation):
         """The text that the ids spell."""
         return self.texts()[0]
 
-    def without_choice(self, model: Model) -> Model:
-        """Return a model whose tokenizer gives these ids by `encode(text)`, if no special token is disallowed."""
-        return model
-
     def computed(self, setting: Setting) -> Acceptable:
         return Ids(tuple(setting.oracle.encode(self.whole_text)))
 
@@ -185,6 +181,9 @@ class Construct(Operation):
 
     def computed(self, setting: Setting) -> Acceptable:
         return Accepted()
+
+    def golden(self) -> None:
+        return None
 
     def call(self) -> Call:
         return Call("", None, on="class")

@@ -89,9 +89,10 @@ class Expected:
     @property
     def is_computed(self) -> bool:
         """Whether the oracle computes it. Other cases state a rule, such as an error."""
+        computed = (Ids, Text, Rows, Merges)
         return all(
-            len(alternatives) == 1 and isinstance(alternatives[0], Ids | Text | Rows | Merges)
-            for alternatives in self.values.values()
+            len(values) == 1 and (isinstance(values[0], computed) or values[0] == AnyError("disallowed"))
+            for values in self.values.values()
         )
 
     def under(self, key: str) -> tuple[Any, ...] | None:

@@ -25,7 +25,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from .encode import Encode, Encoding
 from .expected import Expected, OwnTable
-from .operation import Call, Directory, Operation
+from .operation import Call, Directory, Operation, plain
 from .setting import Setting
 
 
@@ -61,6 +61,13 @@ class Load(Encoding):
 
     def call(self) -> Call:
         return Call("encode", (self.text,), on="loaded")
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        assert model is not None
+        with scratch_folder() as folder:
+            written = gpt2_files.write(model, folder, **dict(self.options))
+            contents = {file.name: file.read_bytes().decode("utf-8") for file in written}
+        return {"text": plain(self.text), "files": contents}
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         yield "text", self.text

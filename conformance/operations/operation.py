@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
 
-from ..answer import Acceptable, Answer, AnyError, Divergence, Refusal
+from ..answer import Acceptable, Answer, AnyError, Divergence, Refusal, Table
 from ..implementation.implementation import Implementation
 from .expected import Expected, Stored
 from .setting import Conventions, Setting
@@ -51,6 +52,11 @@ class Call:
     on: Literal["class", "tokenizer", "loaded"] = "tokenizer"
     noun: str = "texts"
     is_lazy: bool = False
+
+    @property
+    def uses_files(self) -> bool:
+        """Whether the program that makes the call needs a directory."""
+        return self.on == "loaded" or Directory() in (self.arguments or ())
 
 
 class Operation(ABC):
@@ -116,11 +122,19 @@ class Operation(ABC):
         """Return a second question to the same tokenizer after a correct answer, and what is correct, or None."""
         return None
 
-    def golden(self) -> Operation:
-        """Return the operation of a golden case that asks this question."""
+    def golden(self) -> Operation | None:
+        """Return the operation of a golden case that asks this question, if a property can write one."""
         return self
 
     # The input
+
+    def without_choice(self, model: Model) -> Model:
+        """Return a model whose tokenizer encodes in the same way without a choice of special tokens."""
+        return model
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        """Return the arguments as plain JSON, in full."""
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         """Yield (label, value) for each argument that has to be shown."""
@@ -196,9 +210,25 @@ class Operation(ABC):
         """Return where an incorrect answer differs, or None if the values do not show it."""
         return None
 
+    def comparable(self, answer: Answer, where: Divergence | None) -> Table | None:
+        """Return the answer in a form that is equal for equal faults under different conventions, if there is one."""
+        return None
+
     def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
         """Yield the changes of the declared conventions under which an incorrect answer may be correct."""
         yield from ((("lookup", key),) for key in LOOKUP_KEYS if key != conventions["lookup"])
+
+
+def plain(value: Any) -> Any:
+    """Return an argument as JSON; a text with a lone surrogate becomes code points.
+
+    >>> plain(("a", chr(0xD800)))
+    ['a', {'code_points': [55296]}]
+    """
+    if isinstance(value, tuple):
+        return list(map(plain, value))
+    is_broken = isinstance(value, str) and has_surrogate(value)
+    return {"code_points": list(map(ord, value))} if is_broken else value
 
 
 O_co = TypeVar("O_co", bound=Operation, covariant=True)
@@ -242,6 +272,9 @@ class ManyCalls(Operation):
 
     def computed(self, setting: Setting) -> Acceptable:
         raise ValueError("there is no single answer")
+
+    def golden(self) -> None:
+        return None
 
     def call(self) -> Call:
         return Call(self.title, None)

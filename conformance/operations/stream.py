@@ -15,7 +15,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from .encode import Encoding
 from .expected import Expected, Lazy
-from .operation import Call, Operation
+from .operation import Call, Operation, plain
 from .setting import Setting
 
 HELD_BACK = 16_384
@@ -42,6 +42,9 @@ class Stream(Encoding):
     def expecting(self, expected: Expected) -> Operation:
         return Laziness(self.chunks) if Lazy() in expected.alternatives else self
 
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"text": plain(self.whole_text), "chunkings": [plain(self.chunks)]}
+
     def of(self, receiver: Any) -> Answer:
         return Ids(tuple(receiver.stream(iter(self.chunks))))
 
@@ -65,6 +68,9 @@ class StreamCutEverywhere(Encoding):
     def arguments(self) -> Iterator[tuple[str, Any]]:
         yield "text", self.text
         yield "chunks", f"cut in two at each of {len(self.text) + 1} positions"
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"text": plain(self.text), "chunkings": [plain(part.chunks) for part in self.parts()]}
 
     def parts(self) -> Sequence[Stream]:
         return [Stream((self.text[:cut], self.text[cut:])) for cut in range(len(self.text) + 1)]

@@ -20,6 +20,7 @@ from ..answer import (
     EntryDivergence,
     HighestCount,
     Table,
+    TrainingDivergence,
     VocabDivergence,
 )
 from ..implementation.implementation import Implementation
@@ -84,6 +85,10 @@ class Train(Operation):
     def call(self) -> Call:
         keywords = {"special_tokens": list(self.special), "pattern": self.pattern}
         return Call("train", (self.text, self.vocab_size), keywords, on="class")
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        exported = super().exported(model)
+        return {"special_tokens" if name == "special" else name: value for name, value in exported.items()}
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         for label, value in super().arguments():
@@ -196,6 +201,11 @@ class Train(Operation):
         if setting.clause != "TRAIN-IDS-1":
             right, got = Counter({*right}), Counter({*got})
         return None if right == got else VocabDivergence(tuple(sorted(right - got)), tuple(sorted(got - right)))
+
+    def comparable(self, answer: Answer, where: Divergence | None) -> Table | None:
+        if isinstance(answer, Table) and isinstance(where, TrainingDivergence) and self.has_its_entries(answer):
+            return Table(self.vocab(answer.merges), answer.merges)  # the default ids
+        return None
 
     def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
         names = ("tie_break", "byte_order", "id_layout", "train_special")

@@ -17,7 +17,7 @@ from bpe_conformance.reference import textbook
 from ..answer import AnyError, Text
 from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Encoding, Laziness, Train, conventions_of
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Laziness, Train, conventions_of
 from ..properties.catalogue import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
@@ -358,7 +358,7 @@ def _encoding(case: Case, view: View) -> Iterator[str]:
     if AnyError("disallowed") in case.expected.alternatives:
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
-    model = operation.without_choice(model) if isinstance(operation, Encoding) else model
+    model = operation.without_choice(model)
     yield "  replay" if view.lookup == "pair" else "  replay, each pair ranked by the id of its concatenation"
     for text in operation.texts():
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text
-from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.files import write_folder, write_json
 
@@ -23,19 +21,13 @@ from ..operations import (
     LOOKUP_KEYS,
     TEXT_KEYS,
     TRAINING_KEYS,
-    Batch,
-    Construct,
-    Decode,
-    EncodeAllowed,
     Expected,
-    Load,
     Merges,
     StoredIds,
-    Stream,
-    StreamCutEverywhere,
     Train,
     token_of,
 )
+from ..operations.operation import plain
 from ..properties.catalogue import PROPERTIES
 from ..spec import FOLDER, Case, Clause, Spec, spec_in
 
@@ -159,7 +151,7 @@ def _model(name: str, model: Model) -> Json:
         "kind": "model",
         "name": name,
         "pattern": model.pattern,
-        "special_tokens": None if special is None else list(map(_text, special)),
+        "special_tokens": None if special is None else plain(special),
         "well_formed": model.well_formed,
         "ranks_by_bytes": model.ranks_by_bytes,
         "vocab": [[index, token.hex()] for index, token in model.vocab.items()],
@@ -184,57 +176,13 @@ def _case(case: Case, models: dict[str, Model]) -> Json:
         "class": case.conformance_class,
         "op": case.operation.name,
         "model": None if case.model is None else _name(case.model, models),
-        "input": _input(case),
+        "input": case.operation.exported(case.model),
         "expect": _expected(case),
         "agrees": list(case.agrees),
         "by_hand": case.by_hand,
         "source": case.source,
         "note": case.note,
     }
-
-
-def _text(text: str) -> str | Json:
-    """Return a text as JSON: a string, or code points if it contains a surrogate.
-
-    >>> _text("a"), _text(chr(0xD800))
-    ('a', {'code_points': [55296]})
-    """
-    if has_surrogate(text):
-        return {"code_points": [ord(char) for char in text]}
-    return text
-
-
-def _input(case: Case) -> Json:
-    match case.operation:
-        case Train(text, vocab_size, special, pattern):
-            named = list(map(_text, special))
-            return {"text": _text(text), "vocab_size": vocab_size, "special_tokens": named, "pattern": pattern}
-        case Decode(ids):
-            return {"ids": list(ids)}
-        case Batch(texts):
-            return {"texts": list(map(_text, texts))}
-        case Construct(text):
-            return {"text": _text(text)}
-        case Load(text):
-            return {"text": _text(text), "files": _files(case)}
-        case EncodeAllowed(text, allowed, disallowed):
-            chosen = (tokens if tokens == "all" else list(map(_text, tokens)) for tokens in (allowed, disallowed))
-            return {"text": _text(text), **dict(zip(("allowed_special", "disallowed_special"), chosen, strict=True))}
-        case Stream() | StreamCutEverywhere():
-            parts = case.operation.parts()
-            chunkings = [list(map(_text, part.chunks)) for part in parts if isinstance(part, Stream)]
-            return {"text": _text(case.operation.whole_text), "chunkings": chunkings}
-    spelled = case.operation.texts()
-    return {"text": _text(spelled[0])} if spelled else {}
-
-
-def _files(case: Case) -> Json:
-    """Return the exact content of the files that a loading case reads."""
-    assert isinstance(case.operation, Load)
-    options = dict(case.operation.options)
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-        written = gpt2_files.write(case.table, Path(folder), **options)
-        return {file.name: file.read_bytes().decode("utf-8") for file in written}
 
 
 def _expected(case: Case) -> Json:
@@ -261,7 +209,7 @@ def _value(value: Any, case: Case) -> Json:
         case Ids(ids) | StoredIds(ids=Ids(ids)):
             return _encoded(ids, case)
         case Text(text):
-            return {"text": _text(text), "bytes": case.operation.data(case.table).hex()}
+            return {"text": plain(text), "bytes": case.operation.data(case.table).hex()}
         case NewIds(tokens):
             return {"with_new_ids": [token.hex() for token in tokens]}
     return Expected({"": (value,)}).write(case.operation, case.model)

@@ -17,7 +17,6 @@ from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.values import write_flow
 
 from ..cases import stored_training
-from ..cases.judging import is_computed
 from ..command_line import print_lines, spec_argument
 from ..operations import oracle
 from ..spec import FOLDER, Case, load_spec
@@ -129,9 +128,9 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         for case in reversed(group):
             changes.append([])
             computed, recorded = case, case.raw.get("expect", {})
-            if is_computed(case):
+            if case.expected.is_computed:
                 computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
-            value = computed.expected.write(case.operation, case.model) if is_computed(case) else recorded
+            value = computed.expected.write(case.operation, case.model) if case.expected.is_computed else recorded
             if value != recorded:
                 verb = "has no expected value" if not recorded else f"expects {_short(recorded)}"
                 line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"

@@ -16,7 +16,6 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 
 from ..answer import Ids, Rows, Text
-from ..cases.judging import is_computed
 from ..operations import Decode, EncodeAllowed, Merges, Operation, StoredIds, Train
 from ..spec import FOLDER, Case
 
@@ -103,7 +102,7 @@ def ask(target: Any, operation: Operation, model: Model | None, expected: Any) -
 
 def is_witnessed(case: Case) -> bool:
     """Return whether `case` has a value that can be recomputed. Other cases state a rule, such as an error."""
-    return bool(case.expected) and (is_computed(case) or isinstance(case.expected.alternatives[0], StoredIds))
+    return bool(case.expected) and (case.expected.is_computed or isinstance(case.expected.alternatives[0], StoredIds))
 
 
 def load_witnesses() -> list[Witness]:

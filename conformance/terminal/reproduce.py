@@ -11,7 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
 
-from ..operations import Directory, Load, Question, Save, Train
+from ..operations import Directory, Load, Question, Train
 from ..outcome import Command, RunResult
 from . import show
 
@@ -22,11 +22,11 @@ LONGEST = 400
 def one_line(asked: Question[Any], command: Command) -> str:
     """Return a shell command that repeats the call in plain Python, or "" if it is too long."""
     head, call = _imported(command, asked), _call(asked, command)
-    if not head or not call or isinstance(asked.operation, Save | Load):
+    if not head or not call or asked.operation.call().uses_files:
         return ""
     if _is_unknown_table(asked.model, command) or (asked.model is not None and asked.model.is_gpt2):
         return ""
-    if isinstance(asked.operation, Train) and command.trains_from_file:
+    if asked.model is None and command.trains_from_file:
         return ""
     line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(asked.model, command))})")
     code = f"{head}; {line}"
@@ -39,15 +39,15 @@ def program(asked: Question[Any], command: Command) -> str:
     if not head or not call or _is_unknown_table(asked.model, command):
         return ""
     lines = ["import sys", "", 'sys.path.insert(0, "")  # the current directory', head, ""]
-    if isinstance(asked.operation, Train):
+    if asked.model is None:
         if command.trains_from_file:
             lines += ["import pathlib", "import tempfile", ""]
             lines += ['path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")']
             lines += [f"path.write_bytes({asked.operation.text!a}.encode())"]
         return "\n".join([*lines, call, ""])
-    if isinstance(asked.operation, Save | Load):
+    if asked.operation.call().uses_files:
         lines = ["import pathlib", "import tempfile", *lines, "folder = pathlib.Path(tempfile.mkdtemp())"]
-    if isinstance(asked.operation, Load):
+    if asked.operation.call().on == "loaded":
         return "\n".join([*lines, *_loaded(asked.operation, asked.table, call, command), ""])
     lines += _model(asked.table, command)
     return "\n".join([*lines, call.replace("TOKENIZER", "tokenizer"), ""])
@@ -74,7 +74,7 @@ def _is_unknown_table(model: Model | None, command: Command) -> bool:
 
 def _imported(command: Command, asked: Question[Any]) -> str:
     """Return the import line of what is called, or "" if it cannot be imported."""
-    found = command.trainer if isinstance(asked.operation, Train) else command.builder
+    found = command.trainer if asked.model is None else command.builder
     return f"from {found[0]} import {found[1].partition('.')[0]}" if found is not None and not asked.context else ""
 
 

@@ -43,7 +43,7 @@ from ..answer import (
     WrongMerge,
     first_difference,
 )
-from ..operations import Decode, DecodeBytes, Encode, Load, Question, Save, Stream
+from ..operations import Encode, Question, Stream
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
@@ -113,18 +113,19 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
         yield "special", show.packed([*(f"{token}," for token in shown[:-1]), shown[-1]], width, " ")
-    operation = asked.operation
-    if model.special_tokens and isinstance(operation, Encode):
-        segments = textbook.cut_special(operation.text, model.special_tokens)
+    if model.special_tokens and isinstance(asked.operation, Encode):
+        segments = textbook.cut_special(asked.operation.text, model.special_tokens)
         shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
         if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
         yield "pattern", pattern_name(model.pattern)
-    if isinstance(operation, Load) and operation.options:
-        yield "files", "; ".join(_file(name, value) for name, value in operation.options)
-    if isinstance(operation, Decode | DecodeBytes) and (ids := operation.ids):
-        cells = [show.cell(index, model) for index in ids[: show.MOST_TOKENS]] + ["..."] * (len(ids) > show.MOST_TOKENS)
+    arguments = dict(asked.operation.arguments())
+    if "files" in arguments:
+        yield "files", "; ".join(_file(name, value) for name, value in arguments["files"])
+    if ids := arguments.get("ids"):
+        cells = [show.cell(index, model) for index in ids[: show.MOST_TOKENS]]
+        cells += ["..."] * (len(ids) > show.MOST_TOKENS)
         yield "tokens", show.packed([*(f"{cell} |" for cell in cells[:-1]), cells[-1]], width, " ")
 
 
@@ -179,7 +180,7 @@ def _must_raise(mismatch: Mismatch) -> str:
 
 def _differs(mismatch: Mismatch) -> str:
     answer, where = mismatch.answer, mismatch.divergence
-    saved = isinstance(mismatch.asked.operation, Save)
+    saved = mismatch.asked.model is not None  # training has none
     match where:
         case EncodingDivergence(cause=cause) if cause is not None and answer != Ids(()):
             return _cause_fact(cause)
@@ -348,7 +349,7 @@ def cut_inside(asked: Question[Stream], where: EncodingDivergence, right: Sequen
 
 def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
     """Return the note beside the caret under the first merge that differs."""
-    if isinstance(mismatch.asked.operation, Save):
+    if mismatch.asked.model is not None:
         return f"rank {where.step}"
     if where.expected is None:
         return f"merge {where.step + 1}: training ends before it"

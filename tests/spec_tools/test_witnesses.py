@@ -346,13 +346,13 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_written(spec, monkeypa
     from bpe_conformance.spec_tools import regenerate as module
 
     file = spec / "cases" / "encode.yaml"
-    real = module.is_computed
+    real = module.is_witnessed
 
-    def is_computed(case):
+    def is_witnessed(case):
         file.write_text(CASES + "# edited\n")
         return real(case)
 
-    monkeypatch.setattr(module, "is_computed", is_computed)
+    monkeypatch.setattr(module, "is_witnessed", is_witnessed)
     outcome = regenerate(spec, witnesses=[witness()])
     assert outcome.refusals == [
         "encode.yaml is not written, because it has changed since it was read; run regenerate again"

@@ -8,7 +8,6 @@ from functools import cache
 
 from bpe_conformance.fixtures.characters import agreed
 
-from ...operations import Batch, Encode, Stream, Train
 from .rule import Context, Violation, rule
 
 NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
@@ -27,8 +26,7 @@ MARKERS = (
 def _inputs_complete(context: Context) -> Iterator[Violation]:
     texts: dict[str, list[str]] = {"trained on": [], "encoded": []}
     for case in context.spec.cases:
-        if isinstance(case.operation, Train | Encode | Stream | Batch):
-            texts["trained on" if isinstance(case.operation, Train) else "encoded"] += case.operation.texts()
+        texts["trained on" if case.model is None else "encoded"] += case.operation.texts()
     for use, used in texts.items():
         for missing in lacking(used):
             yield Violation(context.folder / "cases", 0, f"no text that is {use} has {missing}; add one")
