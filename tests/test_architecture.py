@@ -152,7 +152,7 @@ REMOTE = (
 )
 """The names that the suite may use from the adapters."""
 REACHES_ADAPTERS = (
-    "implementation/loading.py",
+    "implementation/implementation.py",
     "spec_tools/witnesses.py",
     "packs/witnesses.py",
     "commands/check_bridge.py",

@@ -7,9 +7,8 @@ from functools import partial
 from bpe_conformance.fixtures import read_token
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy, answered
 from ..outcome import (
     Answer,
     ByteDivergence,

@@ -13,8 +13,8 @@ from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..outcome import Answer, Dependence, Ids, Mismatch, Question, Refusal, Rows, Table, Text, fingerprint
 from .expectations import oracle, whole_text, with_allowed
 from .judging import judge

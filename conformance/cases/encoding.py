@@ -10,9 +10,8 @@ from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..outcome import (
     Acceptable,
     Answer,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..outcome import (
     MALFORMED,
     EntryDivergence,

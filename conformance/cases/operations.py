@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..implementation.calls import answered
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import TokenizerProxy, answered
 from ..outcome import Accepted, Answer, Bytes, Ids, Question, Rows, Text
 
 OPERATIONS: Mapping[str, Callable[[TokenizerProxy, Mapping[str, Any]], Answer]] = {

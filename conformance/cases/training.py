@@ -14,8 +14,8 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..outcome import (
     Acceptable,
     AnyError,

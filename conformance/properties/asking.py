@@ -17,9 +17,8 @@ from ..cases.dependence import explained
 from ..cases.expectations import compute, conventions_of, expression, oracle, training_key, under
 from ..cases.judging import judge
 from ..cases.operations import OPERATIONS
-from ..implementation.calls import answered
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import TokenizerProxy, answered
 from ..outcome import (
     Acceptable,
     Accepted,

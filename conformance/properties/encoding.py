@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from ..implementation.factory import constructor_arguments
-from ..implementation.implementation import Implementation
+from ..implementation.implementation import Implementation, constructor_arguments
 from ..outcome import Answer, Changed, Expectation, Fault, Ids, Mismatch, Question, Refusal, Text, Unchanged
 from . import strategies
 from .asking import Instance, accept

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Merge, Model, gpt2_files
 
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..outcome import (
     Accepted,
     Answer,

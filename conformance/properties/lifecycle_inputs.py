@@ -15,8 +15,8 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 
 from ..implementation.implementation import Implementation
+from ..implementation.output import scratch_folder
 from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
 from .asking import load, train
 
 

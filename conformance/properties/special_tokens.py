@@ -12,8 +12,8 @@ from bpe_conformance.fixtures import write_token
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import oracle
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..outcome import Expectation, Ids, Mismatch, Question, Text
 from . import strategies
 from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, as_case, ask, judged, undisturbed

@@ -17,10 +17,9 @@ from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.answers import rebuild_ids
 
 from ..cases.operations import OPERATIONS
-from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.factory import constructor_arguments
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
+from ..implementation.implementation import constructor_arguments
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..outcome import (
     Accepted,
     Answer,

@@ -10,9 +10,8 @@ from bpe_conformance.reference import textbook
 
 from ..cases import divergence, stored_training
 from ..cases.expectations import oracle, training_key
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged
 from . import strategies
 from .asking import (

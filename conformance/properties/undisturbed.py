@@ -10,8 +10,8 @@ from functools import partial
 
 from bpe_conformance.fixtures.spec import CLASS_OF_OP
 
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..outcome import Acceptable, Accepted, Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
 from .asking import Instance, accept, ask, contained, correct_answer, fault_of, is_correct, train
 from .engine import Found, Search

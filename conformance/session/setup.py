@@ -14,9 +14,7 @@ import pytest
 from bpe_conformance.fixtures.spec import FOLDER, Spec, spec_in
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..implementation import leftovers
-from ..implementation.implementation import Implementation
-from ..implementation.loading import LoadError, load
+from ..implementation.implementation import Implementation, LoadError, load
 from ..properties.catalogue import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..run_result import Command
@@ -37,7 +35,6 @@ class Setup:
     Attributes:
         config: pytest's.
         spec: the specification or, with `--bpe-pack`, with the cases of the pack.
-        earlier_programs: the processes that ran before the adapter was loaded.
         implementation: the implementation under test.
         command: the command line, as messages repeat it.
         cases: the selected cases, in the order of the spec.
@@ -64,7 +61,6 @@ class Setup:
             raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
         if directory and seed is not None:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
-        self.earlier_programs = leftovers.programs()
         self.implementation = implementation = _implementation(config)
         self.command = Command(
             option("--adapter"),
@@ -79,7 +75,7 @@ class Setup:
         is_other_spec = directory or option("--bpe-pack")
         properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
         self.corpora = _corpora(self.command.corpora)
-        order = {clause: place for place, clause in enumerate(self.spec.clauses)}
+        order = {clause: position for position, clause in enumerate(self.spec.clauses)}
         ids = {*(case.id for case in self.spec.cases), *(property_.id for property_ in properties)}
         selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
         selection.check(ids, order)

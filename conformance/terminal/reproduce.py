@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, gpt2_files
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
 
 from ..outcome import Question
@@ -115,8 +115,8 @@ def _training(given: Mapping[str, Any], command: Command, name: str) -> str:
     text = "path" if command.trains_from_file else ascii(given["text"])
     arguments = f"{text}, {given['vocab_size']}, {list(given['special_tokens'])!a}"
     pattern = given.get("pattern", "gpt2")
-    if pattern != "gpt2":
-        arguments += f", pattern={command.spellings.get(f'train-{pattern}', PATTERNS[pattern])!a}"
+    if (spelling := command.spellings.get(f"train-{pattern}")) is not None:
+        arguments += f", pattern={spelling!a}"
     if command.trains_from_file:
         return f"print({name}({arguments})[1])"
     return f"print({name}.train({arguments}){'[1]' if command.returns_pair else '.merges'})"
@@ -131,8 +131,8 @@ def _arguments(model: Model | None, command: Command) -> list[str]:
 
 def _further(model: Model, command: Command) -> list[str]:
     found = [ascii(list(model.special_tokens))] if model.special_tokens is not None else command.always_passed
-    if model.pattern != "gpt2":
-        found.append(f"pattern={command.spellings.get(model.pattern, PATTERNS[model.pattern])!a}")
+    if (spelling := command.spellings.get(model.pattern)) is not None:
+        found.append(f"pattern={spelling!a}")
     return found
 
 

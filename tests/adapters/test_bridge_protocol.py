@@ -13,8 +13,7 @@ from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance.adapters import CrashError, ProtocolError, RemoteError
 from bpe_conformance.fixtures import answers
-from bpe_conformance.implementation.calls import Malformed
-from bpe_conformance.implementation.proxy import TokenizerProxy
+from bpe_conformance.implementation.proxy import Malformed, TokenizerProxy
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
 

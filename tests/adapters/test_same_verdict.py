@@ -21,8 +21,7 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.spec import installed_spec
-from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.implementation.loading import LoadError
+from bpe_conformance.implementation.implementation import Implementation, LoadError
 from bpe_conformance.outcome import Fault
 from bpe_conformance.reference import Tokenizer as Right
 

@@ -17,9 +17,9 @@ from bpe_conformance.cases.expectations import whole_text
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.fixtures.spec import installed_spec
-from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
-from bpe_conformance.implementation.declarations import GPT2_REWRITTEN, LoadError
+from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.patterns import PATTERNS
@@ -489,8 +489,9 @@ def test_a_pattern_that_keywords_may_hide_is_noted() -> None:
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **keywords: Any) -> None:
             super().__init__(vocab, merges, special_tokens, **keywords)
 
-    (note,) = Implementation("x", Hides).notes
-    assert note.startswith("no pattern is tested: the constructor takes any keyword arguments")
+    train, constructor = Implementation("x", Hides).notes
+    assert constructor.startswith("no pattern is tested: the constructor takes any keyword arguments")
+    assert train.startswith("train refuses the patterns cl100k, ")
     assert Implementation("x", textbook.Tokenizer).notes == []
 
 

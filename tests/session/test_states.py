@@ -128,7 +128,8 @@ def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
         ]
     )
     assert "FAILED conformance" not in result.stdout.str()
-    assert not (project.path / "report.json").exists()
+    report = json.loads((project.path / "report.json").read_text("utf-8"))
+    assert (report["run"]["complete"], report["run"]["exit"]) == (False, pytest.ExitCode.INTERRUPTED)
 
 
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

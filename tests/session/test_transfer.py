@@ -8,7 +8,7 @@ import pytest
 
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.outcome import Expectation, Ids, Mismatch, Outcome, Question
-from bpe_conformance.session.transfer import pack, unpack
+from bpe_conformance.session.items import pack, unpack
 
 MODELS = {"gpt2": gpt2_model()}
 

@@ -17,8 +17,8 @@ from bpe_conformance.adapters import RemoteError
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.spec import installed_spec
-from bpe_conformance.implementation.calls import Raised
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.proxy import Raised
 from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.correct import Trainer
 from bpe_conformance.outcome import Outcome
