@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from bpe_conformance.fixtures import read_token
@@ -10,7 +11,9 @@ from bpe_conformance.fixtures.spec import Case
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy, answered
 from ..outcome import (
+    Acceptable,
     Answer,
+    AnyError,
     ByteDivergence,
     Bytes,
     Expectation,
@@ -22,14 +25,19 @@ from ..outcome import (
 )
 from . import divergence
 from .expectations import acceptable_answers, question
-from .operations import OPERATIONS
+from .operations import OPERATIONS, ask
 
 
 def judge(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the text differs from the expected one. If it does not, return how the bytes differ."""
+    """Return how the text differs from the expected one. If it does not, return how the bytes differ.
+
+    Only `decode_bytes` is asked where there is no `decode`.
+    """
     model, asked = case.table, question(case)
     ids: list[int] = case.input["ids"]
     acceptable = acceptable_answers(case.expect)
+    if "decode" not in implementation.capabilities:
+        return _judge_bytes(case, acceptable, implementation)
     texts = [alternative for alternative in acceptable if isinstance(alternative, Text)]
     expected = Expectation(acceptable)
     tokenizer: TokenizerProxy | None = None
@@ -40,6 +48,7 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     except (CallFailed, TimedOut) as failed:
         answer = failed.answer
     is_refused = isinstance(answer, Refusal) and len(texts) < len(acceptable)
+    is_refused &= tokenizer is None or case.clause.id != "SPECIAL-ABSENT-2"  # ids contain no text to refuse
     if answer not in texts and not is_refused:
         where = None
         if isinstance(answer, Text) and texts:
@@ -57,3 +66,19 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
         return None
     place = ByteDivergence(first_difference(right.data, found.data)) if isinstance(found, Bytes) else None
     return Mismatch(asked, Expectation((right,)), found, place)
+
+
+def _judge_bytes(case: Case, acceptable: Sequence[Acceptable], implementation: Implementation) -> Mismatch | None:
+    ids, vocab = case.input["ids"], case.table.vocab
+    asked = Question("decode_bytes", case.model, {"ids": list(ids)})
+    answer = ask(asked, implementation)
+    errors = tuple(alternative for alternative in acceptable if isinstance(alternative, AnyError))
+    if isinstance(answer, Refusal) and errors:
+        return None
+    if len(errors) == len(acceptable):
+        return Mismatch(asked, Expectation(errors), answer)
+    right = Bytes(b"".join(vocab[index] for index in ids))
+    if answer == right:
+        return None
+    where = ByteDivergence(first_difference(right.data, answer.data)) if isinstance(answer, Bytes) else None
+    return Mismatch(asked, Expectation((right, *errors)), answer, where)

@@ -68,6 +68,7 @@ def judge(
     acceptable = acceptable_answers(expect)
     answer: Answer
     spelled = b""
+    tokenizer: TokenizerProxy | None = None
     try:
         tokenizer = build() if build else implementation.build(model)
         answer = OPERATIONS[asked.operation](tokenizer, asked.input)
@@ -75,6 +76,8 @@ def judge(
             spelled = _spelled(answer.ids, model, tokenizer)
     except (CallFailed, TimedOut) as failed:
         answer = failed.answer
+    if tokenizer is not None and case.clause.id == "SPECIAL-ABSENT-2" and not _absent_in(text, model):
+        acceptable = tuple(alternative for alternative in acceptable if not isinstance(alternative, AnyError))
 
     def is_correct(alternatives: Iterable[Acceptable]) -> bool:
         return any(_is_accepted(alternative, model, text, answer, spelled) for alternative in alternatives)
@@ -172,6 +175,12 @@ def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> byt
             token = text.encode("utf-8")
         parts.append(token)
     return b"".join(parts)
+
+
+def _absent_in(text: str, model: Model) -> bool:
+    """Return whether a text contains a special token without an entry, for which an error is permitted."""
+    entries = set(model.vocab.values())
+    return any(token in text for token in model.special_tokens or () if token.encode("utf-8") not in entries)
 
 
 def _is_accepted(acceptable: Acceptable, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
