@@ -256,9 +256,9 @@ class _Prober:
 
     def _patterns(self, prefix: str, function: Any, probe: Callable[[str], object]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
-        own = self._implementation.conventions["pattern"]
-        if own in PATTERNS and own != "gpt2":
-            yield f"{prefix}pattern:{own}"
+        declared = self._implementation.conventions["pattern"]
+        own = [name for name in PATTERNS if PATTERNS[name] == PATTERNS.get(declared) and declared != "gpt2"]
+        yield from (f"{prefix}pattern:{name}" for name in own)
         what = "train" if prefix else "the constructor"
         if not takes(function, "pattern"):
             if takes_others(function):
@@ -266,8 +266,9 @@ class _Prober:
                 self._implementation.note(f"no pattern is tested: {what} takes any keyword arguments; {fix}")
             return
         refusals: dict[str, Raised] = {}
-        for name in [name for name in PATTERNS if name not in ("gpt2", own)]:
-            if (refusal := self._refusal(prefix, name, probe)) is None:
+        always_raises = self._raised(prefix, "gpt2", None, probe) is not None
+        for name in [name for name in PATTERNS if name not in ("gpt2", *own)]:
+            if (refusal := self._refusal(prefix, name, probe)) is None or always_raises:
                 yield f"{prefix}pattern:{name}"
             elif not isinstance(refusal.error, NotImplementedError):
                 refusals[name] = refusal
@@ -283,9 +284,10 @@ class _Prober:
             return refusal  # it takes any text for an expression, even a name
         return refusal if self._raised(prefix, name, name, probe) is not None else None
 
-    def _raised(self, prefix: str, name: str, spelling: str, probe: Callable[[str], object]) -> Raised | None:
+    def _raised(self, prefix: str, name: str, spelling: str | None, probe: Callable[[str], object]) -> Raised | None:
         """Return the ordinary exception of a call with a pattern in this spelling, or None. Tests report all else."""
-        self._implementation.spellings[prefix + name] = spelling
+        if spelling is not None:
+            self._implementation.spellings[prefix + name] = spelling
         try:
             with self._asking("train" if prefix else "encode"):
                 probe(name)
