@@ -6,10 +6,8 @@ exception for a pattern. Whether an answer is correct plays no part.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -34,8 +32,6 @@ GPT2_REWRITTEN = (
 )
 """GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
 pattern."""
-SILENCE = 3.0
-"""Seconds after which the user is told which probe has no answer yet."""
 TESTABLE = {"train", "encode", "decode", "decode_bytes"}
 """The methods of which an implementation has at least one."""
 _SMALL = read_model({"merges": [["a", "b"]]})
@@ -141,6 +137,7 @@ class _Prober:
         self.constructor_refuses = False
         self.stubs: dict[str, str] = {}
         """Method that returned None → what is wrong."""
+        self._late: set[str] = set()
 
     def probe(self) -> Iterator[str]:
         if not self._implementation.is_remote:
@@ -167,7 +164,7 @@ class _Prober:
         elif fault := self._constructor_fault():
             raise LoadError(fault)
         try:
-            with self._asking("the constructor"):
+            with self._implementation.time_limit():
                 proxy = self._implementation.build(_SMALL)
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
@@ -175,6 +172,8 @@ class _Prober:
                 if fault.message not in ("", NotImplementedError.__name__):
                     self._implementation.note(f"the constructor raised NotImplementedError: {fault.message}")
                 return []
+            if isinstance(fault, TimedOut):
+                self._tell("the constructor", fault)
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
@@ -218,37 +217,38 @@ class _Prober:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
         return not fault
 
-    @contextlib.contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        """Limit the time of the calls in the block, and tell the user what is asked if there is no answer for long."""
-        line = f"bpe-conformance: {self._name}: {what} has not answered a small call yet\n"
-        teller = threading.Timer(SILENCE, os.write, (self._stderr, ascii_only(line).encode("ascii")))
-        teller.daemon = True
-        teller.start()
-        try:
-            with self._implementation.time_limit():
-                yield
-        finally:
-            teller.cancel()
-
     def _refuses(self, method: str, probe: Callable[[], object], proxy: TokenizerProxy | None = None) -> bool:
         """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
 
         Raises:
             LoadError: if the answer has a shape that no test can use, unless it is the None of an unwritten method.
         """
+        if method in self._late:
+            return False
         try:
-            with self._asking(method):
+            with self._implementation.time_limit():
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
         except Malformed as malformed:
-            if proxy is None or proxy.returned(method, _ARGUMENTS[method]) is not None:
+            if not self._is_stub(method, proxy):
                 raise LoadError(f"{self._name}: {malformed}") from None
             self.stubs[method] = str(malformed)
-        except TimedOut:
-            return False
+        except TimedOut as late:
+            self._tell(method, late)
         return False
+
+    def _is_stub(self, method: str, proxy: TokenizerProxy | None) -> bool:
+        try:
+            return proxy is not None and method in TESTABLE and proxy.returned(method, _ARGUMENTS[method]) is None
+        except CallFailed:  # another process has looked at the answer already
+            return False
+
+    def _tell(self, method: str, late: TimedOut) -> None:
+        """Tell the user at once why nothing happens, and ask the method no more."""
+        self._late.add(method)
+        line = f"bpe-conformance: {self._name}: {method} gave {late}; its tests run all the same\n"
+        os.write(self._stderr, ascii_only(line).encode("ascii"))
 
     def _load_files(self) -> None:
         with scratch_folder() as folder:
@@ -288,13 +288,18 @@ class _Prober:
         """Return the ordinary exception of a call with a pattern in this spelling, or None. Tests report all else."""
         if spelling is not None:
             self._implementation.spellings[prefix + name] = spelling
+        method = "train" if prefix else "encode"
+        if self._late & {method, "the constructor"}:
+            return None
         try:
-            with self._asking("train" if prefix else "encode"):
+            with self._implementation.time_limit():
                 probe(name)
         except Raised as raised:
             return raised if raised.is_error else None
-        except (Malformed, TimedOut):
+        except Malformed:
             return None
+        except TimedOut as late:
+            self._tell(method, late)
         return None
 
     def _encode_with(self, pattern: str) -> None:

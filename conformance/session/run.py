@@ -451,14 +451,25 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _end_like_others() -> None:
-    """Let SIGTERM end a process that the implementation forks, a worker of a pool for example."""
-    if signal.getsignal(signal.SIGTERM) is _interrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _pause_at_forks() -> None:
+    """Let SIGTERM end the processes that the implementation forks, the workers of a pool for example."""
+    is_paused = False
+
+    def pause() -> None:
+        nonlocal is_paused
+        is_paused = signal.getsignal(signal.SIGTERM) is _interrupt
+        if is_paused:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def resume() -> None:
+        if is_paused:
+            signal.signal(signal.SIGTERM, _interrupt)
+
+    os.register_at_fork(before=pause, after_in_parent=resume)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_end_like_others)
+    _pause_at_forks()
 
 
 def _end_process(status: int) -> None:

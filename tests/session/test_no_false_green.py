@@ -111,7 +111,7 @@ def test_decode_bytes_alone_has_a_verdict(project: Project) -> None:
     for wrong, case in (("Nothing", "decode-bytes-euro"), ("SkipsUnknown", "decode-unknown-next")):
         result = run(project, f"bytes_only:{wrong}", "--bpe-case", case, "--bpe-strict")
         assert result.ret == pytest.ExitCode.TESTS_FAILED, wrong
-        result.stdout.fnmatch_lines(["decode_bytes(*", "verdict       decoder    FAIL: *"])
+        result.stdout.fnmatch_lines(["decode_bytes(*"])
 
 
 ABSENT = """
