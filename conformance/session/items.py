@@ -40,8 +40,9 @@ of a stream is a message to a program."""
 MANY_CHUNKS = 1_000
 
 MOST_LATE = 3
-"""After this many cases of one operation without an answer in time, its further tests get a tenth of the limit; after
-twice as many, it is not asked any more."""
+"""After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
+MOST_LATE_IN_A_ROW = 6
+"""After this many of them in a row, the operation is not asked any more."""
 SHORTEST_LIMIT = 1.0
 """The shortest time limit, in seconds."""
 MUCH_LONGER = 3
@@ -204,11 +205,11 @@ class BpeItem(pytest.Item):
         """Ask the implementation, and return the incorrect answer, or None."""
         raise NotImplementedError
 
-    def never_answered(self, operations: Set[str]) -> str | None:
-        """Return why the test is skipped if too many cases of one of these operations had no answer in time."""
-        late = self.run_setup.late
-        operation = next((name for name in sorted(operations) if late[name] >= 2 * MOST_LATE), None)
-        return operation and f"{late[operation]} {operation} cases had no answer in time; no more are asked"
+    def never_answers(self, operations: Set[str]) -> str | None:
+        """Return why the test is skipped if the last cases of one of these operations had no answer in time."""
+        late = self.run_setup.late_in_a_row
+        operation = next((name for name in sorted(operations) if late[name] >= MOST_LATE_IN_A_ROW), None)
+        return operation and f"{late[operation]} {operation} cases in a row had no answer in time; no more are asked"
 
     @contextlib.contextmanager
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
@@ -250,7 +251,7 @@ class CaseItem(BpeItem):
 
     def skip_reason(self) -> str | None:
         """Return the capability that the case needs and the implementation lacks, or None."""
-        return skipping.skip_reason(self.case, self.run_setup.implementation) or self.never_answered({self.case.op})
+        return skipping.skip_reason(self.case, self.run_setup.implementation) or self.never_answers({self.case.op})
 
     def question(self) -> Question:
         """Return the question of the case."""
@@ -266,12 +267,14 @@ class CaseItem(BpeItem):
         ended = _ended_processes()
         with self.shorter_limit({self.case.op}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
+        late_in_a_row, self.run_setup.late_in_a_row[self.case.op] = self.run_setup.late_in_a_row[self.case.op], 0
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
             if is_like_others and _ended_processes() != ended:
                 self.untestable = "each call starts processes, which takes too long"
                 return engine.Found(mismatch)
             self.run_setup.late[self.case.op] += 1
+            self.run_setup.late_in_a_row[self.case.op] = late_in_a_row + 1
         return None if mismatch is None else engine.Found(dependence.explained(self.case, mismatch, implementation))
 
 
@@ -293,7 +296,7 @@ class PropertyItem(BpeItem):
         if self.run_setup.fuzzing is not None and self.run_setup.fuzzing.interrupted:
             return "Ctrl-C ended --bpe-fuzz early"
         missing = engine.skip_reason(self.tested, self.run_setup.implementation)
-        return missing or self.never_answered(self.operations)
+        return missing or self.never_answers(self.operations)
 
     def question(self) -> Question:
         """Return a question that stands for all examples of the property."""

@@ -43,6 +43,7 @@ class Setup:
         effort: how many examples the properties try.
         fuzzing: the time of `--bpe-fuzz`, or None.
         late: operation → how many of its cases had no answer in time.
+        late_in_a_row: operation → how many of its last cases had none.
         known_failures: test → reason.
         listed_before: the entries of the file that `--bpe-write-known-failures` replaces.
     """
@@ -91,6 +92,7 @@ class Setup:
             self.cases, self.properties = [], [property_ for property_ in self.properties if property_.search]
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()
+        self.late_in_a_row: Counter[str] = Counter()
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
