@@ -343,7 +343,6 @@ def _is_like_minbpe(target: Any) -> bool:
 
 
 def _train_fault(target: Any) -> str:
-    """Return why `train` cannot be called as the protocol says, or ""."""
     if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
         return (
             "train is an instance method; write "

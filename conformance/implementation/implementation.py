@@ -45,7 +45,6 @@ class Trained:
 
     @property
     def table(self) -> Table:
-        """The vocabulary and the merges."""
         return Table(self.vocab, tuple(self.merges))
 
     def tokenizer(self) -> TokenizerProxy | None:
@@ -144,12 +143,10 @@ class Implementation:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program that the user named."""
         return self.name.startswith("cmd:")
 
     @property
     def is_remote(self) -> bool:
-        """Whether it runs in another process, over the JSON-lines protocol."""
         return isinstance(self.target, type) and issubclass(self.target, RemoteTokenizer)
 
     @property
@@ -158,7 +155,6 @@ class Implementation:
         return name if isinstance(name, str) and name else self.name.rpartition(":")[2]
 
     def note(self, line: str) -> None:
-        """Add a line to the notes, unless they contain it."""
         if line not in self.notes:
             self.notes.append(line)
 
@@ -166,7 +162,6 @@ class Implementation:
 
     @property
     def seconds(self) -> float:
-        """Seconds that all calls have taken, without those of a diagnosis."""
         return self._time.seconds
 
     @contextlib.contextmanager
@@ -325,7 +320,6 @@ class Implementation:
         return self._elsewhere[key]
 
     def close(self) -> None:
-        """End the processes of `elsewhere`."""
         while self._elsewhere:
             self._elsewhere.popitem()[1].target.close()
 

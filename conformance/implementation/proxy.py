@@ -72,8 +72,6 @@ class Raised(CallFailed):
 
 
 class Malformed(CallFailed):
-    """An answer has the wrong shape."""
-
     @property
     def answer(self) -> Refusal | Fault:
         """A fault with the message."""
@@ -101,7 +99,6 @@ class TimedOut(BaseException):
 
 
 def answered(ask: Callable[[], Answer]) -> Answer:
-    """Return the answer that `ask` gets, or how the call failed."""
     try:
         return ask()
     except (CallFailed, TimedOut) as failed:
@@ -152,7 +149,6 @@ class TokenizerProxy:
         self._call = call
 
     def has(self, name: str) -> bool:
-        """Return whether the tokenizer has an attribute of this name."""
         return self._call(name, hasattr, self.instance, name)
 
     def returned(self, method: str, *arguments: Any, **keywords: Any) -> Any:
@@ -160,7 +156,6 @@ class TokenizerProxy:
         return self._call(f"{method}(...)", lambda: getattr(self.instance, method)(*arguments, **keywords))
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return self._ids("encode", lambda: self.instance.encode(text))
 
     def encode_allowed(
@@ -187,7 +182,6 @@ class TokenizerProxy:
         return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of `ids`."""
         return self.decode_bytes_itself(list(ids))
 
     def decode_bytes_itself(self, ids: list[int]) -> bytes:
@@ -196,14 +190,12 @@ class TokenizerProxy:
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return self._call(
             "encode_batch(...)",
             lambda: answers.rebuild_rows("encode_batch", self.instance.encode_batch(list(texts)), len(texts)),
         )
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
-        """Return all ids that encode_iterable yields."""
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
     def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
@@ -238,7 +230,6 @@ class TokenizerProxy:
         return self._call("encode_iterable(...)", read)
 
     def save(self, folder: Path) -> None:
-        """Save into `folder`."""
         self._call("save(...)", lambda: self.instance.save(str(folder)))
 
     def _ids(self, method: str, ask: Callable[[], Any]) -> list[int]:
@@ -260,7 +251,6 @@ def describe(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return the first line of the message of `error`, or ""."""
     try:
         lines = str.__add__("", str(error)).strip().splitlines()
     except TimedOut:

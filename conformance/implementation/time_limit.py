@@ -115,7 +115,6 @@ class TimeLimit:
 
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[None]:
-        """Handle SIGALRM and ignore warnings within the block."""
         earlier = signal.signal(signal.SIGALRM, self._handler) if self._can_interrupt else None
         try:
             with warnings.catch_warnings():

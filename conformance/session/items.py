@@ -67,7 +67,6 @@ class FailureText:
         return str(describe_failure(self.outcome, self.command))
 
     def toterminal(self, writer: Any) -> None:
-        """Print the text."""
         describe_failure(self.outcome, self.command).toterminal(writer)
 
 
@@ -103,7 +102,6 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
 
 
 def setup_of(config: pytest.Config) -> Setup:
-    """Return what this session tests."""
     setup: Setup = config.pluginmanager.getplugin("bpe-conformance-run").setup
     return setup
 
@@ -127,11 +125,9 @@ class BpeItem(pytest.Item):
 
     @property
     def run_setup(self) -> Setup:
-        """What this session tests."""
         return setup_of(self.config)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the location of the item: the suite, and its id."""
         return self.path, None, f"conformance::{self.name}"
 
     def result(self, report: pytest.TestReport) -> Outcome:
@@ -145,7 +141,6 @@ class BpeItem(pytest.Item):
         return Outcome(self.name, self.kind, self.title, state, conformance_class=self.conformance_class, **fields)
 
     def runtest(self) -> None:
-        """Run the test, and keep its outcome."""
         reason = self.skip_reason()
         if reason is not None:
             self.outcome = self._made("skipped", reason=reason)
@@ -238,8 +233,6 @@ class BpeItem(pytest.Item):
 
 
 class CaseItem(BpeItem):
-    """One golden case."""
-
     kind = "case"
 
     def __init__(self, *, case: Case, **keywords: Any) -> None:
@@ -250,15 +243,12 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return the capability that the case needs and the implementation lacks, or None."""
         return skipping.skip_reason(self.case, self.run_setup.implementation) or self.never_answers({self.case.op})
 
     def question(self) -> Question:
-        """Return the question of the case."""
         return expectations.question(self.case)
 
     def test(self) -> engine.Found | None:
-        """Test the case within its time limit."""
         implementation, model = self.run_setup.implementation, self.case.model
         is_large = model is not None and model.is_large
         if implementation.is_remote and self.case.op == "stream":
@@ -292,18 +282,15 @@ class PropertyItem(BpeItem):
         self.conformance_class = tested.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return the capability that the property needs and the implementation lacks, or None."""
         if self.run_setup.fuzzing is not None and self.run_setup.fuzzing.interrupted:
             return "Ctrl-C ended --bpe-fuzz early"
         missing = engine.skip_reason(self.tested, self.run_setup.implementation)
         return missing or self.never_answers(self.operations)
 
     def question(self) -> Question:
-        """Return a question that stands for all examples of the property."""
         return Question("property", None, {}, self.title)
 
     def test(self) -> engine.Found | None:
-        """Test the property."""
         implementation, fuzzing, effort = self.run_setup.implementation, self.run_setup.fuzzing, self.run_setup.effort
         effort = effort if fuzzing is None else fuzzing.effort(self.tested, effort)
         with self.shorter_limit(self.operations), implementation.time_limit(math.inf):
@@ -323,7 +310,6 @@ class CorpusItem(BpeItem):
         self.conformance_class = "corpus"
 
     def skip_reason(self) -> str | None:
-        """Return what is needed and missing, or None."""
         implementation = self.run_setup.implementation
         if "encode" not in implementation.capabilities:
             return "encode"
@@ -332,11 +318,9 @@ class CorpusItem(BpeItem):
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
     def question(self) -> Question:
-        """Return a question that stands for all texts of the corpus."""
         return Question("encode", None, {"text": self.corpus.id})
 
     def test(self) -> engine.Found | None:
-        """Compare the ids with those of tiktoken."""
         from .corpus import compare
 
         mismatch = compare(self.corpus, self.run_setup.implementation)
@@ -385,6 +369,5 @@ def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
 
 
 def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
-    """Return the outcome from the text that `pack` made."""
     outcome: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
     return outcome

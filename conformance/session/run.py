@@ -81,7 +81,6 @@ class Run:
 
     @cached_property
     def progress(self) -> Progress:
-        """The progress line of a long run."""
         return Progress(self.config)
 
     @cached_property
@@ -102,7 +101,6 @@ class Run:
             return (yield)
 
     def pytest_report_header(self) -> list[str]:
-        """Print what is tested."""
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         seed = self.config.getoption("--bpe-seed")
         cases, count = counted(len(self.setup.cases), "case"), len(self.setup.properties)
@@ -131,14 +129,12 @@ class Run:
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Return pytest's category, the letter and the word of a state."""
         if not hasattr(report, "bpe") or report.when != "call":
             return None
         state = self.outcomes[_test_of(report)].state
         return state, "" if self.setup.fuzzing and state == "passed" else LETTERS[state], state.upper()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Count what was collected (without xdist)."""
         self.expected |= {item.name for item in session.items if isinstance(item, BpeItem)}
 
     @pytest.hookimpl(optionalhook=True)
@@ -154,7 +150,6 @@ class Run:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Keep each outcome."""
         self.progress.erase()
         if hasattr(report, "bpe"):
             is_packed = isinstance(report.bpe, str)
@@ -290,7 +285,6 @@ class Run:
     def _result(
         self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: tuple[str, ...] = (), complete: bool = True
     ) -> RunResult:
-        """Return the run as a value, without an exit status."""
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -325,7 +319,6 @@ class Run:
         )
 
     def _programs(self) -> Path | None:
-        """Return a directory of pytest's cache, if anything failed."""
         cache = getattr(self.config, "cache", None)
         if cache is None or all(outcome.mismatch is None for outcome in self.outcomes.values()):
             return None
@@ -428,7 +421,6 @@ def _written_reports(result: RunResult, paths: list[Path]) -> list[str]:
 
 
 def _unwritten(file: Path, what: str, error: Exception) -> str:
-    """Return a line that says what could not be written, and why."""
     reason = (error.strerror if isinstance(error, OSError) else None) or describe(error)
     return ascii_only(f"{file}: cannot write {what}: {reason}")
 
@@ -492,5 +484,4 @@ def _end_process(status: int) -> None:
 
 
 def _test_of(report: Any) -> str:
-    """Return the id of the test that a report of pytest is about."""
     return str(report.nodeid.partition("::")[2])

@@ -108,7 +108,7 @@ def parent_forever() -> None:
 CALLS, LIMITS = "implementation.proxy", "implementation.time_limit"
 OF_LIMITS, OF_RUNS = "slow/test_time_limit.py", "session/test_states.py"
 FAULTS = {
-    "ids-rebuilt": Fault(override("fixtures.answers:rebuild_ids", unchanged), "equal equalids equallist equalints"),
+    "ids-rebuilt": Fault(override("fixtures.answers:rebuild_ids", unchanged), "equal equalids equalints"),
     "text-rebuilt": Fault(override("fixtures.answers:rebuild_text", unchanged), "equaltext"),
     "rows-counted": Fault(override("fixtures.answers:rebuild_rows", unchanged), "equalrows"),
     "merges-rebuilt": Fault(
