@@ -134,7 +134,10 @@ FAULTS = {
     "output-cut": Fault(
         override("implementation.output:cut_captured", nothing), tests="flood", module="slow/test_containment.py"
     ),
-    "output-escaped": Fault(override("fixtures.one_line:_UNSAFE", re.compile("(?!)")), tests="isolated_run and failed"),
+    "output-escaped": Fault(
+        several(*(override(f"{name}:ascii_only", str) for name in ("terminal.failure", "implementation.output"))),
+        tests="isolated_run and failed",
+    ),
     "threads-not-waited-for": Fault(
         override("session.run:_end_process", nothing), tests="leaves_running", module=OF_RUNS
     ),
