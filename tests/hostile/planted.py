@@ -136,7 +136,8 @@ FAULTS = {
     ),
     "output-escaped": Fault(
         several(*(override(f"{name}:ascii_only", str) for name in ("terminal.failure", "implementation.output"))),
-        tests="isolated_run and failed",
+        tests="effects_of_encode and process",
+        module="slow/test_containment.py",
     ),
     "threads-not-waited-for": Fault(
         override("session.run:_end_process", nothing), tests="leaves_running", module=OF_RUNS
@@ -148,7 +149,6 @@ FAULTS = {
     ),
     "output-kept-apart": Fault(override("adapters.bridge.server:os.dup2", nothing), "floodout"),
     "parent-watched": Fault(parent_forever, tests="leaves_no_process"),
-    "names-shortened": Fault(override("adapters.bridge.remote:_LONGEST_NAME", 10**9), tests="calls_itself"),
 }
 """Name of the missing defence → the fault."""
 

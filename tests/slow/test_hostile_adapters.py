@@ -205,8 +205,17 @@ class Spinning(Right):
 """
 
 
-@pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGINT, ISOLATE),
+        (signal.SIGTERM, ()),
+        (signal.SIGTERM, ISOLATE),
+        (signal.SIGKILL, ISOLATE),
+    ],
+    ids=["SIGINT", "SIGINT-isolated", "SIGTERM", "SIGTERM-isolated", "SIGKILL-isolated"],
+)
 def test_a_run_that_is_ended_leaves_no_process(tmp_path: Path, number: int, options: tuple[str, ...]) -> None:
     (tmp_path / "spinning.py").write_text(SPINNING, "utf-8")
     arguments = ["--adapter", "spinning:Spinning", f"--bpe-spec={SPEC}", "--bpe-case", "save-table", *options]
@@ -220,5 +229,8 @@ def test_a_run_that_is_ended_leaves_no_process(tmp_path: Path, number: int, opti
         status = process.wait(30)
         if status != pytest.ExitCode.TESTS_FAILED:
             break
-    assert status == pytest.ExitCode.INTERRUPTED
-    assert trial.left(tmp_path, mark) == ([], [])
+    is_killed = number == signal.SIGKILL
+    assert status == (-number if is_killed else pytest.ExitCode.INTERRUPTED)
+    processes, folders = trial.left(tmp_path, mark)
+    assert processes == []
+    assert is_killed or folders == []
