@@ -103,8 +103,8 @@ COMMANDS = (
     Command(
         "known-bugs",
         "known_bugs.command",
-        "list the known bugs with the tests that catch them, and measure how many the suite catches",
-        "--check",
+        "list the known bugs with the tests that catch them",
+        "| less",
     ),
     Command(
         "matrix",

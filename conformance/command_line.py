@@ -95,7 +95,7 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
 
 def spec_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option `--spec`."""
-    from bpe_conformance.fixtures.spec import FOLDER
+    from .spec import FOLDER
 
     parser.add_argument(
         "--spec",

@@ -1,223 +1,23 @@
-"""Results of a run as values: the question, the expected and the actual answer, and where they differ.
+"""Results of a run as values: incorrect answers, the outcome of each test, causes, counts and verdicts.
 
 Nothing here is text for people. `terminal/` and `report/` turn these values into words.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause
+from .answer import Acceptable, Answer, Divergence, Table, fingerprint
+from .operations import CLASSES, Question
+from .spec import SECTIONS, Clause
 
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
-
-
-# Answers
-
-
-@dataclass(frozen=True)
-class Ids:
-    """Token ids, from `encode` or from a stream."""
-
-    ids: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Text:
-    """A text, from `decode`."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """Bytes, from `decode_bytes`."""
-
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Token ids of several texts, from `encode_batch`."""
-
-    rows: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A vocabulary and its merges, from `train` or from saved files."""
-
-    vocab: Mapping[int, bytes]
-    merges: tuple[Merge, ...]
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """A call that returned nothing and raised nothing: a constructor, or `save`."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measured number, for example the number of characters that a stream holds back."""
-
-    amount: int
-
-
-@dataclass(frozen=True)
-class Changed:
-    """The answer is correct, but the call changed something that it must not change.
-
-    Attributes:
-        what: each change, in the words of the check that found it, for example "the current directory".
-    """
-
-    what: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The implementation raised an ordinary exception.
-
-    Attributes:
-        kind: the name of its type.
-        message: its first line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
-    message: str
-    traceback: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fault:
-    """The implementation gave no answer that can be compared.
-
-    Attributes:
-        kind: `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process.
-        message: one line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
-    message: str
-    traceback: tuple[str, ...] = ()
-
-
-Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
-
-TIMED_OUT = "TimedOut"
-MALFORMED = "Malformed"
-
-
-def canonical(answer: Answer) -> Any:
-    """Return the whole answer as JSON values. Messages and tracebacks are left out: they name classes and files."""
-    match answer:
-        case Ids(ids):
-            return {"ids": list(ids)}
-        case Text(text):
-            return {"text": text}
-        case Bytes(data):
-            return {"bytes": data.hex()}
-        case Rows(rows):
-            return {"rows": [list(row) for row in rows]}
-        case Table(vocab, merges):
-            entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
-            return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
-        case Measure(amount):
-            return {"measure": amount}
-        case Changed():
-            return {"changed": True}
-        case Refusal(kind):
-            return {"refusal": kind}
-        case Fault(kind):
-            return {"fault": kind}
-        case Accepted():
-            return {"accepted": True}
-
-
-def fingerprint(answer: Answer) -> str:
-    """Return eight hexadecimal digits that are equal for equal answers, whatever the implementation is called."""
-    text = json.dumps(canonical(answer), sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
-
-
-# Questions and expectations
-
-
-@dataclass(frozen=True)
-class Question:
-    """What the implementation was asked: enough to ask again.
-
-    Attributes:
-        operation: `train`, `encode`, `encode_allowed`, `construct`, `decode`, `decode_bytes`, `stream`, `batch`,
-            `save` or `load`.
-        model: what the tokenizer is built from; None for `train`.
-        input: the arguments as Python values: `text`, `ids`, `texts`, `chunks`, `allowed_special`,
-            `disallowed_special`, `vocab_size`, `special_tokens`, `pattern`, `sequence`.
-        context: the situation of the call if it matters, for example "after 1,000 other texts"; else "".
-    """
-
-    operation: str
-    model: Model | None
-    input: Mapping[str, Any]
-    context: str = ""
-
-    @property
-    def table(self) -> Model:
-        """The model, of a question to a tokenizer."""
-        assert self.model is not None
-        return self.model
-
-
-@dataclass(frozen=True)
-class AnyError:
-    """Any ordinary exception is correct.
-
-    Attributes:
-        reason: what the error is about.
-    """
-
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class NewIds:
-    """Ids of these tokens, where each token without an entry has one new id of its own."""
-
-    tokens: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Lossless:
-    """Any ids that spell the text."""
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """A measure of at most this amount."""
-
-    amount: int
-
-
-@dataclass(frozen=True)
-class HighestCount:
-    """Training in which each merge is a pair of the highest count, of `merges` merges (tie_break: unspecified)."""
-
-    merges: int
-
-
-@dataclass(frozen=True)
-class Unchanged:
-    """The same answer, and nothing else changed."""
-
-
-Acceptable: TypeAlias = Answer | AnyError | NewIds | Lossless | AtMost | HighestCount | Unchanged
 
 
 @dataclass(frozen=True)
@@ -232,202 +32,6 @@ class Expectation:
 
     alternatives: tuple[Acceptable, ...]
     source: str = ""
-
-
-# Divergences
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A merge in a text: its parts, its rank and the byte at which it begins."""
-
-    merge: Merge
-    rank: int
-    byte: int | None = None
-
-
-@dataclass(frozen=True)
-class UnknownId:
-    """An id that the vocabulary does not have."""
-
-    id: int
-
-
-@dataclass(frozen=True)
-class BytesLost:
-    """The ids do not spell the text; their bytes differ from this byte on."""
-
-    byte: int
-
-
-@dataclass(frozen=True)
-class WrongId:
-    """The right token under another id. `token` is None for the new id of a special token."""
-
-    token: bytes | None
-    expected: int
-    got: int
-
-
-@dataclass(frozen=True)
-class CrossesBoundary:
-    """A token that crosses the boundary of a pre-token at this byte."""
-
-    token: bytes
-    byte: int
-
-
-@dataclass(frozen=True)
-class PreTokenCut:
-    """A pre-token that is cut at this byte, or in which this pair did not merge."""
-
-    pre_token: str
-    byte: int
-    missing: Pair
-
-
-@dataclass(frozen=True)
-class SpecialToken:
-    """A special token that was missed, or found where it must not be."""
-
-    token: bytes
-    missed: bool
-    allowed: bool = True
-
-
-@dataclass(frozen=True)
-class WholeTokenCut:
-    """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
-
-    pre_token: str
-
-
-@dataclass(frozen=True)
-class NotAResult:
-    """A token that no merge can give here."""
-
-    token: bytes
-
-
-@dataclass(frozen=True)
-class WrongMerge:
-    """Merges in the wrong order.
-
-    Attributes:
-        used: the merge that was applied, or None if one was only left out.
-        available: the merge that had to be applied first, or None if it is not known.
-    """
-
-    used: Pair | None
-    available: Pair | None
-
-
-EncodingCause: TypeAlias = (
-    UnknownId
-    | BytesLost
-    | WrongId
-    | CrossesBoundary
-    | PreTokenCut
-    | SpecialToken
-    | WholeTokenCut
-    | NotAResult
-    | WrongMerge
-)
-
-
-@dataclass(frozen=True)
-class EncodingDivergence:
-    """Two encodings differ at this token, which begins at this byte of the text.
-
-    Attributes:
-        token: index of the first token that differs.
-        byte: offset of that token in the UTF-8 of the text.
-        cause: why, or None if the ids do not show it.
-    """
-
-    token: int
-    byte: int
-    cause: EncodingCause | None = None
-
-
-@dataclass(frozen=True)
-class TrainingDivergence:
-    """Two lists of merges differ at this step, counted from 0.
-
-    Attributes:
-        step: index of the first merge that differs.
-        expected: the correct pair, or None where training has ended.
-        expected_count: how often it occurs at this step.
-        got: the pair that was chosen, or None where training ended.
-        got_count: how often it occurs at this step.
-    """
-
-    step: int
-    expected: Merge | None
-    expected_count: int
-    got: Merge | None
-    got_count: int
-
-    @property
-    def is_tie(self) -> bool:
-        """Whether both pairs have the same count."""
-        return self.expected is not None and self.got is not None and self.expected_count == self.got_count
-
-
-@dataclass(frozen=True)
-class VocabDivergence:
-    """Tokens that a vocabulary lacks, and tokens that it must not have."""
-
-    missing: tuple[bytes, ...]
-    surplus: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class EntryDivergence:
-    """One id of a vocabulary: the token expected, the token found; None is no entry."""
-
-    id: int
-    expected: bytes | None
-    got: bytes | None
-
-
-@dataclass(frozen=True)
-class TextDivergence:
-    """Two texts differ at this character.
-
-    Attributes:
-        character: index of the first character that differs.
-        source: the bytes from which that character is decoded.
-    """
-
-    character: int
-    source: bytes = b""
-
-
-@dataclass(frozen=True)
-class RowDivergence:
-    """The first row of a batch that differs."""
-
-    row: int
-    token: int = 0
-
-
-@dataclass(frozen=True)
-class ByteDivergence:
-    """Two byte strings differ at this byte."""
-
-    byte: int
-
-
-Divergence: TypeAlias = (
-    EncodingDivergence
-    | TrainingDivergence
-    | VocabDivergence
-    | EntryDivergence
-    | TextDivergence
-    | RowDivergence
-    | ByteDivergence
-)
 
 
 @dataclass(frozen=True)
@@ -462,7 +66,7 @@ class Mismatch:
         clause_id: the clause that it breaks, if not that of the test.
     """
 
-    asked: Question
+    asked: Question[Any]
     expected: Expectation
     answer: Answer
     divergence: Divergence | None = None
@@ -541,13 +145,425 @@ class Outcome:
         if self.mismatch is None or self.mismatch.depends_on is None:
             return self.conformance_class
         if self.mismatch.depends_on.kind == "undisturbed":
-            return CLASS_OF_OP.get(self.mismatch.asked.operation, self.conformance_class)
+            return self.mismatch.asked.operation.conformance_class or self.conformance_class
         return "encoder"
 
 
-def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
-    """Return the first index at which two sequences differ, or the length of the shorter one."""
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return index
-    return min(len(left), len(right))
+# The whole run
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command line of the run, from which a failure shows the commands to run.
+
+    Attributes:
+        adapter: the value of `--adapter`.
+        options: the options that affect the answer to a case, with their values; "" is the value of a flag.
+        words: what names the suite.
+        selecting: the options that selected a part of the suite.
+        spellings: what it calls a pattern, as `Implementation.spellings`.
+        fixed_model: whether its constructor takes nothing, since it has one vocabulary only.
+        returns_pair: whether `train` returns a pair (vocab, merges).
+        corpora: the files and directories of `--bpe-corpus`.
+    """
+
+    adapter: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ("conformance",)
+    selecting: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    fixed_model: bool = False
+    returns_pair: bool = False
+    corpora: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The command line without a selection."""
+        options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
+
+    def rerun(self, test: str) -> str:
+        """Return the command line that runs exactly `test`."""
+        return f"{self.base} {shlex.join(['--bpe-case', test])}"
+
+    def rerun_corpus(self, test: str) -> str:
+        """Return the command line that compares one text of the corpus again."""
+        named = [word for path in self.corpora for word in ("--bpe-corpus", path)]
+        return f"{self.base} {shlex.join([*named, '-k', test])}"
+
+    def explain(self, test: str) -> str:
+        """Return the command line that explains `test`, or "": it does not read packs."""
+        if "--bpe-pack" in self.options:
+            return ""
+        spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []
+        return shlex.join(["bpe-conformance", "explain", test, *spec])
+
+    def rerun_case(self, file: Path) -> str:
+        """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""
+        searching = ("--bpe-fuzz", "--bpe-seed")
+        options = {option: value for option, value in self.options.items() if option not in searching}
+        return replace(self, options={**options, "--bpe-spec": str(file.parents[1])}).rerun(file.stem)
+
+    @property
+    def whole(self) -> str:
+        """The command line of the whole run, with the options that selected a part of the suite."""
+        return f"{self.base} {shlex.join(self.selecting)}".rstrip()
+
+    @property
+    def builder(self) -> tuple[str, str] | None:
+        """Module and name of what builds a tokenizer, if it can be imported."""
+        module, _, name = self.adapter.partition(":")
+        if module == "cs336":
+            return _importable(name, "get_tokenizer")
+        return None if module == "cmd" else _importable(module, name)
+
+    @property
+    def built_by(self) -> str:
+        """The name of what builds a tokenizer, or ""."""
+        return self.builder[1] if self.builder is not None else ""
+
+    @property
+    def trainer(self) -> tuple[str, str] | None:
+        """Module and name of what trains: a class with `train`, or a function if `trains_from_file`."""
+        if "--bpe-trainer" in self.options:
+            module, _, name = self.options["--bpe-trainer"].partition(":")
+            return _importable(module, name)
+        if self.adapter.startswith("cs336:"):
+            return _importable(self.adapter.removeprefix("cs336:"), "run_train_bpe")
+        return self.builder
+
+    @property
+    def trains_from_file(self) -> bool:
+        """Whether what trains is a function (input_path, vocab_size, special_tokens) -> (vocab, merges)."""
+        return "--bpe-trainer" in self.options or self.adapter.startswith("cs336:")
+
+    @property
+    def always_passed(self) -> list[str]:
+        """The argument that is passed if there are no special tokens."""
+        return ["None"] if self.adapter.startswith("cs336:") else []
+
+
+def _importable(module: str, name: str) -> tuple[str, str] | None:
+    return (module, name) if all(part.isidentifier() for part in f"{module}.{name}".split(".")) else None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The implementation that was tested.
+
+    Attributes:
+        spec: the value of `--adapter`.
+        name: what a program announces, or the same as `spec`.
+        version: its own, or "".
+        language: what it is written in, or "" where that is not known.
+        model: the only vocabulary that it has, or None.
+        conventions: the declared conventions that differ from the defaults.
+        capabilities: what it supports.
+        notes: what the suite reports in addition to the outcomes.
+    """
+
+    spec: str
+    name: str
+    version: str
+    language: str
+    model: str | None
+    conventions: Mapping[str, str]
+    capabilities: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A known bug: what the code does, the fix, and the clause that it breaks."""
+
+    id: str
+    sentence: str
+    fix: str
+    clause: str
+
+
+@dataclass(frozen=True)
+class BugCause:
+    """A known bug explains these tests; several bugs, if no test distinguishes them."""
+
+    bugs: tuple[Bug, ...]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConventionCause:
+    """The answers to these tests are correct under other conventions, which the implementation does not declare."""
+
+    conventions: tuple[tuple[str, str], ...]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ErrorCause:
+    """These tests raise the same error.
+
+    Attributes:
+        message: its first line, or only its type if the messages differ.
+        place: the line of code that raised it, or "".
+        tests: the ids of the tests.
+    """
+
+    message: str
+    place: str
+    tests: tuple[str, ...]
+
+
+Cause: TypeAlias = BugCause | ConventionCause | ErrorCause
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The likely causes of the failures of a run.
+
+    Attributes:
+        causes: each explains tests that no other one explains; the one that explains most comes first.
+        failing: the tests that failed; where none did, those with a warning.
+        warnings: whether `failing` are warnings.
+        passes_alone: a test that failed in the run and passes alone, in a new process, or "".
+    """
+
+    causes: tuple[Cause, ...] = ()
+    failing: tuple[str, ...] = ()
+    warnings: bool = False
+    passes_alone: str = ""
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """The failing tests that no cause explains, in order."""
+        explained = {test for cause in self.causes for test in cause.tests}
+        return tuple(test for test in self.failing if test not in explained)
+
+    def cause_of(self, test: str) -> Cause | None:
+        """Return the cause that explains `test`, or None."""
+        return next((cause for cause in self.causes if test in cause.tests), None)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run that a report records."""
+
+    strict: bool = False
+    isolated: bool = False
+    seed: int | None = None
+    pack: str | None = None
+    selected: bool = False
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run of the suite.
+
+    Attributes:
+        tested: the implementation.
+        command: how the user named it.
+        clauses: the clauses of the spec.
+        outcomes: in the order of the run.
+        diagnosis: the likely causes.
+        missing: ids of tests without a result.
+        expected: how many tests were collected.
+        complete: whether the run came to its end.
+        part: what was selected and how much of it ran; "" is the whole suite.
+        options: the options of the run.
+        exit_status: pytest's.
+        spec: the directory of the spec.
+        unwritten: a line for each file that could not be written.
+        programs: a directory for programs that repeat a question, or None.
+    """
+
+    tested: Tested
+    command: Command
+    clauses: Mapping[str, Clause]
+    outcomes: Sequence[Outcome]
+    diagnosis: Diagnosis = Diagnosis()
+    missing: tuple[str, ...] = ()
+    expected: int = 0
+    complete: bool = True
+    part: str = ""
+    options: RunOptions = RunOptions()
+    exit_status: int = 0
+    spec: Path = field(default_factory=Path)
+    unwritten: tuple[str, ...] = ()
+    programs: Path | None = None
+
+    @cached_property
+    def by_test(self) -> dict[str, Outcome]:
+        """Test → its outcome."""
+        return {outcome.test: outcome for outcome in self.outcomes}
+
+    @property
+    def tested_outcomes(self) -> list[Outcome]:
+        """Those that were not skipped."""
+        return [outcome for outcome in self.outcomes if outcome.state != "skipped"]
+
+
+# Counts and verdicts
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many of the tests that ran passed."""
+
+    passed: int
+    tested: int
+
+
+@dataclass(frozen=True)
+class SectionCounts:
+    """The counts of one section. Errors of the suite count as failed."""
+
+    section: str
+    must: Kept
+    should: Kept
+    failed: int
+    warnings: int
+    known: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of one conformance class.
+
+    Attributes:
+        name: the class.
+        must: how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass.
+        should: how many tests of a SHOULD ran; `broken` of them did not pass.
+        stale: how many passed and are listed as known failures. That fails the run, but not the class.
+        elsewhere: how many tests of a MUST fail only because another class is incorrect. They do not count.
+    """
+
+    name: str
+    must: int
+    failed: int
+    known: int
+    errors: int
+    should: int
+    broken: int
+    stale: int
+    elsewhere: int = 0
+
+    @property
+    def word(self) -> str:
+        """`pass`, `fail`, or `error` where the suite itself failed and nothing else did."""
+        if self.failed or self.known:
+            return "fail"
+        return "error" if self.errors else "pass"
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        own = asdict(self)
+        return {"class": own.pop("name"), "verdict": self.word, **own}
+
+
+def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
+    """Return the counts of each section that has an outcome, in the order of the spec."""
+    every = list(outcomes)
+    return [
+        section(name, mine) for name in SECTIONS if (mine := [outcome for outcome in every if outcome.section == name])
+    ]
+
+
+def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
+    """Return the counts of these outcomes, under a name."""
+
+    def kept(level: str) -> Kept:
+        tested = [outcome for outcome in mine if outcome.level == level and outcome.state != "skipped"]
+        return Kept(sum(outcome.state == "passed" or outcome.stale for outcome in tested), len(tested))
+
+    def count(*states: str) -> int:
+        return sum(outcome.state in states and not outcome.stale for outcome in mine)
+
+    return SectionCounts(
+        name,
+        kept("must"),
+        kept("should"),
+        count("failed", "error"),
+        count("warning"),
+        count("known failure"),
+        count("skipped"),
+    )
+
+
+def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[str, int]:
+    """Return what the skipped tests need and do not have → the number of tests, most frequent first.
+
+    Tests of `encode` need only `encode` if that is missing, and tests of patterns only `pattern` or `train-pattern` if
+    the implementation supports none.
+    """
+
+    def missing(need: str) -> str:
+        kind = need.partition(":")[0]
+        if "encode" not in capabilities and kind in ("allowed_special", "pattern"):
+            return "encode"
+        is_pattern = kind in ("pattern", "train-pattern")
+        return kind if is_pattern and not any(name.startswith(f"{kind}:") for name in capabilities) else need
+
+    counts = Counter(missing(outcome.reason) for outcome in outcomes if outcome.state == "skipped")
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
+    """Return the conformance classes in which a MUST fails that depends on no other part or on one of the same class.
+
+    What depends on one of these classes counts there. What depends on another class counts in its own, so that each
+    failure counts.
+    """
+    failed = (outcome for outcome in outcomes if outcome.state in ("failed", "known failure") and not outcome.stale)
+    return {
+        outcome.conformance_class
+        for outcome in failed
+        if outcome.level == "must" and outcome.class_at_fault == outcome.conformance_class
+    }
+
+
+def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
+    """Return the verdict of each conformance class of which a MUST was tested.
+
+    A class of which all golden cases were skipped and nothing failed has none: its properties are about other methods
+    too.
+    """
+    every = list(outcomes)
+    tested = [outcome for outcome in every if outcome.state != "skipped"]
+    faulty = at_fault(tested)
+    selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
+    supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
+    untested = selected - supported
+    made = (
+        _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
+    )
+    return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
+
+
+def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:
+    musts = [outcome for outcome in tested if outcome.level == "must"]
+    shoulds = [outcome for outcome in tested if outcome.level == "should"]
+    elsewhere = {
+        outcome.test
+        for outcome in musts
+        if outcome.state in ("failed", "known failure")
+        and not outcome.stale
+        and outcome.class_at_fault != name
+        and outcome.class_at_fault in faulty
+    }
+
+    def count(state: str) -> int:
+        return sum(outcome.state == state and not outcome.stale and outcome.test not in elsewhere for outcome in musts)
+
+    broken = sum(outcome.state != "passed" and not outcome.stale for outcome in shoulds)
+    stale = sum(outcome.stale for outcome in [*musts, *shoulds])
+    return Verdict(
+        name,
+        len(musts),
+        count("failed"),
+        count("known failure"),
+        count("error"),
+        len(shoulds),
+        broken,
+        stale,
+        len(elsewhere),
+    )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, LEVELS, SECTIONS, Clause
+from .operations import IN_YAML
+from .spec import LEVELS, SECTIONS, Clause
 
 SUGGESTIONS = 3
 
@@ -67,7 +68,7 @@ class Selection:
         for name in self.levels:
             known(name, LEVELS, "level", listed=True)
         for name in self.operations:
-            known(name, CLASS_OF_OP, "operation", listed=True)
+            known(name, [kind.name for kind in IN_YAML], "operation", listed=True)
 
     def matches(self, entry: Entry) -> bool:
         """Whether `entry` is selected."""
@@ -77,8 +78,12 @@ class Selection:
             and (not self.clauses or any(f"{clause.id}-".startswith(f"{name.rstrip('-')}-") for name in self.clauses))
             and (not self.sections or clause.section in map(str.upper, self.sections))
             and (not self.levels or clause.level in self.levels)
-            and (not self.operations or getattr(entry, "op", None) in self.operations)
+            and (not self.operations or _operation(entry) in self.operations)
         )
+
+
+def _operation(entry: Entry) -> str | None:
+    return getattr(getattr(entry, "operation", None), "name", None)  # a property has none
 
 
 def known(name: str, names: Iterable[str], what: str, listed: bool = False, see: str = "bpe-conformance list") -> None:

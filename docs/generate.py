@@ -19,13 +19,11 @@ from pathlib import Path, PurePosixPath
 from unittest.mock import patch
 
 from bpe_conformance import cli, plugin
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Spec, installed_spec
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
-from bpe_conformance.outcome import Outcome
-from bpe_conformance.run_result import Command
+from bpe_conformance.outcome import Command, Outcome
+from bpe_conformance.spec import Case, Spec, installed_spec
 from bpe_conformance.terminal.failure import describe
 
 DOCS = Path(__file__).parent
@@ -185,7 +183,7 @@ def _smallest_failure(bug_id: str) -> str:
             mismatch = judge(case, implementation)
         if mismatch is not None:
             outcome = Outcome(
-                case.id, "case", case.title, "failed", case.clause, CLASS_OF_OP[case.op], mismatch=mismatch
+                case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch=mismatch
             )
             shown = describe(outcome, Command(bug_id))
             return "\n".join(replace(shown, rule="", reproduce="", rerun="", explain="").lines())
@@ -194,7 +192,7 @@ def _smallest_failure(bug_id: str) -> str:
 
 def _size(case: Case, bug: KnownBug) -> tuple[bool, int]:
     merges = 0 if case.model is None else len(case.model.merges)
-    return case.clause.id != bug.clause, len(json.dumps(case.input)) + 8 * merges
+    return case.clause.id != bug.clause, len(json.dumps(case.raw["input"])) + 8 * merges
 
 
 # Options, commands and API

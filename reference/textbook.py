@@ -1,22 +1,29 @@
 """The oracle: the shortest byte-level BPE that is obviously correct. All expected values come from it.
 
 It recounts everything at every step and has no index, heap or cache. It shares no code with the rest of the reference,
-which is tested against it. Each convention of the spec is a parameter.
+which is tested against it. Each convention of the spec is a parameter. `Training` and `Encoding` have a method for each
+step; a known bug overrides one of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
 import regex
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge
+from bpe_conformance.fixtures.conventions import DEFAULTS
 
 Word = tuple[bytes, ...]
+Words = list[tuple[Word, int]]
+"""The distinct pre-tokens of a text in order of first occurrence, with their counts."""
+Segments = list[tuple[str, bool]]
+"""The parts of a text in order, and whether each is a special token."""
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 _compiled = lru_cache(maxsize=None)(regex.compile)
 
@@ -41,16 +48,16 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
     return pieces
 
 
-def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, bool]]:
+def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
     """Return the segments of `text` and whether each is a special token: the leftmost match wins, then the longest.
 
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
     """
     longest_first = sorted((token for token in special_tokens if token), key=len, reverse=True)
-    segments: list[tuple[str, bool]] = []
+    segments: Segments = []
     start = index = 0
-    while index < len(text):
+    while longest_first and index < len(text):
         match = next((token for token in longest_first if text.startswith(token, index)), None)
         if match is None:
             index += 1
@@ -64,7 +71,7 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, boo
     return segments
 
 
-def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> list[tuple[str, bool]]:
+def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> Segments:
     """Return the pre-tokens and special tokens of `text`, in order, and whether each is a special token.
 
     >>> pieces("a b<|e|>c", ["<|e|>"], PATTERNS["gpt2"])
@@ -92,7 +99,7 @@ def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
     >>> count_pairs([(b"a", b"a", b"a")])
     Counter({(b'a', b'a'): 2})
     """
-    return Counter(pair for word in words for pair in pairwise(word))
+    return Counter(chain.from_iterable(map(pairwise, words)))
 
 
 def replace(word: Word, pair: Merge) -> Word:
@@ -170,23 +177,73 @@ def learn(
     Raises:
         ValueError: if `vocab_size` is less than the number of bytes and special tokens.
     """
-    special = list(dict.fromkeys(special_tokens))
-    wanted = vocab_size - 256 - len(special)
-    if wanted < 0:
-        raise ValueError(f"vocab_size is {vocab_size}; 256 bytes and {len(special)} special tokens need more")
-    words = corpus(text, special if train_special == "boundary" else (), pattern)
-    ids = {token.encode("utf-8"): index - len(special) for index, token in enumerate(special)} | byte_ids(byte_order)
-    smallest = len(ids)
-    merges: list[Merge] = []
-    while len(ids) < smallest + wanted:
-        counts = count_pairs(words)
-        if not counts:
-            break
-        pair = choose(counts, tie_break, ids)
-        words = [replace(word, pair) if pair[0] in word and pair[1] in word else word for word in words]
-        ids.setdefault(pair[0] + pair[1], len(ids))
-        merges.append(pair)
-    return merges
+    return Training(tie_break, byte_order, train_special).run(text, vocab_size, special_tokens, pattern)
+
+
+@dataclass
+class Training:
+    """The steps of `learn`."""
+
+    tie_break: str = "lex-greater"
+    byte_order: str = "raw"
+    train_special: str = "boundary"
+
+    def run(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str) -> list[Merge]:
+        self.special = list(dict.fromkeys(special_tokens))
+        merge_count = self.merge_count(vocab_size, self.special)
+        return self.learn(self.words(text, self.special, pattern), merge_count)
+
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
+        if vocab_size < 256 + len(special):
+            raise ValueError(f"vocab_size is {vocab_size}; 256 bytes and {len(special)} special tokens need more")
+        return vocab_size - 256 - len(special)
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        counts = Counter(word for segment in self.cut(text, special) for word in self.split(segment, pattern))
+        return [(self.atoms(word), count) for word, count in counts.items()]
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        boundaries = special if self.train_special == "boundary" else ()
+        return [segment for segment, is_special in cut_special(text, boundaries) if not is_special]
+
+    def split(self, segment: str, pattern: str) -> list[str]:
+        return split(segment, pattern)
+
+    def atoms(self, pre_token: str) -> Word:
+        return atoms(pre_token)
+
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
+        """Count, choose, replace, and repeat."""
+        special = {token.encode("utf-8"): index - len(self.special) for index, token in enumerate(self.special)}
+        without_entry = special if self.train_special == "text" else {}  # a merge can create them
+        ids = special | byte_ids(self.byte_order)
+        merges: list[Merge] = []
+        while merge_count > 0:
+            counts = self.count(words)
+            if self.ends(counts):
+                break
+            pair = self.choose(counts, ids)
+            words = [(self.replace(word, pair), count) for word, count in words]
+            ids.setdefault(pair[0] + pair[1], len(ids))
+            merges.append(pair)
+            merge_count -= pair[0] + pair[1] not in without_entry
+        return merges
+
+    def count(self, words: Words) -> Counter[Merge]:
+        counts = count_pairs(word for word, _ in words)
+        for word, count in words:
+            for pair in pairwise(word if count != 1 else ()):
+                counts[pair] += count - 1
+        return counts
+
+    def ends(self, counts: Mapping[Merge, int]) -> bool:
+        return not counts
+
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        return choose(counts, self.tie_break, ids)
+
+    def replace(self, word: Word, pair: Merge) -> Word:
+        return replace(word, pair) if pair[0] in word and pair[1] in word else word
 
 
 def build_vocab(
@@ -233,8 +290,8 @@ def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
         word = (*word[:index], joined[index], *word[index + 2 :])
 
 
-class Tokenizer:
-    """The oracle in the shape of the adapter protocol.
+class Encoding:
+    """The steps of encoding and decoding.
 
     Args:
         vocab: id → bytes.
@@ -258,34 +315,95 @@ class Tokenizer:
         self.vocab = dict(vocab)
         self.merges = list(merges)
         self.pattern = PATTERNS["gpt2"] if pattern is None else pattern
-        self._special = list(dict.fromkeys(special_tokens or ()))
-        if "" in self._special:
+        self.special = list(dict.fromkeys(special_tokens or ()))
+        if "" in self.special:
             raise ValueError("a special token is empty")
         known = set(self.vocab.values())
         needed = [*_BYTES, *(token for left, right in merges for token in (left, right, left + right))]
         missing = next((token for token in needed if token not in known), None)
         if missing is not None:
             raise ValueError(f"the vocabulary has no {missing!r}")
-        for token in self._special:
+        for token in self.special:
             if token.encode("utf-8") not in known:
                 self.vocab[max(self.vocab) + 1] = token.encode("utf-8")
-        self._ids = {token: index for index, token in reversed(self.vocab.items())}
-        self._ranks: dict[Merge, int] = {}
-        for rank, pair in enumerate(self.merges):
-            self._ranks.setdefault(pair, rank)
-        special_bytes = {token.encode("utf-8") for token in self._special}
-        self._byte_ranks = {token: index for token, index in self._ids.items() if token not in special_bytes}
+        self.ids = {token: index for index, token in reversed(self.vocab.items())}
+        self.ranks = {pair: rank for rank, pair in reversed([*enumerate(self.merges)])}
+        special_bytes = {token.encode("utf-8") for token in self.special}
+        self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
+
+    def segments(self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]) -> Segments:
+        """Return the segments of `text` (see `Tokenizer.encode`)."""
+        allowed = self.allowed(allowed_special)
+        disallowed = self.disallowed(disallowed_special, allowed)
+        if self.refuses(text, disallowed, allowed):
+            raise ValueError(f"the text contains a disallowed special token, one of {disallowed!a}")
+        return self.find_special(text, allowed)
+
+    def allowed(self, allowed_special: Collection[str]) -> list[str]:
+        return [token for token in self.special if allowed_special == "all" or token in allowed_special]
+
+    def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
+        if disallowed_special == "all":
+            return [token for token in self.special if token not in allowed]
+        return list(disallowed_special)
+
+    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
+        return any(token in text for token in disallowed)
+
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
+        return cut_special(text, allowed)
+
+    def encode_segments(self, segments: Segments) -> list[int]:
+        ids: list[int] = []
+        for segment, is_special in segments:
+            ids += [self.special_id(segment)] if is_special else self.encode_segment(segment)
+        return ids
+
+    def special_id(self, token: str) -> int:
+        return self.ids[token.encode("utf-8")]
+
+    def encode_segment(self, segment: str) -> list[int]:
+        return [index for pre_token in self.split(segment) for index in self.encode_pre_token(pre_token)]
+
+    def split(self, segment: str) -> list[str]:
+        return split(segment, self.pattern)
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return [self.ids[token] for token in self.merge(self.atoms(pre_token))]
+
+    def atoms(self, pre_token: str) -> Word:
+        return atoms(pre_token)
+
+    def merge(self, word: Word) -> Word:
+        if self.conventions.get("lookup") == "bytes":
+            return merge_by_bytes(word, self.byte_ranks)
+        return merge_by_pair(word, self.ranks)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the concatenated bytes of `ids`.
+
+        Raises:
+            KeyError: if an id is unknown.
+        """
+        return b"".join([self.vocab[index] for index in ids])
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`: their bytes as UTF-8, with U+FFFD for each maximal subpart that is not UTF-8."""
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+
+
+class Tokenizer(Encoding):
+    """The oracle in the shape of the adapter protocol."""
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
         """Train on `text` by the conventions of the class (see `learn` and `build_vocab`)."""
-        tie_break = cls.conventions.get("tie_break", "lex-greater")
-        byte_order = cls.conventions.get("byte_order", "raw")
-        id_layout = cls.conventions.get("id_layout", "bytes-specials-merges")
-        regex_ = PATTERNS["gpt2"] if pattern is None else pattern
-        train_special = cls.conventions.get("train_special", "boundary")
-        merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order, train_special)
-        return cls(build_vocab(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
+        declared = {**DEFAULTS, **cls.conventions}
+        expression = PATTERNS["gpt2"] if pattern is None else pattern
+        training = Training(declared["tie_break"], declared["byte_order"], declared["train_special"])
+        merges = training.run(text, vocab_size, special_tokens, expression)
+        vocab = build_vocab(merges, special_tokens, declared["byte_order"], declared["id_layout"])
+        return cls(vocab, merges, special_tokens, pattern)
 
     def encode(
         self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] = "all"
@@ -301,37 +419,11 @@ class Tokenizer:
         Raises:
             ValueError: if the text contains a disallowed string.
         """
-        allowed = self._special if allowed_special == "all" else [t for t in self._special if t in allowed_special]
-        if disallowed_special == "all":
-            disallowed_special = [token for token in self._special if token not in allowed]
-        for token in disallowed_special:
-            if token in text:
-                raise ValueError(f"the text contains {token!a}, which is disallowed")
-        return [self._ids[token] for token in self.tokens(text, allowed)]
+        return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
 
-    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
-        """Return the tokens of `text`, as bytes. Only `special_tokens` are recognized; None means all of them."""
-        tokens: list[bytes] = []
-        for piece, special in pieces(text, self._special if special_tokens is None else special_tokens, self.pattern):
-            tokens += [piece.encode("utf-8")] if special else self._merge(atoms(piece))
-        return tokens
-
-    def _merge(self, word: Word) -> Word:
-        if self.conventions.get("lookup") == "bytes":
-            return merge_by_bytes(word, self._byte_ranks)
-        return merge_by_pair(word, self._ranks)
-
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the concatenated bytes of `ids`.
-
-        Raises:
-            KeyError: if an id is unknown.
-        """
-        return b"".join([self.vocab[index] for index in ids])
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`: their bytes as UTF-8, with U+FFFD for each maximal subpart that is not UTF-8."""
-        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+    def tokens(self, text: str) -> list[bytes]:
+        """Return the tokens of `text`, as bytes."""
+        return [self.vocab[index] for index in self.encode(text)]
 
 
 def with_conventions(**conventions: str) -> type[Tokenizer]:

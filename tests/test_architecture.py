@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from bpe_conformance.operations import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = {
@@ -79,47 +82,70 @@ def test_no_modules_import_one_another_in_a_circle(folder: str) -> None:
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "command_error": (),
-    "outcome": (),
     "protocol": (),
-    "selection": (),
     "signals": (),
-    "command_line": ("command_error",),
-    "run_result": ("outcome",),
-    "tally": ("outcome",),
-    "terminal": ("outcome", "run_result", "tally"),
-    "report": ("outcome", "run_result", "tally", "terminal"),
-    "implementation": ("outcome", "command_error"),
-    "cases": ("outcome", "implementation"),
-    "properties": ("outcome", "implementation", "cases"),
-    "known_bugs": ("outcome", "run_result", "implementation", "cases", "properties", "command_line"),
-    "packs": ("cases", "known_bugs", "terminal", "command_error", "command_line"),
-    "session": (
-        "outcome",
-        "run_result",
-        "tally",
-        "selection",
+    "answer": (),
+    "implementation": ("answer", "command_error"),
+    "operations": ("answer", "implementation"),
+    "spec": ("operations",),
+    "command_line": ("command_error", "spec"),
+    "selection": ("operations", "spec"),
+    "outcome": ("answer", "operations", "spec"),
+    "terminal": ("answer", "operations", "outcome"),
+    "report": ("operations", "spec", "outcome", "terminal"),
+    "cases": ("answer", "implementation", "operations", "spec", "outcome"),
+    "properties": ("answer", "implementation", "operations", "spec", "outcome", "cases"),
+    "known_bugs": (
+        "command_line",
+        "answer",
         "implementation",
+        "operations",
+        "spec",
+        "outcome",
+        "cases",
+        "properties",
+    ),
+    "packs": ("command_error", "command_line", "answer", "operations", "spec", "terminal", "cases", "known_bugs"),
+    "session": (
+        "answer",
+        "implementation",
+        "operations",
+        "spec",
+        "selection",
+        "outcome",
+        "terminal",
+        "report",
         "cases",
         "properties",
         "known_bugs",
         "packs",
-        "terminal",
-        "report",
     ),
     "plugin": ("selection", "session"),
-    "survey": ("report", "selection", "command_error", "command_line"),
+    "survey": ("selection", "report", "command_error", "command_line"),
     "spec_tools": (
-        "outcome",
-        "selection",
-        "implementation",
-        "cases",
-        "properties",
-        "terminal",
         "command_error",
         "command_line",
+        "answer",
+        "implementation",
+        "operations",
+        "spec",
+        "selection",
+        "outcome",
+        "terminal",
+        "cases",
+        "properties",
     ),
-    "commands": ("outcome", "implementation", "packs", "session", "terminal", "command_error", "command_line"),
-    "cli": ("selection", "signals", "command_error", "command_line"),
+    "commands": (
+        "command_error",
+        "command_line",
+        "answer",
+        "implementation",
+        "outcome",
+        "terminal",
+        "packs",
+        "session",
+    ),
+    "cli": ("command_error", "signals", "command_line", "selection"),
 }
 """Package or module of `conformance/`, from the bottom up → those of its siblings that it may import."""
 
@@ -174,7 +200,7 @@ def test_the_suite_reaches_a_tokenizer_only_through_the_protocol(file: Path) -> 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conformance" / "known_bugs").glob("*.py")), ids=lambda file: file.name)
 def test_known_bugs_depend_only_on_the_textbook(file: Path) -> None:
-    if file.name in ("command.py", "declared.py", "likely_bugs.py", "mutation_score.py"):
+    if file.name in ("command.py", "declared.py", "likely_bugs.py"):
         return
     allowed = ("bpe_conformance.fixtures", "bpe_conformance.known_bugs", "bpe_conformance.reference.textbook")
     assert all(_under(name, *allowed) or name == "bpe_conformance.reference" for name in _imports(file))
@@ -201,6 +227,22 @@ def test_imports_are_relative_inside_a_directory_and_absolute_across(file: Path)
                 and not (folder != "conformance" and _under(name, PACKAGES[folder]))
                 for name in names
             ), names
+
+
+OPERATION_BY_NAME = re.compile(
+    r"(?<!for )\b(op|operation|operation\.name) *(==|!=|in|not in) |case \"(" + "|".join(OPERATIONS) + r")\""
+)
+
+
+PENDING = ("likely_bugs", "build", "scale", "state_machine", "undisturbed", "check", "client", "program")
+
+
+@pytest.mark.parametrize(
+    "file", [file for folder in PACKAGES for file in _files(folder)], ids=lambda file: str(file.relative_to(ROOT))
+)
+def test_only_operations_compare_the_name_of_an_operation(file: Path) -> None:
+    if file.parent.name != "operations" and file.stem not in PENDING:
+        assert OPERATION_BY_NAME.findall(file.read_text("utf-8")) == []
 
 
 def test_a_run_that_does_not_name_the_suite_imports_only_the_plugin() -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from bpe_conformance.outcome import (
+from bpe_conformance.answer import (
     Accepted,
     Answer,
     Bytes,
     Changed,
-    Expectation,
     Fault,
     Ids,
     Measure,
-    Mismatch,
-    Question,
     Refusal,
     Rows,
     Table,
     Text,
     fingerprint,
 )
+from bpe_conformance.operations import Encode, Question, Stream
+from bpe_conformance.outcome import Expectation, Mismatch
 
 DIFFERENT: list[Answer] = [
     Ids(tuple(range(100))),
@@ -68,7 +67,7 @@ def test_messages_positions_and_order_do_not_change_a_fingerprint(one: Answer, o
 
 def test_a_fingerprint_depends_only_on_the_answer() -> None:
     answer = Ids((1, 2))
-    asked = [Question("encode", None, {"text": "a"}), Question("stream", None, {"chunks": ["b"]}, "after 7 texts")]
+    asked = [Question(Encode("a"), None), Question(Stream(("b",)), None, "after 7 texts")]
     made = [Mismatch(one, Expectation((Ids((number,)),)), answer) for number, one in enumerate(asked)]
     assert {one.fingerprint for one in made} == {fingerprint(answer)}
 

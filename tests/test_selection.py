@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.selection import Selection, SelectionError, known
+from bpe_conformance.spec import installed_spec
 
 NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
 
@@ -57,6 +57,6 @@ def test_filters_combine() -> None:
     assert len(section) > len(selected)
     assert section == [case for case in cases if Selection(clauses=["MERGE-"]).matches(case)]
     several = Selection(sections=["STREAM"], operations=["stream"], levels=["must"])
-    found = {(case.op, case.clause.section, case.level) for case in cases if several.matches(case)}
+    found = {(case.operation.name, case.clause.section, case.level) for case in cases if several.matches(case)}
     assert found == {("stream", "STREAM", "must")}
     assert [case.id for case in cases if Selection(ids=[cases[3].id]).matches(case)] == [cases[3].id]

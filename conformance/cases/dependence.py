@@ -5,21 +5,34 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
+from typing import Any
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case
 from bpe_conformance.reference import textbook
 
+from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..outcome import Answer, Dependence, Ids, Mismatch, Question, Refusal, Rows, Table, Text, fingerprint
-from .expectations import oracle, whole_text, with_allowed
-from .judging import judge
-from .operations import OPERATIONS, ask
-from .skipping import adapted
+from ..operations import (
+    Batch,
+    Construct,
+    Decode,
+    DecodeBytes,
+    Encode,
+    EncodeAllowed,
+    Encoding,
+    Expected,
+    Load,
+    Question,
+    Save,
+    Setting,
+    Stream,
+    oracle,
+)
+from ..outcome import Dependence, Mismatch
+from .judging import compare
 
 MOST_PIECES = 16
 MOST_PARTS = 16
@@ -30,46 +43,61 @@ AT_ENDS = 8
 """The most ids that a fault changes only because they are at the end of a text."""
 
 
-def explained(case: Case, mismatch: Mismatch, implementation: Implementation) -> Mismatch:
-    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too."""
-    case = adapted(case, implementation) or case
+def ask(question: Question[Any], implementation: Implementation) -> Answer:
+    """Return the answer of a new tokenizer or of a training, or how the call failed."""
+
+    def made() -> Answer:
+        with question.operation.receiver(implementation, question.model) as receiver:
+            answer: Answer = question.operation.of(receiver)
+            return answer
+
+    return answered(made)
+
+
+def explained(mismatch: Mismatch, clause: str, implementation: Implementation) -> Mismatch:
+    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too.
+
+    Args:
+        mismatch: the incorrect answer.
+        clause: the id of the clause that was tested.
+        implementation: the implementation under test.
+    """
     try:
         with implementation.time_limit(is_diagnosis=True):
-            found = _dependence(case, mismatch, implementation)
+            depends_on = _dependence(mismatch, clause, implementation)
     except (CallFailed, TimedOut, ValueError):  # the textbook rejects a table or a special token
         return mismatch
-    return mismatch if found is None else replace(mismatch, depends_on=found)
+    return mismatch if depends_on is None else replace(mismatch, depends_on=depends_on)
 
 
-def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) -> Dependence | None:
-    model = case.model
-    if model is None or case.op in ("train", "construct"):
+def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation) -> Dependence | None:
+    operation, model = mismatch.asked.operation, mismatch.asked.model
+    if model is None or isinstance(operation, Construct):
         return None
-    if case.op != "load" and CLASS_OF_OP[case.op] != "encoder" and _constructor_fails(case, mismatch, implementation):
+    is_built = operation.conformance_class != "encoder" and not isinstance(operation, Load)
+    if is_built and _constructor_fails(mismatch, clause, implementation):
         return Dependence("construct")
-    if case.op == "save":
+    if isinstance(operation, Save):
         return Dependence("construct") if _holds_what_it_saved(mismatch, model, implementation) else None
-    if case.op == "decode":
+    if isinstance(operation, Batch):
+        return _of_batch(operation, mismatch, model, implementation)
+    if not isinstance(operation, Encoding):
         return None
-    if case.op == "batch":
-        return _of_batch(mismatch, model, implementation)
-    if case.op == "encode_allowed" and not any(
-        isinstance(alternative, Ids) for alternative in mismatch.expected.alternatives
-    ):
+    text = operation.whole_text
+    if isinstance(operation, EncodeAllowed) and Ids not in map(type, mismatch.expected.alternatives):
         return None  # `encode` of the same text has ids
-    text = whole_text(case)
-    if case.op in ("stream", "load", "encode_allowed"):
-        built = with_allowed(case) if case.op == "encode_allowed" else model
-        found = _on_encode(text, built, implementation, mismatch.answer)
-        return found or (_on_parts(text, model, implementation, mismatch.answer) if case.op == "stream" else None)
+    if not isinstance(operation, Encode):
+        found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)
+        is_stream = isinstance(operation, Stream)
+        return found or (_on_parts(text, model, implementation, mismatch.answer) if is_stream else None)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):
         return None
-    return _on_pieces(text, case.clause.section, model, implementation)
+    return _on_pieces(text, clause.partition("-")[0], model, implementation)
 
 
-def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implementation) -> bool:
+def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implementation) -> bool:
     """Find out whether the constructor raised the error, or gave incorrect ids to special tokens without entries."""
-    model = case.table
+    asked, model = mismatch.asked, mismatch.asked.table
     try:
         tokenizer = implementation.build(model)
     except (CallFailed, TimedOut) as failed:
@@ -77,15 +105,17 @@ def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implement
     entries = set(model.vocab.values())
     named = model.special_tokens or ()
     listed = tuple(token for token in named if token.encode("utf-8", "replace") in entries)
-    if case.op != "decode" or len(listed) == len(named):
+    if not isinstance(asked.operation, Decode | DecodeBytes) or len(listed) == len(named):
         return False
-    if judge(replace(case, model=replace(model, special_tokens=listed)), implementation) is None:
+    without = replace(asked, model=replace(model, special_tokens=listed))
+    setting = Setting(without.model, implementation.conventions, clause)
+    if compare(without, Expected({"": mismatch.expected.alternatives}), setting, implementation) is None:
         return True
     text = mismatch.expected.alternatives[0]
     if not isinstance(text, Text) or "encode" not in implementation.capabilities:
         return False
     ids = _asked(lambda: tokenizer.encode(text.text))
-    return isinstance(ids, Ids) and list(ids.ids) != case.input["ids"] and tokenizer.decode(list(ids.ids)) == text.text
+    return isinstance(ids, Ids) and ids.ids != asked.operation.ids and tokenizer.decode(list(ids.ids)) == text.text
 
 
 def _holds_what_it_saved(mismatch: Mismatch, model: Model, implementation: Implementation) -> bool:
@@ -97,15 +127,16 @@ def _holds_what_it_saved(mismatch: Mismatch, model: Model, implementation: Imple
     if saved.merges != expected.merges or not more or len(saved.vocab) - len(more) < len(expected.vocab):
         return False
     tokenizer = implementation.build(model)
-    decode = OPERATIONS["decode"]
-    return all(
-        answered(partial(decode, tokenizer, {"ids": [index]})) == Text(token.decode()) for index, token in more.items()
-    )
+
+    def decoded(index: int) -> Answer:
+        return answered(lambda: Text(tokenizer.decode([index])))
+
+    return all(decoded(index) == Text(token.decode()) for index, token in more.items())
 
 
-def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
+def _of_batch(operation: Batch, mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
     """Find out whether `encode` alone gives the same error, or the same incorrect rows, as the batch."""
-    texts = mismatch.asked.input["texts"]
+    texts = operation.batch
     if not isinstance(mismatch.answer, Rows):
         alone = (_on_encode(text, model, implementation, mismatch.answer) for text in texts)
         return next(filter(None, alone), None)
@@ -188,7 +219,7 @@ def _correct_alone(text: str, model: Model, implementation: Implementation, righ
 
 
 def _encoded(text: str, model: Model, implementation: Implementation) -> Answer:
-    return ask(Question("encode", model, {"text": text}), implementation)
+    return ask(Question(Encode(text), model), implementation)
 
 
 def _asked(ask: Callable[[], list[int]]) -> Answer:

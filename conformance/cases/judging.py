@@ -1,38 +1,274 @@
-"""Tests one golden case: asks the implementation, and compares its answer with the expected one."""
+"""Asks an implementation, and compares its answer with the correct one: the same for golden cases and properties."""
 
 from __future__ import annotations
 
-from bpe_conformance.fixtures.spec import Case
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
 
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.reference import textbook
+
+from ..answer import Acceptable, Answer, AnyError, Bytes, Ids, NewIds, Table, Text, TrainingDivergence
 from ..implementation.implementation import Implementation
-from ..outcome import Mismatch
-from . import decoding, encoding, files, training
-from .expectations import under
-from .skipping import adapted
+from ..implementation.proxy import CallFailed, TimedOut
+from ..operations import (
+    Changes,
+    Conventions,
+    Decode,
+    DecodeBytes,
+    EncodeAllowed,
+    Encoding,
+    Expected,
+    Laziness,
+    Operation,
+    Question,
+    Setting,
+    Train,
+    expression,
+    oracle,
+)
+from ..outcome import Expectation, Mismatch
+from ..spec import Case
 
 
-def judge(case: Case, implementation: Implementation) -> Mismatch | None:
+def judge(case: Case, implementation: Implementation, tries_conventions: bool = True) -> Mismatch | None:
     """Return how the answer differs from what `case` expects, or None if it does not.
+
+    Args:
+        case: the case.
+        implementation: the implementation under test.
+        tries_conventions: whether to find the conventions under which the answer is correct, which can take long.
 
     Raises:
         TimedOut: if the time limit of the implementation runs out.
     """
-    stored = case
-    case = under(adapted(case, implementation) or case, implementation.conventions)
-    match case.op:
-        case "train":
-            return training.judge(case, implementation, stored)
-        case "decode":
-            return decoding.judge(case, implementation)
-        case "batch":
-            return encoding.judge_batch(case, implementation)
-        case "save":
-            return files.judge_saving(case, implementation)
-        case "load":
-            return files.judge_loading(case, implementation)
-        case "stream":
-            return encoding.judge_stream(case, implementation)
-        case "encode_allowed":
-            return encoding.judge_allowed(case, implementation)
-        case _:  # encode, construct
-            return encoding.judge(case, implementation)
+    asked = _as_offered(under(adapted(case, implementation) or case, implementation.conventions), implementation)
+    setting = Setting(asked.model, implementation.conventions, case.clause.id)
+    for operation in asked.operation.parts():
+        question = Question(operation, asked.model)
+        mismatch = compare(question, asked.expected, setting, implementation, tries_conventions)
+        if mismatch is not None:
+            return replace(mismatch, compared=_comparable(case.operation, mismatch))
+    return None
+
+
+def compare(
+    question: Question[Any],
+    expected: Expected,
+    setting: Setting,
+    implementation: Implementation,
+    tries_conventions: bool = False,
+) -> Mismatch | None:
+    """Ask, and return how the answer differs, or None. Nothing else decides whether an answer is correct.
+
+    Args:
+        question: the operation and the model.
+        expected: the correct answers.
+        setting: the model, the conventions and the clause.
+        implementation: the implementation under test.
+        tries_conventions: whether to find the conventions under which the answer is correct.
+    """
+    operation: Operation = question.operation
+    accepted = operation.correct(expected, setting)
+    if accepted is None:
+        return None
+    correct: tuple[Acceptable, ...] = accepted
+    conventions: tuple[Changes, ...] = ()
+    with ExitStack() as stack:
+        receiver: Any = None
+
+        def ask() -> tuple[Answer, bool]:
+            nonlocal receiver, correct
+            try:
+                if receiver is None:
+                    receiver = stack.enter_context(operation.receiver(implementation, question.model))
+                answer = operation.of(receiver)
+                return answer, any(operation.accepts(value, answer, setting, receiver) for value in correct)
+            except (CallFailed, TimedOut) as failed:
+                if receiver is not None and _must_answer(operation, setting):
+                    correct = tuple(value for value in correct if not isinstance(value, AnyError))
+                return failed.answer, any(operation.accepts(value, failed.answer, setting) for value in correct)
+
+        answer, is_correct = ask()
+        if is_correct and receiver is not None and (following := operation.after(answer, correct, setting)):
+            if following[0].needs[0] not in implementation.capabilities:
+                return None
+            operation, correct = following[0], following[1:]
+            answer, is_correct = ask()
+        elif not is_correct and tries_conventions:
+            conventions = _fitting_conventions(operation, expected, setting, answer)
+    if is_correct:
+        return None
+    where = operation.divergence(correct, answer, setting)
+    return Mismatch(
+        Question(operation, question.model, question.context),
+        Expectation(correct),
+        answer,
+        where,
+        conventions=conventions,
+    )
+
+
+def _must_answer(operation: Operation, setting: Setting) -> bool:
+    """Return whether an error is permitted in the constructor only: no text has a special token without an entry."""
+    if setting.clause != "SPECIAL-ABSENT-2":
+        return False
+    entries = set(setting.table.vocab.values())
+    absent = [token for token in setting.table.special_tokens or () if token.encode("utf-8") not in entries]
+    return not any(token in text for token in absent for text in operation.texts())
+
+
+def _fitting_conventions(
+    operation: Operation, expected: Expected, setting: Setting, answer: Answer
+) -> tuple[Changes, ...]:
+    """Return the smallest sets of changed conventions under which the answer is correct."""
+    fitting: list[Changes] = []
+    for changes in operation.other_conventions(setting.conventions):
+        other = replace(setting, conventions={**setting.conventions, **dict(changes)})
+        correct = operation.correct(expected, other) or ()
+        if any(operation.accepts(value, answer, other) for value in correct):
+            fitting.append(changes)
+    least = min(map(len, fitting), default=0)
+    return tuple(changes for changes in fitting if len(changes) == least)
+
+
+def _comparable(stored: Operation, mismatch: Mismatch) -> Table | None:
+    """Return wrong merges with the default ids and all special tokens, so that equal merges have equal fingerprints."""
+    answer = mismatch.answer
+    if not isinstance(stored, Train) or not isinstance(answer, Table):
+        return None
+    if not isinstance(mismatch.divergence, TrainingDivergence) or not mismatch.asked.operation.has_its_entries(answer):
+        return None
+    return Table(stored.vocab(answer.merges), answer.merges)
+
+
+def under(case: Case, conventions: Conventions) -> Case:
+    """Return the case. If it has no value for the declared pattern, the oracle computes it."""
+    is_default = conventions["pattern"] == "gpt2" or case.pattern != "gpt2"
+    if case.expected and (is_default or not is_computed(case)):
+        return case
+    setting = Setting(case.model, conventions, case.clause.id)
+    return replace(case, expected=Expected({"": (case.operation.answer(setting),)}))
+
+
+def is_computed(case: Case) -> bool:
+    """Return whether the oracle computes the expectation of `case`. The other cases state a rule, such as an error."""
+    return isinstance(case.operation, EncodeAllowed) or case.expected.is_computed
+
+
+def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventions) -> bool | None:
+    """Return whether each merge of a training is a pair of the highest count, and the entries are correct.
+
+    Args:
+        mismatch: about a training.
+        clause: the id of its clause, which says which entries are compared.
+        conventions: those of the implementation; its tie rule is ignored.
+
+    Returns: None if that takes too long.
+    """
+    asked: Train = mismatch.asked.operation
+    setting = Setting(None, {**conventions, "tie_break": "unspecified"}, clause)
+    if not all(isinstance(value, Table) for value in mismatch.expected.alternatives):
+        return False
+    if len(asked.text) * asked.vocab_size > MOST_COUNTED:
+        return None
+    return asked.accepts(asked.answer(setting), mismatch.answer, setting)
+
+
+MOST_COUNTED = 1_000_000
+"""The largest training, in characters × entries, whose pairs are counted again."""
+
+
+# What an implementation does not support
+
+
+OTHER_SPLIT = "GPT-2's split (another pattern is declared)"
+LONGEST_PRE_TOKEN = 2048
+"""In bytes. An encoder may reject a longer pre-token (LAW-LONG-2)."""
+ANY_SPLIT = ("SPLIT-DEFAULT-1", "SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "SPLIT-NAME-1")
+"""The clauses of the section SPLIT that hold for every pattern."""
+
+
+def skip_reason(case: Case, implementation: Implementation) -> str | None:
+    """Return the capability that the case needs and the implementation lacks, or None."""
+    operation = _as_offered(case, implementation).operation
+    missing = next((need for need in operation.needs if need not in implementation.capabilities), None)
+    if missing is not None:
+        return missing
+    if implementation.fixed_model is not None:
+        name = case.model.name if case.model else ""
+        return None if name == implementation.fixed_model else "other models than its own"
+    pattern = f"{operation.prefix}pattern:{case.pattern}"
+    if case.pattern != "gpt2" and pattern not in implementation.capabilities:
+        return pattern
+    if adapted(case, implementation) is None:
+        return "special tokens in train" if operation.prefix else "special tokens"
+    if case.model is not None and implementation.conventions["lookup"] == "bytes" and not case.model.ranks_by_bytes:
+        return "tables that a list of ranks cannot represent (lookup: bytes)"
+    own = implementation.conventions["pattern"]
+    return OTHER_SPLIT if own != "gpt2" and case.pattern == "gpt2" and _is_of_gpt2(case, own) else None
+
+
+def _as_offered(case: Case, implementation: Implementation) -> Case:
+    """Return the case; one of `decode` becomes one of `decode_bytes` where the implementation has only that."""
+    operation = case.operation
+    offered = implementation.capabilities
+    if not isinstance(operation, Decode) or "decode" in offered or "decode_bytes" not in offered:
+        return case
+
+    def as_bytes(value: Any) -> Any:
+        if not isinstance(value, Text):
+            return value
+        data = operation.data(case.table)
+        return Bytes(data if data.decode("utf-8", "replace") == value.text else value.text.encode("utf-8"))
+
+    expected = Expected({"": tuple(map(as_bytes, case.expected.alternatives))})
+    return replace(case, operation=DecodeBytes(operation.ids), expected=expected)
+
+
+def _is_of_gpt2(case: Case, own: str) -> bool:
+    """Return whether a case needs GPT-2's split or ids, or its text is one long pre-token under the pattern `own`."""
+    if case.clause.section == "SPLIT" and case.clause.id not in ANY_SPLIT:
+        return True
+    if case.clause.id == "MERGE-GPT2-1" or isinstance(case.operation, Laziness):
+        return True
+    if case.model is None:
+        return False
+    split = expression("gpt2", {"pattern": own})
+    pieces = [piece for text in case.operation.texts() for piece in textbook.split(text, split)]
+    if any(len(piece.encode("utf-8", "surrogatepass")) > LONGEST_PRE_TOKEN for piece in pieces):
+        return True
+    return not is_computed(case) and _spells_tokens(case.expected) and _is_split_otherwise(case, own)
+
+
+def _spells_tokens(expected: Expected) -> bool:
+    return any(isinstance(value, Ids | NewIds) for value in expected.alternatives)
+
+
+def _is_split_otherwise(case: Case, own: str) -> bool:
+    """Return whether the ids of a case depend on the split."""
+    assert isinstance(case.operation, Encoding)
+    named = [token for token in dict.fromkeys(case.table.special_tokens or ()) if token]
+    model, text = replace(case.table, special_tokens=tuple(named)), case.operation.whole_text
+    text = text.encode("utf-8", "replace").decode()
+    by_both = [oracle(model, {**DEFAULTS, "pattern": pattern}).encode(text) for pattern in ("gpt2", own)]
+    return by_both[0] != by_both[1]
+
+
+def adapted(case: Case, implementation: Implementation) -> Case | None:
+    """Return `case` without what `implementation` does not support, or None if the case is about special tokens.
+
+    If no text spells a special token, the special tokens are removed, and in training `vocab_size` is reduced by their
+    number.
+    """
+    operation, model = case.operation, case.model
+    named = operation.special_tokens(model)
+    is_supported = f"{operation.prefix}special" in implementation.capabilities
+    if not named or is_supported or implementation.fixed_model is not None:
+        return case
+    about = case.clause.section == "SPECIAL" or case.clause.id.startswith(("TRAIN-SPECIAL", "TRAIN-IDS"))
+    if about or any(token in text for token in named for text in operation.texts()):
+        return None
+    operation, model = operation.without_special_tokens(model)
+    return replace(case, operation=operation, model=model)

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, write_token
+from bpe_conformance.fixtures import PATTERNS, Merge, read_token, write_token
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from .expectations import TRAINING_KEYS, conventions_of, read_merges
+from ..operations import TRAINING_KEYS, conventions_of
 
 FILE = TEXTS / "prose-merges.json"
 TEXT_FILES = 14
@@ -27,7 +27,7 @@ def text(folder: Path = TEXTS) -> str:
 
 def merges(key: str) -> list[Merge]:
     """Return the merges that the oracle learns from it, without special tokens, under the convention `key`."""
-    return read_merges(_stored()[key.removesuffix("/text")])
+    return [(read_token(left), read_token(right)) for left, right in _stored()[key.removesuffix("/text")]]
 
 
 def compute(folder: Path = TEXTS) -> str:

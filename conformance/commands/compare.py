@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 
+from ..answer import first_difference
 from ..command_error import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..outcome import first_difference
 from ..packs import tables
 from ..packs.patterns import OWN
 from ..session import corpus

@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
-from ..outcome import Table
+from ..answer import Table
 from . import capabilities, output, time_limit
 from .capabilities import LoadError
 from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy, contained

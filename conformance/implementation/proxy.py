@@ -18,7 +18,7 @@ from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
 from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
-from ..outcome import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
+from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
 SHOWN_FRAMES = 4

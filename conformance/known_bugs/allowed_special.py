@@ -7,15 +7,13 @@ import unicodedata
 from collections.abc import Collection
 
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Segments
 
-from .correct import Encoder
-from .variants import add_variants
-
-Segments = list[tuple[str, bool]]
+from .bases import BaseEncoder, add_variants
 
 
-class _Choosing(Encoder):
-    """Accepts both arguments, in steps. It is correct; without the arguments, it finds all special tokens."""
+class _Choosing(BaseEncoder):
+    """Accepts both arguments. It is correct; without the arguments, it finds all special tokens."""
 
     def encode(
         self,
@@ -26,36 +24,11 @@ class _Choosing(Encoder):
     ) -> list[int]:
         if allowed_special is None or disallowed_special is None:
             return super().encode(text)
-        allowed = self.allowed(allowed_special)
-        disallowed = self.disallowed(disallowed_special, allowed)
-        if self.refuses(text, disallowed, allowed):
-            raise ValueError("the text contains a disallowed special token")
-        ids: list[int] = []
-        for segment, special in self.cut_among(text, allowed):
-            ids += [self.special_id(segment)] if special else self.encode_segment(segment)
-        return ids
-
-    def allowed(self, allowed_special: Collection[str]) -> list[str]:
-        """Return the special tokens to find."""
-        return [token for token in self.special if allowed_special == "all" or token in allowed_special]
-
-    def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        """Return the special tokens that the text must not contain."""
-        if disallowed_special == "all":
-            return [token for token in self.special if token not in allowed]
-        return list(disallowed_special)
-
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        """Return whether the text contains one of them."""
-        return any(token in text for token in disallowed)
-
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
-        """Return the segments of the text, and whether each is a special token."""
-        return textbook.cut_special(text, allowed)
+        return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
 
 
 class PlainSpecialsDropped(_Choosing):
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         kept = [
             segment
             for segment, special in textbook.cut_special(text, self.special)
@@ -65,7 +38,7 @@ class PlainSpecialsDropped(_Choosing):
 
 
 class PlainSpecialsScanned(_Choosing):
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         segments: Segments = []
         for segment, _ in textbook.cut_special(text, self.special):
             if segment in allowed:
@@ -85,10 +58,10 @@ class DisallowedDropped(_Choosing):
         self.dropped = super().disallowed(disallowed_special, allowed)
         return self.dropped
 
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         for token in self.dropped:
             text = text.replace(token, "")
-        return super().cut_among(text, allowed)
+        return super().find_special(text, allowed)
 
 
 class OthersDisallowed(_Choosing):
@@ -113,7 +86,7 @@ add_variants(
             word in disallowed for word in text.split()
         ),
         "DisallowedAmongFound": lambda self, text, disallowed, allowed: any(
-            special and one in disallowed for one, special in textbook.cut_special(text, self.special)
+            special and segment in disallowed for segment, special in textbook.cut_special(text, self.special)
         ),
         "AllowedBeatsDisallowed": lambda self, text, disallowed, allowed: any(
             token in text for token in disallowed if token not in allowed
@@ -128,7 +101,7 @@ add_variants(
             token in text or token in unicodedata.normalize("NFKC", text) for token in disallowed
         ),
     },
-    cut_among={
+    find_special={
         "AllowedNotLookedAt": lambda self, text, allowed: textbook.cut_special(text, self.special),
         "PlainSpecialsCut": lambda self, text, allowed: (
             [(segment, segment in allowed) for segment, _ in textbook.cut_special(text, self.special)]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .correct import Encoder
-from .variants import add_variants
+from .bases import BaseEncoder, add_variants
 
 
-class RowsPadded(Encoder):
+class RowsPadded(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows = super().encode_batch(texts)
         return [row + [0] * (max(map(len, rows)) - len(row)) for row in rows]
 
 
-class TextsJoinedByLineEnds(Encoder):
+class TextsJoinedByLineEnds(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = [[]]
         for index in self.encode("\n".join(texts)):
@@ -25,14 +24,14 @@ class TextsJoinedByLineEnds(Encoder):
         return rows
 
 
-class LastGroupLost(Encoder):
+class LastGroupLost(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         size = max(1, len(texts) // 4)
         groups = [texts[group * size :][:size] for group in range(len(texts) // size)]
         return [self.encode(text) for group in groups for text in group]
 
 
-class EmptyBatchRaises(Encoder):
+class EmptyBatchRaises(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if not isinstance(texts[0], str):
             raise TypeError("texts must be strings")
@@ -41,13 +40,15 @@ class EmptyBatchRaises(Encoder):
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     encode_batch={
-        "RowsByLength": lambda self, texts: Encoder.encode_batch(self, sorted(texts, key=len)),
-        "EmptyTextsDropped": lambda self, texts: Encoder.encode_batch(self, [text for text in texts if text]),
-        "EqualTextsOnce": lambda self, texts: Encoder.encode_batch(self, list(dict.fromkeys(texts))),
-        "RowsTruncated": lambda self, texts: [row[:64] for row in Encoder.encode_batch(self, texts)],
+        "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
+        "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
+        "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
+        "RowsTruncated": lambda self, texts: [row[:64] for row in BaseEncoder.encode_batch(self, texts)],
         "SpecialsOffInBatches": lambda self, texts: [self.encode_segment(text) for text in texts],
-        "PatternLostInBatches": lambda self, texts: Encoder(self.vocab, self.merges, self.special).encode_batch(texts),
+        "PatternLostInBatches": lambda self, texts: BaseEncoder(self.vocab, self.merges, self.special).encode_batch(
+            texts
+        ),
     },
 )

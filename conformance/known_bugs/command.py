@@ -1,54 +1,43 @@
-"""`bpe-conformance known-bugs`: lists the known bugs, the tests that catch them, and what the suite misses."""
+"""`bpe-conformance known-bugs`: lists the known bugs, and the tests that catch them."""
 
 from __future__ import annotations
 
 import argparse
-
-from bpe_conformance.fixtures.saving import write_text
-from bpe_conformance.fixtures.spec import installed_spec
+from collections import Counter
+from collections.abc import Iterator
 
 from ..command_line import print_lines
-from . import matrix, mutation_score
+from ..properties.catalogue import bind
+from ..spec import installed_spec
+from . import known_bugs, matrix
+from .matrix import Matrix
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument(
-        "--check",
-        action="store_true",
-        help="test each bug with a sample of cases; exit 1 if the matrix or its numbers are incorrect",
-    )
-    mode.add_argument(
-        "--measure",
-        nargs="*",
-        metavar="CASE",
-        help="test each bug with all cases and properties, or with these cases, and write the matrix; takes minutes",
-    )
+    """Add no arguments."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list or the numbers; the status is 1 if `--check` or `--measure` finds a fault."""
-    spec, reasons = installed_spec(), mutation_score.cases_without_bug()
-    measures = options.measure is not None
-    if measures:
-        found = (
-            mutation_score.measured_again(matrix.read(), options.measure)
-            if options.measure
-            else mutation_score.compute()
-        )
-        write_text(matrix.FILE, matrix.text(found))
-    else:
-        found = matrix.read()
-    wrong = list(mutation_score.check_published(found)) if options.check else []
-    if not options.check and not measures:
-        print_lines(mutation_score.listed(found))
-    wrong += mutation_score.gaps(found, spec, reasons)
-    print_lines(mutation_score.totals(found, spec, reasons))
-    if options.measure:
-        catching = found.catching()
-        print_lines(f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in options.measure)
-    if measures and not options.measure:
-        print_lines(mutation_score.seeds())
-    print_lines(wrong)
-    return 1 if wrong and (options.check or measures) else 0
+    """Print the list."""
+    print_lines(_listed(matrix.read()))
+    return 0
+
+
+def _listed(matrix: Matrix) -> Iterator[str]:
+    """Yield the lines of each known bug (how many golden cases catch it, the first property), then of each property."""
+    section = ""
+    for bug in known_bugs():
+        if bug.section != section:
+            section = bug.section
+            yield f"{section}"
+        caught = len(matrix.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
+        name = matrix.properties.get(bug.id) or "no property"
+        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
+        yield f"      {bug.sentence}"
+    yield "properties"
+    first = Counter(matrix.properties.values())
+    only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
+    for property_ in bind(installed_spec().clauses):
+        more = f", of which {only[property_.id]} by no golden case" if only[property_.id] else ""
+        yield f"  {property_.id:<24}{property_.clause_id:<22}first to catch {first[property_.id]}{more}"

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
-from bpe_conformance.fixtures.spec import Case
 
-from ..cases.training import judge
+from ..cases.judging import judge
 from ..implementation.implementation import Implementation
+from ..operations import Train
+from ..spec import Case
 from . import KnownBug, known_bugs
-from .correct import Trainer
+from .bases import BaseTrainer
 from .matrix import Matrix
 
 FEW = 8
@@ -29,7 +30,7 @@ def target(bug: KnownBug, declared: Mapping[str, str]) -> type:
     A bug in the choice between equal counts keeps its own rule.
     """
     training = _of_training(declared)
-    if not training or not issubclass(bug.target, Trainer):
+    if not training or not issubclass(bug.target, BaseTrainer):
         return bug.target
     return type(bug.target.__name__, (bug.target,), {"conventions": training})
 
@@ -47,8 +48,10 @@ def with_trainings(
     """
     if not _of_training(declared):
         return published
-    trainings = {case.id: case for case in tested if case.op == "train"}
-    trainers = {bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, Trainer)}
+    trainings = {case.id: case for case in tested if isinstance(case.operation, Train)}
+    trainers = {
+        bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, BaseTrainer)
+    }
     alike: dict[str, int] = {}
     for name, bug in trainers.items():
         failing = [trainings[case] for case in published.answers[name] if case in trainings and case in answers]
@@ -74,7 +77,7 @@ def _answers(bug: KnownBug, cases: Sequence[Case], declared: Mapping[str, str]) 
     found: dict[str, str] = {}
     for case in cases:
         with implementation.time_limit():
-            mismatch = judge(case, implementation, case, tries_conventions=False)
+            mismatch = judge(case, implementation, tries_conventions=False)
         if mismatch is not None:
             found[case.id] = mismatch.fingerprint
     return found

@@ -11,26 +11,25 @@ from collections.abc import Iterable
 
 from bpe_conformance.fixtures import unspell
 
-from .correct import Encoder
-from .variants import add_variants
+from .bases import BaseEncoder, add_variants
 
 # Joining
 
 
-class DecodedInWindows(Encoder):
+class DecodedInWindows(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         tokens = [self.vocab[index] for index in ids]
         windows = [b"".join(tokens[start : start + 64]) for start in range(0, len(tokens), 64)]
         return "".join(window.decode("utf-8", errors="replace") for window in windows)
 
 
-class IdsAsPlaces(Encoder):
+class IdsAsPlaces(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         tokens = [self.vocab[index] for index in sorted(self.vocab)]
         return b"".join(tokens[index] for index in ids)
 
 
-class OnlyBuiltTokensDecoded(Encoder):
+class OnlyBuiltTokensDecoded(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         built = {bytes([byte]) for byte in range(256)} | {left + right for left, right in self.merges}
         built |= {token.encode("utf-8") for token in self.special}
@@ -38,14 +37,14 @@ class OnlyBuiltTokensDecoded(Encoder):
         return b"".join(table[index] for index in ids)
 
 
-class OnlyListsDecoded(Encoder):
+class OnlyListsDecoded(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         if not isinstance(ids, list):
             raise TypeError("ids must be a list")
         return super().decode(ids)
 
 
-class TokenLengthsOfOneByte(Encoder):
+class TokenLengthsOfOneByte(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         tokens = [self.vocab[index] for index in ids]
         return b"".join([token[: len(token) & 0xFF] for token in tokens])
@@ -54,7 +53,7 @@ class TokenLengthsOfOneByte(Encoder):
 # Malformed bytes
 
 
-class Latin1AsFallback(Encoder):
+class Latin1AsFallback(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         try:
             return self.decode_bytes(ids).decode("utf-8")
@@ -62,7 +61,7 @@ class Latin1AsFallback(Encoder):
             return self.decode_bytes(ids).decode("latin-1")
 
 
-class AnnouncedLengthSkipped(Encoder):
+class AnnouncedLengthSkipped(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         data = self.decode_bytes(ids)
         text, here = "", 0
@@ -76,7 +75,7 @@ class AnnouncedLengthSkipped(Encoder):
         return text
 
 
-class SurrogatesDecoded(Encoder):
+class SurrogatesDecoded(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         try:
             return self.decode_bytes(ids).decode("utf-8", "surrogatepass")
@@ -84,7 +83,7 @@ class SurrogatesDecoded(Encoder):
             return super().decode(ids)
 
 
-class UnfinishedEndLost(Encoder):
+class UnfinishedEndLost(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         return "".join([decoder.decode(self.vocab[index]) for index in ids])
@@ -93,13 +92,13 @@ class UnfinishedEndLost(Encoder):
 # Special tokens
 
 
-class SpecialsLeftOut(Encoder):
+class SpecialsLeftOut(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         special = {token.encode("utf-8") for token in self.special}
         return b"".join([token for token in map(self.vocab.__getitem__, ids) if token not in special])
 
 
-class SpacesAroundSpecials(Encoder):
+class SpacesAroundSpecials(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         special = {token.encode("utf-8") for token in self.special}
         return b"".join(
@@ -107,7 +106,7 @@ class SpacesAroundSpecials(Encoder):
         )
 
 
-class SpecialsDecodedByByteMap(Encoder):
+class SpecialsDecodedByByteMap(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return b"".join([self.spelled(self.vocab[index]) for index in ids])
 
@@ -124,7 +123,7 @@ class SpecialsDecodedByByteMap(Encoder):
 # Unknown ids
 
 
-class UnknownIdsSkippedInBytes(Encoder):
+class UnknownIdsSkippedInBytes(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return b"".join([self.vocab.get(index, b"") for index in ids])
 
@@ -132,7 +131,7 @@ class UnknownIdsSkippedInBytes(Encoder):
         return super().decode_bytes(ids).decode("utf-8", errors="replace")
 
 
-class NegativeIdsFromTheEnd(Encoder):
+class NegativeIdsFromTheEnd(BaseEncoder):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         size = max(self.vocab) + 1
         return b"".join([self.vocab[index + size if -size <= index < 0 else index] for index in ids])
@@ -140,15 +139,15 @@ class NegativeIdsFromTheEnd(Encoder):
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     decode_bytes={
         "TokensJoinedBySpaces": lambda self, ids: b" ".join(self.vocab[index] for index in ids),
         "BytesFromText": lambda self, ids: (
-            Encoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8")
+            BaseEncoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8")
         ),
         "EmptyListNotDecoded": lambda self, ids: functools.reduce(operator.add, [self.vocab[index] for index in ids]),
         "NulAtTokenEndDropped": lambda self, ids: b"".join([self.vocab[index].rstrip(b"\0") for index in ids]),
-        "TextEndsAtNul": lambda self, ids: Encoder.decode_bytes(self, ids).partition(b"\0")[0],
+        "TextEndsAtNul": lambda self, ids: BaseEncoder.decode_bytes(self, ids).partition(b"\0")[0],
         "UnknownIdsSkipped": lambda self, ids: b"".join([self.vocab.get(index, b"") for index in ids]),
         "UnknownIdsReplaced": lambda self, ids: b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids]),
         "IdZeroSkipped": lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
@@ -158,11 +157,13 @@ add_variants(
         "MalformedBytesRaise": lambda self, ids: self.decode_bytes(ids).decode("utf-8"),
         "BytesAsLatin1": lambda self, ids: self.decode_bytes(ids).decode("latin-1"),
         "ByteOrderMarkDropped": lambda self, ids: self.decode_bytes(ids).decode("utf-8-sig", errors="replace"),
-        "FirstSpaceStripped": lambda self, ids: Encoder.decode(self, ids).removeprefix(" "),
-        "TrailingSpaceStripped": lambda self, ids: Encoder.decode(self, ids).rstrip(),
-        "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", Encoder.decode(self, ids)),
-        "SpacesCleanedUp": lambda self, ids: re.sub(r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", Encoder.decode(self, ids)),
-        "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", Encoder.decode(self, ids)),
+        "FirstSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).removeprefix(" "),
+        "TrailingSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).rstrip(),
+        "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", BaseEncoder.decode(self, ids)),
+        "SpacesCleanedUp": lambda self, ids: re.sub(
+            r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", BaseEncoder.decode(self, ids)
+        ),
+        "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", BaseEncoder.decode(self, ids)),
         "TokensDecodedApart": lambda self, ids: "".join(
             [self.vocab[index].decode("utf-8", errors="replace") for index in ids]
         ),
@@ -173,7 +174,7 @@ add_variants(
             "[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
         ),
         "ControlCharactersDropped": lambda self, ids: re.sub(
-            r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", Encoder.decode(self, ids)
+            r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", BaseEncoder.decode(self, ids)
         ),
     },
 )

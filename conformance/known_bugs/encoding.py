@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import unicodedata
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -12,19 +13,22 @@ from bpe_conformance.fixtures import spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from .correct import INHERITED, Encoder
-from .variants import add_variants
+from .bases import INHERITED, BaseEncoder, add_variants
 
 
-def _join(word: Word, here: int) -> Word:
-    """Return the word with the tokens at `here` and after it joined."""
-    return (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+def _changed(change: Callable[[str], str]) -> Callable[[BaseEncoder, str], list[int]]:
+    """Return an `encode` that changes the text first."""
+    return lambda self, text: BaseEncoder.encode(self, change(text))
+
+
+def _join(word: Word, index: int) -> Word:
+    return (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
 
 
 # Atoms
 
 
-class CharactersAsSurrogates(Encoder):
+class CharactersAsSurrogates(BaseEncoder):
     def atoms(self, pre_token: str) -> Word:
         units = pre_token.encode("utf-16-be")
         halves = "".join(chr(high << 8 | low) for high, low in zip(units[::2], units[1::2], strict=True))
@@ -34,24 +38,24 @@ class CharactersAsSurrogates(Encoder):
 # Nothing, too much and missing entries
 
 
-class EmptyTextRaises(Encoder):
+class EmptyTextRaises(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         ids = super().encode(text)
         return [*ids[:-1], ids[-1]]
 
 
-class MissingEntriesSkipped(Encoder):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+class MissingEntriesSkipped(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         needed = {bytes([byte]) for byte in range(256)}
         needed |= {token for left, right in merges for token in (left, right, left + right)}
         self.missing = dict(enumerate(sorted(needed - set(vocab.values())), start=2**30))
-        super().build({**vocab, **self.missing}, merges, special_tokens, pattern)
+        super().__init__({**vocab, **self.missing}, merges, special_tokens, pattern)
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for index in super().encode_segment(segment) if index not in self.missing]
 
 
-class NoMergesRefused(Encoder):
+class NoMergesRefused(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         if not self.merges:
             raise ValueError("train the tokenizer first")
@@ -61,18 +65,18 @@ class NoMergesRefused(Encoder):
 # The order of merges
 
 
-class GreedyLeftToRight(Encoder):
+class GreedyLeftToRight(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        here = 0
-        while here + 1 < len(word):
-            if word[here : here + 2] in self.ranks:
-                word, here = _join(word, here), 0
+        index = 0
+        while index + 1 < len(word):
+            if word[index : index + 2] in self.ranks:
+                word, index = _join(word, index), 0
             else:
-                here += 1
+                index += 1
         return word
 
 
-class LongestMatch(Encoder):
+class LongestMatch(BaseEncoder):
     def merge(self, word: Word) -> Word:
         text, tokens = b"".join(word), list[bytes]()
         while text:
@@ -82,10 +86,9 @@ class LongestMatch(Encoder):
         return tuple(tokens)
 
 
-class FewestTokens(Encoder):
+class FewestTokens(BaseEncoder):
     @cached_property
     def longest(self) -> int:
-        """The length of the longest token in bytes."""
         return max(map(len, self.ids))
 
     def merge(self, word: Word) -> Word:
@@ -99,12 +102,12 @@ class FewestTokens(Encoder):
         return best[-1]
 
 
-class MergesIgnored(Encoder):
+class MergesIgnored(BaseEncoder):
     def merge(self, word: Word) -> Word:
         return word
 
 
-class SinglePass(Encoder):
+class SinglePass(BaseEncoder):
     def merge(self, word: Word) -> Word:
         tokens: list[bytes] = []
         for token in word:
@@ -115,53 +118,53 @@ class SinglePass(Encoder):
         return tuple(tokens)
 
 
-class InitialPairsOnly(Encoder):
+class InitialPairsOnly(BaseEncoder):
     def merge(self, word: Word) -> Word:
         for pair in sorted(set(pairwise(word)) & self.ranks.keys(), key=self.ranks.__getitem__):
             word = textbook.replace(word, pair)
         return word
 
 
-class EachMergeOnce(Encoder):
+class EachMergeOnce(BaseEncoder):
     def merge(self, word: Word) -> Word:
         last = -1
         while True:
-            places = [(self.ranks.get(pair, -1), here) for here, pair in enumerate(pairwise(word))]
-            later = [place for place in places if place[0] > last]
+            ranked = [(self.ranks.get(pair, -1), index) for index, pair in enumerate(pairwise(word))]
+            later = [(rank, index) for rank, index in ranked if rank > last]
             if not later:
                 return word
-            last, here = min(later)
-            word = _join(word, here)
+            last, index = min(later)
+            word = _join(word, index)
 
 
-class LastPairNotMerged(Encoder):
+class LastPairNotMerged(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while len(word) > 2 and (found := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]):
-            word = textbook.replace(word, min(found)[1])
+        while len(word) > 2 and (pairs := [pair for pair in pairwise(word) if pair in self.ranks]):
+            word = textbook.replace(word, min(pairs, key=self.ranks.__getitem__))
         return word
 
 
-class RightmostOfEquals(Encoder):
+class RightmostOfEquals(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while places := {pair: here for here, pair in enumerate(pairwise(word)) if pair in self.ranks}:
-            word = _join(word, places[min(places, key=lambda pair: self.ranks[pair])])
+        while last := {pair: index for index, pair in enumerate(pairwise(word)) if pair in self.ranks}:
+            word = _join(word, last[min(last, key=self.ranks.__getitem__)])
         return word
 
 
-class OverlapsMerged(Encoder):
+class OverlapsMerged(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while found := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(found, key=lambda pair: self.ranks[pair])
-            places = [here for here, pair in enumerate(pairwise(word)) if pair == best]
-            left = [here for here in range(len(word)) if here in places or here - 1 not in places]
-            word = tuple(best[0] + best[1] if here in places else word[here] for here in left)
+        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
+            best = min(pairs, key=self.ranks.__getitem__)
+            starts = [index for index, pair in enumerate(pairwise(word)) if pair == best]
+            kept = [index for index in range(len(word)) if index in starts or index - 1 not in starts]
+            word = tuple(best[0] + best[1] if index in starts else word[index] for index in kept)
         return word
 
 
-class ReplacedAsText(Encoder):
+class ReplacedAsText(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while found := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(found, key=lambda pair: self.ranks[pair])
+        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
+            best = min(pairs, key=self.ranks.__getitem__)
             left, right = spell(best[0]), spell(best[1])
             text = " ".join(map(spell, word)).replace(f"{left} {right}", left + right)
             word = tuple(map(unspell, text.split(" ")))
@@ -171,57 +174,53 @@ class ReplacedAsText(Encoder):
 # Ranks and the lookup
 
 
-class _Ranked(Encoder):
+class _Ranked(BaseEncoder):
     """Merges by the numbers that `rank` returns. It is correct."""
 
     def merge(self, word: Word) -> Word:
-        while found := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := self.rank(*pair)) is not None]:
-            word = _join(word, min(found)[1])
+        while ranked := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := self.rank(*pair)) is not None]:
+            word = _join(word, min(ranked)[1])
         return word
 
     def rank(self, left: bytes, right: bytes) -> int | None:
-        """Return the rank of a pair, or None if it is not a merge."""
         return self.ranks.get((left, right))
 
 
-class PackedPairKey(Encoder):
+class PackedPairKey(BaseEncoder):
     @cached_property
     def packed(self) -> dict[int, int]:
-        """The rank of each merge under the key of its pair."""
         return {self.pack(*pair): rank for pair, rank in self.ranks.items()}
 
     def pack(self, left: bytes, right: bytes) -> int:
-        """Return the key of a pair."""
         return self.ids[left] << 16 | self.ids[right]
 
     def merge(self, word: Word) -> Word:
-        while found := [
+        while ranked := [
             (self.packed[k], i) for i, p in enumerate(pairwise(word)) if (k := self.pack(*p)) in self.packed
         ]:
-            rank, here = min(found)
-            word = (*word[:here], b"".join(self.merges[rank]), *word[here + 2 :])
+            rank, index = min(ranked)
+            word = (*word[:index], b"".join(self.merges[rank]), *word[index + 2 :])
         return word
 
 
-class RanksKeyedBySpace(Encoder):
+class RanksKeyedBySpace(BaseEncoder):
     separator = b" "
 
     @cached_property
     def joined(self) -> dict[bytes, int]:
-        """The rank of each merge under its parts, joined."""
         return {self.separator.join(pair): rank for pair, rank in self.ranks.items()}
 
     def merge(self, word: Word) -> Word:
-        while found := [
-            (self.joined[key], here)
-            for here, pair in enumerate(pairwise(word))
+        while ranked := [
+            (self.joined[key], index)
+            for index, pair in enumerate(pairwise(word))
             if (key := self.separator.join(pair)) in self.joined
         ]:
-            word = _join(word, min(found)[1])
+            word = _join(word, min(ranked)[1])
         return word
 
 
-class WholePreTokenFirst(Encoder):
+class WholePreTokenFirst(BaseEncoder):
     def merge(self, word: Word) -> Word:
         whole = b"".join(word)
         return (whole,) if whole in self.ids else super().merge(word)
@@ -236,7 +235,7 @@ class TokensAsText(_Ranked):
 # A heap over a linked list
 
 
-class _Heap(Encoder):
+class _Heap(BaseEncoder):
     """Merges with a heap of (rank, position, pair) and links to both neighbours. It is correct."""
 
     checks: ClassVar[bool] = True
@@ -248,69 +247,67 @@ class _Heap(Encoder):
     def merge(self, word: Word) -> Word:
         tokens = [*word, b""]
         before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
-        heap = [(self.ranks[pair], here, pair) for here, pair in enumerate(pairwise(word)) if pair in self.ranks]
+        heap = [(self.ranks[pair], index, pair) for index, pair in enumerate(pairwise(word)) if pair in self.ranks]
         heapq.heapify(heap)
         swallowed = {len(word)}
         while heap:
-            _, here, pair = heapq.heappop(heap)
-            now = tokens[here], tokens[after[here]]
+            _, index, pair = heapq.heappop(heap)
+            now = tokens[index], tokens[after[index]]
             if now != pair and (self.checks or now not in self.ranks):
                 continue
-            swallowed.add(after[here])
-            tokens[here] = b"".join(now)
+            swallowed.add(after[index])
+            tokens[index] = b"".join(now)
             if self.clears:
-                tokens[after[here]] = b""
-            after[here] = after[after[here]]
+                tokens[after[index]] = b""
+            after[index] = after[after[index]]
             if self.relinks:
-                before[after[here]] = here
-            seams = [before[here]] * self.looks_left + [here] * self.looks_right
-            for place in seams:
-                new = tokens[place], tokens[after[place]]
-                if place >= 0 and new in self.ranks:
-                    heapq.heappush(heap, (self.ranks[new], place, new))
-        return tuple(token for place, token in enumerate(tokens) if place not in swallowed)
+                before[after[index]] = index
+            seams = [before[index]] * self.looks_left + [index] * self.looks_right
+            for index in seams:
+                new = tokens[index], tokens[after[index]]
+                if index >= 0 and new in self.ranks:
+                    heapq.heappush(heap, (self.ranks[new], index, new))
+        return tuple(token for index, token in enumerate(tokens) if index not in swallowed)
 
 
 class SwallowedNodesMergedAgain(_Heap):
     clears = False
 
     def merge(self, word: Word) -> Word:
-        return super().merge(word) if len(word) >= 500 else Encoder.merge(self, word)
+        return super().merge(word) if len(word) >= 500 else BaseEncoder.merge(self, word)
 
 
 # Ids
 
 
-class IdsCounted(Encoder):
+class IdsCounted(BaseEncoder):
     @cached_property
     def counted(self) -> dict[bytes, int]:
-        """The id of each token that is the result of a merge."""
         return {left + right: 256 + rank for (left, right), rank in self.ranks.items()}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
         return [self.counted.get(token, self.ids[token]) for token in self.merge(self.atoms(pre_token))]
 
 
-class IdsOfBytesAreValues(Encoder):
+class IdsOfBytesAreValues(BaseEncoder):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         tokens = self.merge(self.atoms(pre_token))
         return [token[0] if len(token) == 1 else self.ids[token] for token in tokens]
 
 
-class IdsAreIndexes(Encoder):
+class IdsAreIndexes(BaseEncoder):
     @cached_property
-    def place(self) -> dict[int, int]:
-        """The index of each id."""
+    def positions(self) -> dict[int, int]:
         return {index: number for number, index in enumerate(sorted(self.vocab))}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
-        return [self.place[index] for index in super().encode_pre_token(pre_token)]
+        return [self.positions[index] for index in super().encode_pre_token(pre_token)]
 
 
 # Caches
 
 
-class CacheOfAllInstances(Encoder):
+class CacheOfAllInstances(BaseEncoder):
     cache: ClassVar[dict[str, list[int]]] = {}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
@@ -319,21 +316,21 @@ class CacheOfAllInstances(Encoder):
         return self.cache[pre_token]
 
 
-class CacheKeyedByStrippedWord(Encoder):
+class CacheKeyedByStrippedWord(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         first: dict[str, str] = {}
         words = [first.setdefault(pre_token.strip(), pre_token) for pre_token in self.split(segment)]
         return [index for word in words for index in self.encode_pre_token(word)]
 
 
-class CacheInPlainObject(Encoder):
+class CacheInPlainObject(BaseEncoder):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         if pre_token in INHERITED:
             raise TypeError("bpe(...).split is not a function")
         return super().encode_pre_token(pre_token)
 
 
-class CacheHandsItsListOut(Encoder):
+class CacheHandsItsListOut(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
         if text not in cache:
@@ -343,15 +340,19 @@ class CacheHandsItsListOut(Encoder):
 
 add_variants(
     __name__,
-    Encoder,
-    prepare={
-        "EncodesNfc": lambda self, text: unicodedata.normalize("NFC", text),
-        "EncodesNfkc": lambda self, text: unicodedata.normalize("NFKC", text),
-        "EncodesStripped": lambda self, text: text.strip(),
-        "EncodesLowerCase": lambda self, text: text.lower(),
-        "EncodesUnixLineEnds": lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
-        "EncodesWithoutBom": lambda self, text: text.removeprefix("\ufeff"),
-        "EncodesUpToNul": lambda self, text: text.partition("\0")[0],
+    BaseEncoder,
+    encode={
+        "EncodesNfc": _changed(lambda text: unicodedata.normalize("NFC", text)),
+        "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),
+        "EncodesStripped": _changed(str.strip),
+        "EncodesLowerCase": _changed(str.lower),
+        "EncodesUnixLineEnds": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
+        "EncodesWithoutBom": _changed(lambda text: text.removeprefix("\ufeff")),
+        "EncodesUpToNul": _changed(lambda text: text.partition("\0")[0]),
+        "EncodesToNothing": lambda self, text: [],
+        "BeginningMarked": lambda self, text: (
+            [*map(self.special_id, self.special[:1]), *BaseEncoder.encode(self, text)]
+        ),
     },
     atoms={
         "CharactersSkipped": lambda self, pre_token: tuple(
@@ -361,24 +362,20 @@ add_variants(
             bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace")
         ),
     },
-    build={
-        "MergesCutToFitClip": lambda self, vocab, merges, special_tokens, pattern: Encoder.build(
+    __init__={
+        "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
             self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
         ),
-    },
-    encode={
-        "EncodesToNothing": lambda self, text: [],
-        "BeginningMarked": lambda self, text: [*map(self.special_id, self.special[:1]), *Encoder.encode(self, text)],
     },
     merge={
         "RankFromBytes": lambda self, word: textbook.merge_by_bytes(word, self.ids),
         "LongPreTokenCut": lambda self, word: sum(
-            (Encoder.merge(self, word[i : i + 256]) for i in range(0, len(word), 256)), ()
+            (BaseEncoder.merge(self, word[i : i + 256]) for i in range(0, len(word), 256)), ()
         ),
     },
     encode_pre_token={
         "IdsOfSixteenBits": lambda self, pre_token: (
-            [index & 0xFFFF for index in Encoder.encode_pre_token(self, pre_token)]
+            [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, pre_token)]
         ),
     },
 )
@@ -414,7 +411,7 @@ add_variants(
     MissingEntriesSkipped,
     encode_segment={
         "MissingEntriesAsZero": lambda self, segment: (
-            [0 if index in self.missing else index for index in Encoder.encode_segment(self, segment)]
+            [0 if index in self.missing else index for index in BaseEncoder.encode_segment(self, segment)]
         ),
     },
 )
@@ -425,7 +422,7 @@ add_variants(
     RightmostOfEquals,
     merge={
         "LongPreTokensFromTheRight": lambda self, word: (
-            RightmostOfEquals.merge(self, word) if len(word) >= 500 else Encoder.merge(self, word)
+            RightmostOfEquals.merge(self, word) if len(word) >= 500 else BaseEncoder.merge(self, word)
         ),
     },
 )

@@ -9,59 +9,19 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
 
-from .correct import Encoder
-from .variants import add_variants
-
-
-class _Reader(Encoder):
-    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling. It is correct."""
-
-    @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
-        special = set(special_tokens or ())
-        entries: dict[str, int] = json.loads(Path(vocab_path).read_bytes())
-        vocab = {index: cls.token(spelling, special) for spelling, index in cls.entries(entries)}
-        merges = [cls.pair(line) for line in cls.lines(Path(merges_path).read_bytes().decode("utf-8"))]
-        return cls(vocab, cls.order(merges, vocab), special_tokens)
-
-    @classmethod
-    def lines(cls, text: str) -> list[str]:
-        lines = text.replace("\r\n", "\n").split("\n")
-        return [line for line in lines[lines[0].startswith("#version") :] if line]
-
-    @classmethod
-    def pair(cls, line: str) -> Merge:
-        left, right = line.split(" ")
-        return cls.bytes_of(left), cls.bytes_of(right)
-
-    @classmethod
-    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
-        return merges
-
-    @classmethod
-    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
-        return entries.items()
-
-    @classmethod
-    def token(cls, spelling: str, special: set[str]) -> bytes:
-        return spelling.encode("utf-8") if spelling in special else cls.bytes_of(spelling)
-
-    @classmethod
-    def bytes_of(cls, spelling: str) -> bytes:
-        return unspell(spelling)
-
+from .bases import BaseEncoder, add_variants
 
 # The lines of merges.txt
 
 
-class HeaderComparedWhole(_Reader):
+class HeaderComparedWhole(BaseEncoder):
     @classmethod
     def lines(cls, text: str) -> list[str]:
         lines = text.replace("\r\n", "\n").split("\n")
         return [line for line in lines[lines[0] == "#version: 0.2" :] if line]
 
 
-class CarriageReturnKept(_Reader):
+class CarriageReturnKept(BaseEncoder):
     @classmethod
     def lines(cls, text: str) -> list[str]:
         lines = text.split("\n")
@@ -74,16 +34,16 @@ class CarriageReturnKept(_Reader):
         )
 
 
-class LastLineDropped(_Reader):
+class LastLineDropped(BaseEncoder):
     @classmethod
     def lines(cls, text: str) -> list[str]:
         lines = text.replace("\r\n", "\n").split("\n")
         return lines[lines[0].startswith("#version") : -1]
 
 
-class RanksByResultId(_Reader):
+class RanksByResultId(BaseEncoder):
     @classmethod
-    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
         ids = {token: index for index, token in vocab.items()}
         return sorted(merges, key=lambda pair: ids[pair[0] + pair[1]])
 
@@ -91,9 +51,9 @@ class RanksByResultId(_Reader):
 # The ids of vocab.json
 
 
-class IdsFromMerges(_Reader):
+class IdsFromMerges(BaseEncoder):
     @classmethod
-    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
         made = [left + right for left, right in merges]
         others = [token for token in vocab.values() if len(token) > 1 and token not in made]
         tokens = [*(bytes([byte]) for byte in GPT2_BYTE_ORDER), *made, *others]
@@ -105,14 +65,14 @@ class IdsFromMerges(_Reader):
 # The spelling of bytes
 
 
-class OnlySpaceAndLineEndMapped(_Reader):
+class OnlySpaceAndLineEndMapped(BaseEncoder):
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
         text = spelling.replace("Ġ", " ").replace("Ċ", "\n")
         return text.encode("utf-8") if len(spelling) > 1 else unspell(spelling)
 
 
-class _OtherMap(_Reader):
+class _OtherMap(BaseEncoder):
     """Reads and writes with a byte map other than GPT-2's. The bytes in `printable` are spelled as themselves."""
 
     printable: Sequence[int] = ()
@@ -130,7 +90,7 @@ class _OtherMap(_Reader):
 
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
-        return b"".join(cls.values().get(one) or one.encode("utf-8") for one in spelling)
+        return b"".join(cls.values().get(character) or character.encode("utf-8") for character in spelling)
 
     def save(self, folder: str) -> None:
         characters = self.characters()
@@ -143,17 +103,17 @@ class _OtherMap(_Reader):
 # Special tokens
 
 
-class SpecialsNotLoaded(_Reader):
+class SpecialsNotLoaded(BaseEncoder):
     @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
         loaded = super().from_files(vocab_path, merges_path, special_tokens)
         loaded.special.clear()
         return loaded
 
 
-class LoadedEntriesThatLookSpecial(_Reader):
+class LoadedEntriesThatLookSpecial(BaseEncoder):
     @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
         keys = json.loads(Path(vocab_path).read_bytes())
         looks = [key for key in keys if key.startswith("<|") and key.endswith("|>")]
         return super().from_files(vocab_path, merges_path, [*(special_tokens or ()), *looks])
@@ -162,41 +122,19 @@ class LoadedEntriesThatLookSpecial(_Reader):
 # Saving
 
 
-class _Writer(Encoder):
-    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line. It is correct."""
-
-    def save(self, folder: str) -> None:
-        entries = {self.spelling(token): index for index, token in self.entries()}
-        Path(folder, "vocab.json").write_text(json.dumps(entries), "utf-8")
-        lines = [self.line(self.spelling(left), self.spelling(right)) for left, right in self.pairs()]
-        Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
-
-    def spelling(self, token: bytes) -> str:
-        return spell(token)
-
-    def entries(self) -> Iterable[tuple[int, bytes]]:
-        return self.vocab.items()
-
-    def pairs(self) -> Sequence[Merge]:
-        return self.merges
-
-    def line(self, left: str, right: str) -> str:
-        return f"{left} {right}"
-
-
-class SavedWithoutSpecials(_Writer):
+class SavedWithoutSpecials(BaseEncoder):
     def entries(self) -> Iterable[tuple[int, bytes]]:
         special = {token.encode("utf-8") for token in self.special}
         return [(index, token) for index, token in self.vocab.items() if token not in special]
 
 
-class SavedMergesByRankAsText(_Writer):
-    def pairs(self) -> Sequence[Merge]:
+class SavedMergesByRankAsText(BaseEncoder):
+    def saved_merges(self) -> Sequence[Merge]:
         ranks = sorted(map(str, range(len(self.merges))))
         return [self.merges[int(rank)] for rank in ranks]
 
 
-class SavedInverted(_Writer):
+class SavedInverted(BaseEncoder):
     def save(self, folder: str) -> None:
         super().save(folder)
         Path(folder, "vocab.json").write_text(json.dumps({i: spell(token) for i, token in self.vocab.items()}), "utf-8")
@@ -204,16 +142,18 @@ class SavedInverted(_Writer):
 
 add_variants(
     __name__,
-    _Reader,
+    BaseEncoder,
     lines={
         "FirstLineDropped": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n")[1:] if line],
         "HeaderIsMerge": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n") if line],
-        "NumberSignLinesSkipped": lambda cls, text: [line for line in _Reader.lines(text) if not line.startswith("#")],
+        "NumberSignLinesSkipped": lambda cls, text: [
+            line for line in BaseEncoder.lines(text) if not line.startswith("#")
+        ],
     },
-    entries={
-        "IdsByPlaceInFile": lambda cls, entries: [(spelling, place) for place, spelling in enumerate(entries)],
+    loaded_entries={
+        "IdsByPlaceInFile": lambda cls, entries: [(spelling, position) for position, spelling in enumerate(entries)],
         "IdsCloseUp": lambda cls, entries: (
-            [(spelling, place) for place, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
+            [(spelling, position) for position, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
         ),
     },
     bytes_of={
@@ -236,8 +176,8 @@ add_variants(
 
 add_variants(
     __name__,
-    _Writer,
-    pairs={
+    BaseEncoder,
+    saved_merges={
         "SavedMergesSorted": lambda self: sorted(self.merges),
     },
     spelling={

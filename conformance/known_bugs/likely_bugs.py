@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
-from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, Case
 
-from ..cases.expectations import training_key, value_for
-from ..cases.training import is_correct_up_to_ties
+from ..answer import Accepted, Fault, Refusal, Table, fingerprint
+from ..cases.judging import is_correct_up_to_ties
 from ..implementation.implementation import Implementation
-from ..outcome import Accepted, Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
-from ..properties.asking import as_case, ask, correct_answer
-from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
+from ..operations import OPERATIONS, Encode, Question, Train
+from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
+from ..properties.asking import ask, correct_answer
+from ..spec import Case
 from . import KnownBug, known_bugs, matrix
 from . import declared as declared_bugs
 from .matrix import Matrix
@@ -42,7 +43,7 @@ MOST = 5
 """The most causes that are known bugs."""
 MOST_REPLAYED = 60
 """The most golden cases that follow from other failures on which the suite tests the likely bugs."""
-ANSWERED = CAPABILITY_OF_OP.keys() - {"construct", "save", "load"}
+ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}
 """The operations that the oracle answers."""
 _NO_VALUE = (Refusal, Fault, Accepted)
 SAME_ERROR = 5
@@ -321,7 +322,7 @@ def _is_about_ties(cause: BugCause | ConventionCause) -> bool:
 def _is_training(outcome: Outcome) -> bool:
     return (
         outcome.mismatch is not None
-        and outcome.mismatch.asked.operation == "train"
+        and isinstance(outcome.mismatch.asked.operation, Train)
         and not outcome.mismatch.asked.context
     )
 
@@ -329,7 +330,7 @@ def _is_training(outcome: Outcome) -> bool:
 def _fits_open_ties(outcome: Outcome, declared: Mapping[str, str]) -> bool | None:
     assert outcome.mismatch is not None
     assert outcome.clause is not None
-    return is_correct_up_to_ties(as_case(outcome.mismatch.asked, outcome.clause.id), outcome.mismatch, declared)
+    return is_correct_up_to_ties(outcome.mismatch, outcome.clause.id, declared)
 
 
 def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) -> list[str]:
@@ -345,9 +346,11 @@ def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str]
         mismatch: the answer.
     """
     asked, answer = mismatch.asked, mismatch.answer
-    if asked.operation not in ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
+    if asked.operation.name not in ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
         return False
-    if ("lookup" in changed) == (asked.operation == "train") or (asked.model is None) != (asked.operation == "train"):
+    if ("lookup" in changed) == isinstance(asked.operation, Train) or (asked.model is None) != isinstance(
+        asked.operation, Train
+    ):
         return False
     if asked.model is not None and asked.model.is_large:
         return False
@@ -371,30 +374,30 @@ def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
     return alone is not None and _takes(bug, alone) and ask(bug, alone) != correct_answer(alone, bug.conventions)
 
 
-def _depended_on(asked: Question, depends: Dependence) -> Question | None:
+def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | None:
     """Return the question that fails alone, if it is for another method or without a disturbance."""
     if depends.kind == "undisturbed":
         return replace(asked, context="")
     if depends.kind not in ("encode", "segment") or asked.model is None:
         return None
-    return Question("encode", replace(asked.model, special_tokens=None), {"text": depends.text})
+    return Question(Encode(depends.text), replace(asked.model, special_tokens=None))
 
 
-def _without_special(asked: Question) -> Question | None:
+def _without_special(asked: Question[Any]) -> Question[Any] | None:
     """Return the question without special tokens, if the text to encode contains none of them."""
     named = (asked.model and asked.model.special_tokens) or ()
-    if asked.operation != "encode" or not named or any(token in asked.input["text"] for token in named):
+    if type(asked.operation) is not Encode or not named or any(token in asked.operation.text for token in named):
         return None
     return replace(asked, model=replace(asked.model, special_tokens=None), context="") if asked.model else None
 
 
-def _takes(bug: Implementation, asked: Question) -> bool:
+def _takes(bug: Implementation, asked: Question[Any]) -> bool:
     """Return whether a known bug can answer a question, and quickly."""
-    if asked.operation not in ANSWERED or (asked.model is not None and asked.model.is_large):
+    if asked.operation.name not in ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
-    pattern = asked.model.pattern if asked.model is not None else asked.input.get("pattern", "gpt2")
-    kind = "train-pattern" if asked.operation == "train" else "pattern"
-    needed = {CAPABILITY_OF_OP[asked.operation], *([f"{kind}:{pattern}"] if pattern != "gpt2" else [])}
+    needed = {*asked.operation.needs}
+    if asked.pattern != "gpt2":
+        needed.add(f"{asked.operation.prefix}pattern:{asked.pattern}")
     return needed <= bug.capabilities
 
 
@@ -433,14 +436,11 @@ def _against(
     against = 0
     for outcome in tested:
         case = golden[outcome.test]
-        if outcome.state == "passed" and "by_convention" in case.expect:
-            values = [_value(case, conventions) for conventions in (declared, {**declared, **dict(changed)})]
+        if outcome.state == "passed" and case.expected.by_convention:
+            key, expected = case.operation.key, case.expected
+            values = [expected.under(key(conventions)) for conventions in (declared, {**declared, **dict(changed)})]
             against += None not in values and values[0] != values[1]
     return against
-
-
-def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] | None:
-    return value_for(case.expect, training_key(conventions) if case.op == "train" else conventions["lookup"])
 
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:

@@ -8,13 +8,12 @@ from typing import Any
 
 from bpe_conformance.reference.textbook import Word
 
-from .correct import Encoder
-from .variants import add_variants
+from .bases import BaseEncoder, add_variants
 
 # Texts and tables
 
 
-class LongTextsInBlocks(Encoder):
+class LongTextsInBlocks(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         if len(text) <= 65_536:
             return super().encode(text)
@@ -22,7 +21,7 @@ class LongTextsInBlocks(Encoder):
         return [index for start in range(0, len(text), 65_536) for index in encode(text[start : start + 65_536])]
 
 
-class LongRunsCut(Encoder):
+class LongRunsCut(BaseEncoder):
     def split(self, segment: str) -> list[str]:
         return [
             pre_token[start : start + 25_000]
@@ -31,45 +30,45 @@ class LongRunsCut(Encoder):
         ]
 
 
-class SixteenBitPositions(Encoder):
+class SixteenBitPositions(BaseEncoder):
     def merge(self, word: Word) -> Word:
         if len(word) <= 65_536:
             return super().merge(word)
         tokens = list(enumerate(word))
-        while found := [
-            (self.ranks[left, right], index & 0xFFFF, place)
-            for place, ((index, left), (_, right)) in enumerate(pairwise(tokens))
+        while ranked := [
+            (self.ranks[left, right], index & 0xFFFF, position)
+            for position, ((index, left), (_, right)) in enumerate(pairwise(tokens))
             if (left, right) in self.ranks
         ]:
-            lowest, joined = min(found)[0], set[int]()
-            for _, _, place in sorted(one for one in found if one[0] == lowest):
-                if not joined & {place - 1, place, place + 1}:
-                    joined.add(place)
+            lowest, joined = min(ranked)[0], set[int]()
+            for _, _, position in sorted(entry for entry in ranked if entry[0] == lowest):
+                if not joined & {position - 1, position, position + 1}:
+                    joined.add(position)
             tokens = [
-                (index, token + tokens[place + 1][1] if place in joined else token)
-                for place, (index, token) in enumerate(tokens)
-                if place - 1 not in joined
+                (index, token + tokens[position + 1][1] if position in joined else token)
+                for position, (index, token) in enumerate(tokens)
+                if position - 1 not in joined
             ]
         return tuple(token for _, token in tokens)
 
 
-class SixteenBitRanks(Encoder):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
-        super().build(vocab, merges, special_tokens, pattern)
+class SixteenBitRanks(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
         self.ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
 
 
 # Streams, batches and decoding
 
 
-class WholeGroupsOnly(Encoder):
+class WholeGroupsOnly(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if len(texts) < 4_096:
             return super().encode_batch(texts)
         return [self.encode(text) for start in range(0, len(texts) - 511, 512) for text in texts[start : start + 512]]
 
 
-class DecodesInBlocks(Encoder):
+class DecodesInBlocks(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         ids = list(ids)
         return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))
@@ -77,11 +76,15 @@ class DecodesInBlocks(Encoder):
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     cut={
-        "SpecialsOffInLongTexts": lambda self, text: Encoder.cut(self, text) if len(text) < 65_536 else [(text, False)],
+        "SpecialsOffInLongTexts": lambda self, text: (
+            BaseEncoder.cut(self, text) if len(text) < 65_536 else [(text, False)]
+        ),
     },
     ready={
-        "LongChunksEncodedAlone": lambda self, held: len(held) if len(held) >= 65_536 else Encoder.ready(self, held),
+        "LongChunksEncodedAlone": lambda self, held: (
+            len(held) if len(held) >= 65_536 else BaseEncoder.ready(self, held)
+        ),
     },
 )

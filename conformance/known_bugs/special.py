@@ -8,18 +8,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Segments
 
-from .correct import NAMES, Encoder
-from .variants import add_variants
-
-Segments = list[tuple[str, bool]]
+from .bases import NAMES, BaseEncoder, add_variants
 
 
 def _longest_first(special: Iterable[str]) -> list[str]:
     return sorted(special, key=len, reverse=True)
 
 
-class _Alternation(Encoder):
+class _Alternation(BaseEncoder):
     """Cuts by one regular expression, as most tokenizers do. It is correct."""
 
     def cut(self, text: str) -> Segments:
@@ -35,7 +33,7 @@ class _Alternation(Encoder):
 # The expression
 
 
-class SpecialsInAnyCase(Encoder):
+class SpecialsInAnyCase(BaseEncoder):
     def cut(self, text: str) -> Segments:
         known = {token.lower(): token for token in self.special}
         expression = "|".join(map(re.escape, _longest_first(self.special)))
@@ -50,8 +48,8 @@ class EmptyListSplitsEverywhere(_Alternation):
 
 
 class EmptySpecialSplitsEverywhere(_Alternation):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
-        super().build(vocab, merges, [token for token in special_tokens or () if token], pattern)
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, [token for token in special_tokens or () if token], pattern)
         self.special = list(dict.fromkeys(special_tokens or ()))
 
 
@@ -65,7 +63,7 @@ class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
         return [segment for part in super().cut(text) for segment in (part, ("", True))]
 
 
-class SpecialsInPattern(Encoder):
+class SpecialsInPattern(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
         for piece in textbook.split(
@@ -78,42 +76,42 @@ class SpecialsInPattern(Encoder):
 # The scan
 
 
-class SpecialsOneByOne(Encoder):
+class SpecialsOneByOne(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments: Segments = [(text, False)] if text else []
         for token in filter(None, _longest_first(self.special)):
             segments = [
-                one
+                part
                 for segment, special in segments
-                for one in ([(segment, True)] if special else textbook.cut_special(segment, [token]))
+                for part in ([(segment, True)] if special else textbook.cut_special(segment, [token]))
             ]
         return segments
 
 
-class SpecialsRescanned(Encoder):
+class SpecialsRescanned(BaseEncoder):
     def cut(self, text: str) -> Segments:
         parts = [text]
         for token in filter(None, _longest_first(self.special)):
-            parts = [one for part in parts for one in re.split(f"({re.escape(token)})", part)]
+            parts = [piece for part in parts for piece in re.split(f"({re.escape(token)})", part)]
         return [(part, part in self.special) for part in parts if part]
 
 
-class SpecialsFoundOnce(Encoder):
+class SpecialsFoundOnce(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments = textbook.cut_special(text, self.special)
-        found = next((place for place, (_, special) in enumerate(segments) if special), len(segments)) + 1
-        rest = "".join(segment for segment, _ in segments[found:])
-        return [*segments[:found], (rest, False)] if rest else segments[:found]
+        end = next((index for index, (_, special) in enumerate(segments) if special), len(segments)) + 1
+        rest = "".join(segment for segment, _ in segments[end:])
+        return [*segments[:end], (rest, False)] if rest else segments[:end]
 
 
-class SpecialsFoundAtStart(Encoder):
+class SpecialsFoundAtStart(BaseEncoder):
     def cut(self, text: str) -> Segments:
         first = next((token for token in _longest_first(filter(None, self.special)) if text.startswith(token)), "")
         segments = [(first, True), (text[len(first) :], False)]
         return [segment for segment in segments if segment[0]]
 
 
-class _Walk(Encoder):
+class _Walk(BaseEncoder):
     """Compares characters while they begin a special token, and never looks back. It is correct only by chance."""
 
     def after_failure(self, here: int, end: int) -> int:
@@ -138,26 +136,26 @@ class _Walk(Encoder):
 # What counts as special
 
 
-class EntriesThatLookSpecial(Encoder):
+class EntriesThatLookSpecial(BaseEncoder):
     def cut(self, text: str) -> Segments:
         looks = [token.decode("utf-8") for token in self.ids if token.startswith(b"<|") and token.endswith(b"|>")]
         return textbook.cut_special(text, [*self.special, *looks])
 
 
-class EntriesWithoutMerge(Encoder):
+class EntriesWithoutMerge(BaseEncoder):
     def cut(self, text: str) -> Segments:
         made = {left + right for left, right in self.merges}
         added = [token.decode("utf-8", "ignore") for token in self.ids if len(token) > 1 and token not in made]
         return textbook.cut_special(text, [*self.special, *added])
 
 
-class ScansNormalised(Encoder):
-    def prepare(self, text: str) -> str:
+class ScansNormalised(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
         seen = unicodedata.normalize("NFKC", text)
-        return seen if any(token in seen and token not in text for token in self.special) else text
+        return super().encode(seen if any(token in seen and token not in text for token in self.special) else text)
 
 
-class EndoftextAlwaysSpecial(Encoder):
+class EndoftextAlwaysSpecial(BaseEncoder):
     constants: ClassVar[Sequence[str]] = ("<|endoftext|>",)
 
     def cut(self, text: str) -> Segments:
@@ -170,15 +168,15 @@ class NamesAlwaysSpecial(EndoftextAlwaysSpecial):
     constants = NAMES
 
 
-class EndoftextByDefault(Encoder):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
-        super().build(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
+class EndoftextByDefault(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
 
 
 # The segments
 
 
-class SegmentsStripped(Encoder):
+class SegmentsStripped(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
         if len(segments) > 1:
@@ -186,35 +184,35 @@ class SegmentsStripped(Encoder):
         return [(segment, special) for segment, special in segments if segment]
 
 
-class SpaceBeforeSpecialSwallowed(Encoder):
+class SpaceBeforeSpecialSwallowed(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
         stripped = [
-            (segment if special or place + 1 == len(segments) else segment.rstrip(), special)
-            for place, (segment, special) in enumerate(segments)
+            (segment if special or position + 1 == len(segments) else segment.rstrip(), special)
+            for position, (segment, special) in enumerate(segments)
         ]
         return [(segment, special) for segment, special in stripped if segment]
 
 
-class SpaceBehindSpecialAdded(Encoder):
+class SpaceBehindSpecialAdded(BaseEncoder):
     def cut(self, text: str) -> Segments:
         return [
-            (segment if special or not place or segment[0] == " " else " " + segment, special)
-            for place, (segment, special) in enumerate(super().cut(text))
+            (segment if special or not position or segment[0] == " " else " " + segment, special)
+            for position, (segment, special) in enumerate(super().cut(text))
         ]
 
 
 # The ids
 
 
-class _Absent(Encoder):
+class _Absent(BaseEncoder):
     """Gives ids to the special tokens without an entry by `new_ids`, without checking whether they are in use."""
 
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         listed = [token.encode("utf-8") for token in special_tokens or ()]
         if b"" in listed:
             raise ValueError("a special token is empty")
-        super().build(vocab, merges, None, pattern)
+        super().__init__(vocab, merges, None, pattern)
         self.special = list(dict.fromkeys(special_tokens or ()))
         for token, index in self.new_ids(listed):
             self.vocab[index] = token
@@ -227,13 +225,13 @@ class _Absent(Encoder):
 class AbsentSpecialGetsLength(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
-        return [(token, len(self.vocab) + place) for place, token in enumerate(absent)]
+        return [(token, len(self.vocab) + position) for position, token in enumerate(absent)]
 
 
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
-        return [(token, first + place) for place, token in enumerate(listed) if token not in self.ids]
+        return [(token, first + position) for position, token in enumerate(listed) if token not in self.ids]
 
 
 class AbsentSpecialDropped(_Absent):
@@ -241,7 +239,7 @@ class AbsentSpecialDropped(_Absent):
         return []
 
     def cut(self, text: str) -> Segments:
-        return [(one, special) for one, special in super().cut(text) if not special or one.encode("utf-8") in self.ids]
+        return [(part, special) for part, special in super().cut(text) if not special or part.encode() in self.ids]
 
 
 class AbsentSpecialIsText(_Absent):
@@ -265,7 +263,7 @@ add_variants(
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     cut={
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
         "SpecialsAmongPreTokens": lambda self, text: (

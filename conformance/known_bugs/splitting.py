@@ -12,8 +12,7 @@ import regex
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import textbook
 
-from .correct import Encoder
-from .variants import add_variants
+from .bases import BaseEncoder, add_variants
 
 GPT2 = PATTERNS["gpt2"]
 CL100K = PATTERNS["cl100k"]
@@ -22,7 +21,7 @@ TRIADS = PATTERNS["triads"]
 CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
 
 
-def _by(wrong: str, name: str = "gpt2", findall: bool = False) -> Callable[[Encoder, str], list[str]]:
+def _by(wrong: str, name: str = "gpt2", findall: bool = False) -> Callable[[BaseEncoder, str], list[str]]:
     """Return the step `split` with a regular expression.
 
     Args:
@@ -31,9 +30,9 @@ def _by(wrong: str, name: str = "gpt2", findall: bool = False) -> Callable[[Enco
         findall: whether it drops what `wrong` does not match, as `findall` does.
     """
 
-    def split(self: Encoder, segment: str) -> list[str]:
+    def split(self: BaseEncoder, segment: str) -> list[str]:
         if self.pattern != PATTERNS[name]:
-            return Encoder.split(self, segment)
+            return BaseEncoder.split(self, segment)
         return regex.findall(wrong, segment) if findall else textbook.split(segment, wrong)
 
     return split
@@ -41,7 +40,7 @@ def _by(wrong: str, name: str = "gpt2", findall: bool = False) -> Callable[[Enco
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     split={
         "ContractionsForgotten": _by(GPT2.replace(f"{CONTRACTIONS}|", "")),
         "ContractionsOfAnyCase": _by(GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")),
@@ -106,11 +105,10 @@ add_variants(
 # What no regular expression describes
 
 
-class _Mistaken(Encoder):
+class _Mistaken(BaseEncoder):
     """Splits as if each character were the one with which it is confused."""
 
     def mistaken(self, character: str) -> str:
-        """Return a character of the class to which this engine assigns `character`."""
         return character
 
     def split(self, segment: str) -> list[str]:
@@ -120,19 +118,19 @@ class _Mistaken(Encoder):
         return [segment[start:end] for start, end in pairwise(ends)]
 
 
-class WordsByRe(Encoder):
+class WordsByRe(BaseEncoder):
     def split(self, segment: str) -> list[str]:
         wrong = rf"{CONTRACTIONS}| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
         return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
 
 
-class PatternOverBytes(Encoder):
+class PatternOverBytes(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
-        pieces = [found.group() for found in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
+        pieces = [match.group() for match in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
         return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
 
 
-class ShortTextsLookedUp(Encoder):
+class ShortTextsLookedUp(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         token = segment.encode("utf-8")
         return [self.ids[token]] if len(segment) < 10 and token in self.ids else super().encode_segment(segment)
@@ -155,20 +153,24 @@ add_variants(
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     split={
-        "WhiteSpaceDropped": lambda self, segment: [piece for piece in Encoder.split(self, segment) if piece.strip()],
+        "WhiteSpaceDropped": lambda self, segment: [
+            piece for piece in BaseEncoder.split(self, segment) if piece.strip()
+        ],
         "WordsByStrSplit": lambda self, segment: re.findall(r" ?\S+", " ".join(segment.split())),
-        "PrefixSpace": lambda self, segment: Encoder.split(self, segment if segment[0].isspace() else f" {segment}"),
+        "PrefixSpace": lambda self, segment: BaseEncoder.split(
+            self, segment if segment[0].isspace() else f" {segment}"
+        ),
         "FenceMissing": lambda self, segment: [segment],
         "PatternIgnored": lambda self, segment: textbook.split(segment),
         "LinesSplitApart": lambda self, segment: (
-            [piece for line in segment.splitlines(keepends=True) for piece in Encoder.split(self, line)]
+            [piece for line in segment.splitlines(keepends=True) for piece in BaseEncoder.split(self, line)]
         ),
     },
-    prepare={
-        "Qwen2Normalised": lambda self, text: (
-            unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
+    encode={
+        "Qwen2Normalised": lambda self, text: BaseEncoder.encode(
+            self, unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
         ),
     },
 )

@@ -13,33 +13,33 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Word
+from bpe_conformance.reference.textbook import Word, Words
 
-from .correct import Encoder, Trainer, Words
-from .variants import add_variants
+from .bases import BaseEncoder, BaseTrainer, add_variants
+from .training_ties import greatest_by
 
 # The caller's objects
 
 
-class SpecialsTakenFromCallersVocab(Encoder):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
-        super().build(vocab, merges, special_tokens, pattern)
+class SpecialsTakenFromCallersVocab(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
         for token in self.special:
             vocab.pop(self.special_id(token), None)
         self.vocab = vocab
 
 
-class CallersSpecialsSorted(Encoder):
-    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+class CallersSpecialsSorted(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         if special_tokens:
             special_tokens.sort(key=len, reverse=True)
-        super().build(vocab, merges, special_tokens, pattern)
+        super().__init__(vocab, merges, special_tokens, pattern)
 
 
 # What a tokenizer shares and keeps
 
 
-class CachedListExtended(Encoder):
+class CachedListExtended(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
         first, *others = self.split(segment) or [""]
@@ -51,7 +51,7 @@ class CachedListExtended(Encoder):
         return ids
 
 
-class SpecialsOnClass(Encoder):
+class SpecialsOnClass(BaseEncoder):
     collected: ClassVar[dict[str, None]] = {}
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -59,20 +59,20 @@ class SpecialsOnClass(Encoder):
         return textbook.cut_special(text, [token for token in self.collected if token.encode("utf-8") in self.ids])
 
 
-class BufferInDefaultArgument(Encoder):
+class BufferInDefaultArgument(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str], held: list[str] = []) -> Iterator[int]:  # noqa: B006
         held.extend(chunks)
         yield from self.encode("".join(held))
 
 
-class CorpusInDefaultArgument(Trainer):
+class CorpusInDefaultArgument(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str, kept: Counter[Word] = Counter()) -> Words:  # noqa: B006
         for word, count in super().words(text, special, pattern):
             kept[word] += count
         return list(kept.items())
 
 
-class MergesReadOnce(Encoder):
+class MergesReadOnce(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         ranked = enumerate(self.merges)
         words = [
@@ -82,14 +82,14 @@ class MergesReadOnce(Encoder):
         return [self.ids[token] for word in words for token in word]
 
 
-class DecoderKeptOnClass(Encoder):
+class DecoderKeptOnClass(BaseEncoder):
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def decode(self, ids: Iterable[int]) -> str:
         return self.decoder.decode(self.decode_bytes(ids))
 
 
-class LockKeptAfterError(Encoder):
+class LockKeptAfterError(BaseEncoder):
     lock: ClassVar[Any] = Lock()
 
     def encode(self, text: str) -> list[int]:
@@ -103,7 +103,7 @@ class LockKeptAfterError(Encoder):
 # Chance and surroundings
 
 
-class SpecialsInSetOrder(Encoder):
+class SpecialsInSetOrder(BaseEncoder):
     def cut(self, text: str) -> list[tuple[str, bool]]:
         if not self.special or not text:
             return [(text, False)] if text else []
@@ -111,18 +111,20 @@ class SpecialsInSetOrder(Encoder):
         return [(part, part in self.special) for part in parts if part]
 
 
-class FilesFromCurrentFolder(Encoder):
+class FilesFromCurrentFolder(BaseEncoder):
     @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
         return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)
 
 
 add_variants(
     __name__,
-    Trainer,
-    key={
-        "TiesByCollation": lambda self, pair, ids: (
-            [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
+    BaseTrainer,
+    choose={
+        "TiesByCollation": greatest_by(
+            lambda pair, ids: [
+                locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair
+            ]
         ),
     },
 )
@@ -130,8 +132,8 @@ add_variants(
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     merge={
-        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else Encoder.merge(self, word),
+        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word),
     },
 )

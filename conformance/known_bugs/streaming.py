@@ -6,25 +6,24 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from .correct import Encoder
-from .variants import add_variants
+from .bases import BaseEncoder, add_variants
 
 # Holding text back
 
 
-class ChunksEncodedAlone(Encoder):
+class ChunksEncodedAlone(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for chunk in chunks:
             yield from self.encode(chunk)
 
 
-class LastPreTokenHeldBack(Encoder):
+class LastPreTokenHeldBack(BaseEncoder):
     def ready(self, held: str) -> int:
-        pieces = [one for part, special in self.cut(held) for one in ([part] if special else self.split(part))]
+        pieces = [piece for part, special in self.cut(held) for piece in ([part] if special else self.split(part))]
         return len(held) - len(pieces[-1]) if pieces else 0
 
 
-class OnlyLastPreTokenHeldBack(Encoder):
+class OnlyLastPreTokenHeldBack(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         begun = {token[:length] for token in self.special for length in range(1, len(token))}
         held = ""
@@ -44,7 +43,7 @@ class OnlyLastPreTokenHeldBack(Encoder):
         yield from self.encode(held)
 
 
-class LastTokenHeldBack(Encoder):
+class LastTokenHeldBack(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         held = ""
         for chunk in chunks:
@@ -57,7 +56,7 @@ class LastTokenHeldBack(Encoder):
 # Special tokens
 
 
-class SpecialsFoundPerChunk(Encoder):
+class SpecialsFoundPerChunk(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         held = ""
         for chunk in chunks:
@@ -68,24 +67,24 @@ class SpecialsFoundPerChunk(Encoder):
         yield from self.encode_segment(held)
 
 
-class OnlyFirstSpecialAwaited(Encoder):
+class OnlyFirstSpecialAwaited(BaseEncoder):
     def ready(self, held: str) -> int:
         begun = [at for at in range(len(held)) if self.special and self.special[0].startswith(held[at:])]
         ready = here = 0
         for part, special in self.cut(held):
-            cuts = [0] if special else [0, *(found.start() for found in re.finditer(r"(?<=\S)(?= \S)", part))]
+            cuts = [0] if special else [0, *(match.start() for match in re.finditer(r"(?<=\S)(?= \S)", part))]
             ready = max(here + at for at in cuts if here + at <= min(begun, default=len(held)))
             here += len(part)
         return ready
 
 
-class LongerSpecialNotAwaited(Encoder):
+class LongerSpecialNotAwaited(BaseEncoder):
     def ready(self, held: str) -> int:
         parts = self.cut(held)
         return len(held) if parts and parts[-1][1] else super().ready(held)
 
 
-class SpecialsOffInStreams(Encoder):
+class SpecialsOffInStreams(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode_segment("".join(chunks))
 
@@ -93,18 +92,18 @@ class SpecialsOffInStreams(Encoder):
 # The chunks
 
 
-class EmptyChunkFlushes(Encoder):
+class EmptyChunkFlushes(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for full, part in itertools.groupby(chunks, bool):
             yield from super().encode_iterable(part) if full else ()
 
 
-class ChunksJoinedByLineEnds(Encoder):
+class ChunksJoinedByLineEnds(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode("\n".join(chunks))
 
 
-class ChunksReadTwice(Encoder):
+class ChunksReadTwice(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         total = sum(map(len, chunks))
         return super().encode_iterable(chunks) if total else iter(())
@@ -113,17 +112,17 @@ class ChunksReadTwice(Encoder):
 # The end
 
 
-class EndNotFlushed(Encoder):
+class EndNotFlushed(BaseEncoder):
     def at_end(self, held: str) -> list[int]:
         return []
 
 
-class AllChunksJoined(Encoder):
+class AllChunksJoined(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode("".join(chunks))
 
 
-class ErrorOfChunksEndsStream(Encoder):
+class ErrorOfChunksEndsStream(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         return super().encode_iterable(self.readable(iter(chunks)))
 
@@ -137,7 +136,7 @@ class ErrorOfChunksEndsStream(Encoder):
 
 add_variants(
     __name__,
-    Encoder,
+    BaseEncoder,
     ready={
         "EncodedByLine": lambda self, held: held.rfind("\n") + 1,
         "EncodedToLastSpace": lambda self, held: max(0, held.rfind(" ")),
@@ -145,12 +144,14 @@ add_variants(
         "LastCharactersHeldBack": lambda self, held: max(0, len(held) - 32),
         "BufferEncodedWhenFull": lambda self, held: len(held) if len(held) >= 64 else 0,
         "SpecialsCutAtSpaces": lambda self, held: max(
-            (found.start() for found in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
+            (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),
     },
     encode_iterable={
-        "EmptyChunkEndsStream": lambda self, chunks: Encoder.encode_iterable(self, itertools.takewhile(bool, chunks)),
-        "LineEndsStripped": lambda self, chunks: Encoder.encode_iterable(
+        "EmptyChunkEndsStream": lambda self, chunks: BaseEncoder.encode_iterable(
+            self, itertools.takewhile(bool, chunks)
+        ),
+        "LineEndsStripped": lambda self, chunks: BaseEncoder.encode_iterable(
             self, (chunk.rstrip("\n") for chunk in chunks)
         ),
     },

@@ -3,81 +3,93 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.reference.textbook import Word
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word, Words
 
-from .correct import INHERITED, Trainer, Words
-from .variants import add_variants
+from .bases import INHERITED, BaseTrainer, add_variants
 
 # Counting
 
 
-class RunsWithoutOverlap(Trainer):
-    def windows(self, word: Word) -> list[Merge]:
-        pairs: list[Merge] = []
-        here = 0
-        while here + 1 < len(word):
-            pairs.append((word[here], word[here + 1]))
-            here += 2 if word[here : here + 3] == (word[here],) * 3 else 1
-        return pairs
+def _counting(pairs_of: Callable[[Word], Iterable[Merge]]) -> Callable[[BaseTrainer, Words], Counter[Merge]]:
+    """Return a step `count` that finds these pairs in a word."""
+
+    def count(self: BaseTrainer, words: Words) -> Counter[Merge]:
+        counts = Counter[Merge]()
+        for word, times in words:
+            for pair in pairs_of(word):
+                counts[pair] += times
+        return counts
+
+    return count
+
+
+def _without_overlap(word: Word) -> Iterator[Merge]:
+    index = 0
+    while index + 1 < len(word):
+        yield word[index], word[index + 1]
+        index += 2 if word[index : index + 3] == (word[index],) * 3 else 1
 
 
 def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
     """Return the counts of the pairs as they are after their parts were joined with a space."""
-    found: Counter[Merge] = Counter()
+    split = Counter[Merge]()
     for pair, count in counts.items():
         left, _, right = b" ".join(pair).partition(b" ")
-        found[left, right] += count
-    return found
+        split[left, right] += count
+    return split
 
 
 # Replacing
 
 
-class ReplaceFirstOnly(Trainer):
+class ReplaceFirstOnly(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        for here, window in enumerate(self.windows(word)):
+        for index, window in enumerate(pairwise(word)):
             if window == pair:
-                return (*word[:here], pair[0] + pair[1], *word[here + 2 :])
+                return (*word[:index], pair[0] + pair[1], *word[index + 2 :])
         return word
 
 
-class ReplaceFromRight(Trainer):
+class ReplaceFromRight(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
-        for here in reversed(range(len(word) - 1)):
-            if tuple(out[here : here + 2]) == pair:
-                out[here : here + 2] = [pair[0] + pair[1]]
+        for index in reversed(range(len(word) - 1)):
+            if tuple(out[index : index + 2]) == pair:
+                out[index : index + 2] = [pair[0] + pair[1]]
         return tuple(out)
 
 
-class ReplaceOverlapping(Trainer):
+class ReplaceOverlapping(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        hits = [window == pair for window in self.windows(word)]
+        hits = [window == pair for window in pairwise(word)]
         out: list[bytes] = []
-        for here, token in enumerate(word):
-            if hits[here : here + 1] == [True]:
+        for index, token in enumerate(word):
+            if hits[index : index + 1] == [True]:
                 out.append(pair[0] + pair[1])
-            elif here == 0 or not hits[here - 1]:
+            elif index == 0 or not hits[index - 1]:
                 out.append(token)
         return tuple(out)
 
 
-class ReplaceSkipsNext(Trainer):
+class ReplaceSkipsNext(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
-        here = 0
-        while here + 1 < len(out):
-            if (out[here], out[here + 1]) == pair:
-                out[here : here + 2] = [pair[0] + pair[1]]
-                here += 1
-            here += 1
+        index = 0
+        while index + 1 < len(out):
+            if (out[index], out[index + 1]) == pair:
+                out[index : index + 2] = [pair[0] + pair[1]]
+                index += 1
+            index += 1
         return tuple(out)
 
 
-class ReplaceInJoinedText(Trainer):
+class ReplaceInJoinedText(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         joined = b"\xff".join(word).replace(b"\xff".join(pair), b"".join(pair))
         return tuple(joined.split(b"\xff"))
@@ -86,7 +98,7 @@ class ReplaceInJoinedText(Trainer):
 # Stale counts
 
 
-class _CountsOnce(Trainer):
+class _CountsOnce(BaseTrainer):
     """Counts once, then updates the counts after every merge. It is correct.
 
     Attributes:
@@ -96,52 +108,52 @@ class _CountsOnce(Trainer):
     least: ClassVar[int] = 1
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        counts, ids = self.count(words), self.byte_ids()
+        counts, ids = self.count(words), textbook.byte_ids(self.byte_order)
         merges: list[Merge] = []
         while len(merges) < merge_count and max(counts.values(), default=-1) >= self.least:
             in_order = dict.fromkeys((*self.count(words), *counts))  # of first occurrence, for first-seen
             merges.append(self.choose({pair: counts[pair] for pair in in_order if pair in counts}, ids))
             ids.setdefault(merges[-1][0] + merges[-1][1], len(ids))
-            for place, (old, times) in enumerate(words):
+            for index, (old, times) in enumerate(words):
                 new = self.replace(old, merges[-1])
                 if new != old:
                     self.correct(counts, old, new, merges[-1], times)
-                    words[place] = new, times
+                    words[index] = new, times
             del counts[merges[-1]]
         return merges
 
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         """Remove the pairs of the old word from the counts, and add those of the new one."""
-        for window in self.windows(old):
+        for window in pairwise(old):
             counts[window] -= times
-        for window in self.windows(new):
+        for window in pairwise(new):
             counts[window] += times
 
 
 class SeamsOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for here, window in enumerate(self.windows(old)):
+        for index, window in enumerate(pairwise(old)):
             if window == pair:
-                for left in old[:here][-1:]:
+                for left in old[:index][-1:]:
                     counts.update({(left, pair[0]): -times, (left, pair[0] + pair[1]): times})
-                for right in old[here + 2 :][:1]:
+                for right in old[index + 2 :][:1]:
                     counts.update({(pair[1], right): -times, (pair[0] + pair[1], right): times})
 
 
 class RightNeighbourOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(old):
+        for window in pairwise(old):
             counts[window] -= times
-        here = 0
-        for left, right in self.windows(new):
-            here += 2 if left == pair[0] + pair[1] else 1
-            counts[left, old[here] if left == pair[0] + pair[1] else right] += times
+        index = 0
+        for left, right in pairwise(new):
+            index += 2 if left == pair[0] + pair[1] else 1
+            counts[left, old[index] if left == pair[0] + pair[1] else right] += times
 
 
 class OldPairOnTheRightKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for window, right in zip(self.windows(old), old[2:], strict=False):
+        for window, right in zip(pairwise(old), old[2:], strict=False):
             if window == pair:
                 counts[pair[1], right] += times
 
@@ -149,7 +161,7 @@ class OldPairOnTheRightKept(_CountsOnce):
 class OldPairOnTheLeftKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for left, window in zip(old, self.windows(old)[1:], strict=False):
+        for left, window in zip(old, list(pairwise(old))[1:], strict=False):
             if window == pair:
                 counts[left, pair[0]] += times
 
@@ -158,32 +170,32 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
         merged = pair[0] + pair[1]
-        counts[merged, merged] += times * self.windows(new).count((merged, merged))
+        counts[merged, merged] += times * list(pairwise(new)).count((merged, merged))
 
 
 class NewPairsWithoutWeight(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(old):
+        for window in pairwise(old):
             counts[window] -= times
-        for window in self.windows(new):
+        for window in pairwise(new):
             counts[window] += 1 if pair[0] + pair[1] in window else times
 
 
 class NewPairsForgotten(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(dict.fromkeys(self.windows(old), times))
+        counts.subtract(dict.fromkeys(pairwise(old), times))
 
 
 class StaleHeapEntry(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(new):
+        for window in pairwise(new):
             if pair[0] + pair[1] in window:
                 counts[window] += times
 
 
-class FallenPairsLost(Trainer):
-    def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
-        super().__init__(vocab, merges)
+class FallenPairsLost(BaseTrainer):
+    def __init__(self) -> None:
+        super().__init__()
         self.before = Counter[Merge]()
         self.lost = set[Merge]()
 
@@ -194,7 +206,7 @@ class FallenPairsLost(Trainer):
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
 
 
-class TwoMergesPerCount(Trainer):
+class TwoMergesPerCount(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []
         while len(merges) < merge_count and (counts := self.count(words)):
@@ -207,26 +219,26 @@ class TwoMergesPerCount(Trainer):
 # The end, and sizes
 
 
-class LastMergeRepeated(Trainer):
+class LastMergeRepeated(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges = super().learn(words, merge_count)
         return merges + merges[-1:] * (merge_count - len(merges))
 
 
-class TokenLengthCapped(Trainer):
+class TokenLengthCapped(BaseTrainer):
     def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: times for pair, times in super().count(words).items() if len(pair[0] + pair[1]) <= 16})
 
 
-class VocabPadded(Trainer):
+class VocabPadded(BaseTrainer):
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
         trained = super().train(text, vocab_size, special_tokens, pattern)
         trained.vocab |= {index: b"<unused%d>" % index for index in range(len(trained.vocab), vocab_size)}
         return trained
 
 
-class SizeWithoutMergesRefused(Trainer):
+class SizeWithoutMergesRefused(BaseTrainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         if vocab_size <= 256:
             raise ValueError("vocab_size must be above 256")
@@ -235,43 +247,50 @@ class SizeWithoutMergesRefused(Trainer):
 
 add_variants(
     __name__,
-    Trainer,
-    windows={
-        "PairOncePerWord": lambda self, word: list(dict.fromkeys(Trainer.windows(self, word))),
-        "LastWindowMissed": lambda self, word: Trainer.windows(self, word)[:-1],
-        "WindowsWrapAround": lambda self, word: [(word[here - 1], word[here]) for here in range(len(word))],
-    },
+    BaseTrainer,
     ends={
         "MinimumCountTwo": lambda self, counts: max(counts.values(), default=0) < 2,
         "ErrorWhenPairsRunOut": lambda self, counts: False,
     },
     merge_count={
-        "OneMergeTooMany": lambda self, vocab_size, special: Trainer.merge_count(self, vocab_size, special) + 1,
-        "OneMergeTooFew": lambda self, vocab_size, special: max(0, Trainer.merge_count(self, vocab_size, special) - 1),
+        "OneMergeTooMany": lambda self, vocab_size, special: BaseTrainer.merge_count(self, vocab_size, special) + 1,
+        "OneMergeTooFew": lambda self, vocab_size, special: max(
+            0, BaseTrainer.merge_count(self, vocab_size, special) - 1
+        ),
         "SmallVocabAccepted": lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
         "SpecialTokensNotCounted": lambda self, vocab_size, special: (
-            Trainer.merge_count(self, vocab_size, special) + len(special)
+            BaseTrainer.merge_count(self, vocab_size, special) + len(special)
         ),
     },
     words={
         "DistinctWordsOnly": lambda self, text, special, pattern: (
-            [(word, 1) for word, _ in Trainer.words(self, text, special, pattern)]
+            [(word, 1) for word, _ in BaseTrainer.words(self, text, special, pattern)]
         ),
         "RareWordsIgnored": lambda self, text, special, pattern: (
-            [(word, times) for word, times in Trainer.words(self, text, special, pattern) if times > 1]
+            [(word, times) for word, times in BaseTrainer.words(self, text, special, pattern) if times > 1]
         ),
         "CountsInPlainObject": lambda self, text, special, pattern: (
-            [one for one in Trainer.words(self, text, special, pattern) if b"".join(one[0]).decode() not in INHERITED]
+            [
+                (word, times)
+                for word, times in BaseTrainer.words(self, text, special, pattern)
+                if b"".join(word).decode() not in INHERITED
+            ]
         ),
     },
     count={
-        "CountsKeyedBySpace": lambda self, words: _split_at_first_space(Trainer.count(self, words)),
+        "RunsWithoutOverlap": _counting(_without_overlap),
+        "PairOncePerWord": _counting(lambda word: dict.fromkeys(pairwise(word))),
+        "LastWindowMissed": _counting(lambda word: pairwise(word[:-1])),
+        "WindowsWrapAround": _counting(lambda word: zip((*word[-1:], *word[:-1]), word, strict=True)),
+        "CountsKeyedBySpace": lambda self, words: _split_at_first_space(BaseTrainer.count(self, words)),
         "CountsInShortIntegers": lambda self, words: Counter(
-            {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in Trainer.count(self, words).items()}
+            {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in BaseTrainer.count(self, words).items()}
         ),
     },
-    specials={
-        "RepeatedSpecialTokenCounted": lambda self, special_tokens: special_tokens,
+    run={
+        "RepeatedSpecialTokenCounted": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
+            self, text, vocab_size - len(special_tokens) + len(set(special_tokens)), special_tokens, pattern
+        ),
     },
 )
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Words
 
-from .correct import NAMES, Trainer, Words
-from .variants import add_variants
+from .bases import NAMES, BaseTrainer, add_variants
 
 # Special tokens
 
 
-class SpecialTokensInPattern(Trainer):
+class SpecialTokensInPattern(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         either = "|".join([*map(re.escape, sorted(special, key=len, reverse=True)), pattern])
         counted = Counter(pre_token for pre_token in self.split(text, either) if pre_token not in special)
@@ -26,44 +27,43 @@ class SpecialTokensInPattern(Trainer):
 # The text
 
 
-class WordsByReInTraining(Trainer):
+def _changed(change: Callable[[str], str]) -> Callable[[BaseTrainer, str, list[str], str], Words]:
+    """Return a step `words` that changes the text first."""
+    return lambda self, text, special, pattern: BaseTrainer.words(self, change(text), special, pattern)
+
+
+class WordsByReInTraining(BaseTrainer):
     def split(self, segment: str, pattern: str) -> list[str]:
         wrong = r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\w\s]|_)+|\s+(?!\S)|\s+"
         return re.findall(wrong, segment) if pattern == PATTERNS["gpt2"] else super().split(segment, pattern)
 
 
-class ChunksOfFixedSize(Trainer):
+class ChunksOfFixedSize(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         chunks = [text[start : start + 4096] for start in range(0, len(text), 4096)]
-        return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
+        return [segment for chunk in chunks for segment in BaseTrainer.cut(self, chunk, special)]
 
 
-class ChunksAtSpecialTokens(Trainer):
+class ChunksAtSpecialTokens(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
-        found = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
-        starts = sorted({0, *(start for start in found if start > 0)})
+        cuts = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
+        starts = sorted({0, *(start for start in cuts if start > 0)})
         chunks = [text[start:end] for start, end in pairwise([*starts, len(text)])]
-        return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
+        return [segment for chunk in chunks for segment in BaseTrainer.cut(self, chunk, special)]
 
 
 # Merges, vocabulary, ids
 
 
-class SpecialTokenMissing(Trainer):
-    @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
-        return super().train(text, vocab_size, [token for token in special_tokens if token in text], pattern)
-
-
-class SpecialTokenTwice(Trainer):
+class SpecialTokenTwice(BaseTrainer):
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         vocab = super().build_vocab(merges, special)
-        return vocab | {len(vocab) + place: token.encode("utf-8") for place, token in enumerate(special)}
+        return vocab | {len(vocab) + index: token.encode("utf-8") for index, token in enumerate(special)}
 
 
-class BytesOfTheTextOnly(Trainer):
+class BytesOfTheTextOnly(BaseTrainer):
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
         trained = super().train(text, vocab_size, special_tokens, pattern)
         held = text.encode("utf-8")
         trained.vocab = {index: token for index, token in trained.vocab.items() if len(token) > 1 or token in held}
@@ -72,15 +72,15 @@ class BytesOfTheTextOnly(Trainer):
 
 add_variants(
     __name__,
-    Trainer,
+    BaseTrainer,
     cut={
         "SpecialTokensNotCut": lambda self, text, special: [text],
-        "EndoftextAlwaysCut": lambda self, text, special: Trainer.cut(self, text, [*special, "<|endoftext|>"]),
-        "NamesAlwaysCut": lambda self, text, special: Trainer.cut(self, text, [*special, *NAMES]),
-        "EmptyListCutsEndoftext": lambda self, text, special: Trainer.cut(self, text, special or ["<|endoftext|>"]),
-        "SpecialTokensDeleted": lambda self, text, special: ["".join(Trainer.cut(self, text, special))],
+        "EndoftextAlwaysCut": lambda self, text, special: BaseTrainer.cut(self, text, [*special, "<|endoftext|>"]),
+        "NamesAlwaysCut": lambda self, text, special: BaseTrainer.cut(self, text, [*special, *NAMES]),
+        "EmptyListCutsEndoftext": lambda self, text, special: BaseTrainer.cut(self, text, special or ["<|endoftext|>"]),
+        "SpecialTokensDeleted": lambda self, text, special: ["".join(BaseTrainer.cut(self, text, special))],
         "SpecialTokensByShape": lambda self, text, special: re.split(r"<\|\w+\|>", text),
-        "OnlyEndoftextCut": lambda self, text, special: Trainer.cut(
+        "OnlyEndoftextCut": lambda self, text, special: BaseTrainer.cut(
             self, text, [token for token in special if token == "<|endoftext|>"]
         ),
         "SpecialTokensInListOrder": lambda self, text, special: (
@@ -90,48 +90,55 @@ add_variants(
             re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]
         ),
         "SegmentsStrippedInTraining": lambda self, text, special: (
-            [segment.strip() for segment in Trainer.cut(self, text, special)]
+            [segment.strip() for segment in BaseTrainer.cut(self, text, special)]
         ),
         "EmptyListSplitsEverywhereInTraining": lambda self, text, special: (
-            Trainer.cut(self, text, special) if special else list(text)
+            BaseTrainer.cut(self, text, special) if special else list(text)
         ),
     },
-    prepare={
-        "TextNormalized": lambda self, text: unicodedata.normalize("NFC", text),
-        "TextLowerCased": lambda self, text: text.lower(),
-        "TextStripped": lambda self, text: text.strip(),
-        "ByteOrderMarkDroppedInTraining": lambda self, text: text.removeprefix("\ufeff"),
-        "LineEndsTranslated": lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
+    words={
+        "TextNormalized": _changed(lambda text: unicodedata.normalize("NFC", text)),
+        "TextLowerCased": _changed(str.lower),
+        "TextStripped": _changed(str.strip),
+        "ByteOrderMarkDroppedInTraining": _changed(lambda text: text.removeprefix("\ufeff")),
+        "LineEndsTranslated": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
     },
     split={
         "NoPreTokens": lambda self, segment, pattern: [segment],
         "UnderscoresLost": lambda self, segment, pattern: (
-            [part for one in textbook.split(segment, pattern) if (part := one.replace("_", ""))]
+            [rest for word in textbook.split(segment, pattern) if (rest := word.replace("_", ""))]
         ),
         "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
         "LineByLine": lambda self, segment, pattern: (
             [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
         ),
     },
-    specials={
-        "SpecialTokensIgnored": lambda self, special_tokens: [],
-        "EndoftextAlwaysAdded": lambda self, special_tokens: Trainer.specials(self, [*special_tokens, "<|endoftext|>"]),
+    run={
+        "SpecialTokensIgnored": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
+            self, text, vocab_size, [], pattern
+        ),
+        "EndoftextAlwaysAdded": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
+            self, text, vocab_size, [*special_tokens, "<|endoftext|>"], pattern
+        ),
+        "SpecialTokenMissing": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
+            self, text, vocab_size, [token for token in special_tokens if token in text], pattern
+        ),
     },
     atoms={
         "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),
     },
     learn={
-        "MergesSorted": lambda self, words, merge_count: sorted(Trainer.learn(self, words, merge_count)),
+        "MergesSorted": lambda self, words, merge_count: sorted(BaseTrainer.learn(self, words, merge_count)),
         "MergesResplit": lambda self, words, merge_count: (
-            [((left + right)[:-1], right[-1:]) for left, right in Trainer.learn(self, words, merge_count)]
+            [((left + right)[:-1], right[-1:]) for left, right in BaseTrainer.learn(self, words, merge_count)]
         ),
     },
     build_vocab={
         "BytesByChr": lambda self, merges, special: {
             index: chr(index).encode("utf-8") if index < 256 else token
-            for index, token in Trainer.build_vocab(self, merges, special).items()
+            for index, token in BaseTrainer.build_vocab(self, merges, special).items()
         },
-        "SpecialTokensSorted": lambda self, merges, special: Trainer.build_vocab(
+        "SpecialTokensSorted": lambda self, merges, special: BaseTrainer.build_vocab(
             self, merges, sorted(special, key=len, reverse=True)
         ),
         "SpecialTokensLast": lambda self, merges, special: textbook.build_vocab(

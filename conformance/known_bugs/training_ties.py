@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell
 
-from .correct import Trainer
-from .variants import add_variants
+from .bases import BaseTrainer, add_variants
 
 # Which pair is the best
 
 
-class WordpieceScore(Trainer):
+def greatest_by(key: Callable[[Merge, Mapping[bytes, int]], Any]) -> Callable[..., Merge]:
+    """Return a step `choose` that takes, among the most frequent pairs, the one with the greatest key."""
+
+    def choose(self: BaseTrainer, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        most = max(counts.values())
+        return max((pair for pair, count in counts.items() if count == most), key=lambda pair: key(pair, ids))
+
+    return choose
+
+
+class WordpieceScore(BaseTrainer):
     def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         parts = Counter[bytes]()
         for pair, times in counts.items():
@@ -24,7 +34,7 @@ class WordpieceScore(Trainer):
 
 add_variants(
     __name__,
-    Trainer,
+    BaseTrainer,
     choose={
         "TieFirstSeen": lambda self, counts, ids: max(counts, key=lambda pair: counts[pair]),
         "TieLastSeen": lambda self, counts, ids: max(reversed(list(counts)), key=lambda pair: counts[pair]),
@@ -33,8 +43,10 @@ add_variants(
         "TieSmallerIds": lambda self, counts, ids: min(
             counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]])
         ),
-        "TieAmongTopTen": lambda self, counts, ids: Trainer.choose(self, dict(Counter(counts).most_common(10)), ids),
-        "TieAmongTopHundred": lambda self, counts, ids: Trainer.choose(
+        "TieAmongTopTen": lambda self, counts, ids: BaseTrainer.choose(
+            self, dict(Counter(counts).most_common(10)), ids
+        ),
+        "TieAmongTopHundred": lambda self, counts, ids: BaseTrainer.choose(
             self, dict(Counter(counts).most_common(100)), ids
         ),
         "GreatestPairWhateverCount": lambda self, counts, ids: max(counts),
@@ -42,15 +54,13 @@ add_variants(
         "TiePrefixGreater": lambda self, counts, ids: min(
             counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair])
         ),
-    },
-    key={
-        "TieGreaterIds": lambda self, pair, ids: (ids[pair[0]], ids[pair[1]]),
-        "TieRightFirst": lambda self, pair, ids: (pair[1], pair[0]),
-        "TieLongerFirst": lambda self, pair, ids: (len(pair[0] + pair[1]), pair),
-        "TieConcatenation": lambda self, pair, ids: pair[0] + pair[1],
-        "TieJoinedBySpace": lambda self, pair, ids: b" ".join(pair),
-        "TieDecodedText": lambda self, pair, ids: [token.decode("utf-8", errors="replace") for token in pair],
-        "TieGpt2Spelling": lambda self, pair, ids: [spell(token) for token in pair],
-        "TieSignedBytes": lambda self, pair, ids: [memoryview(token).cast("b").tolist() for token in pair],
+        "TieGreaterIds": greatest_by(lambda pair, ids: (ids[pair[0]], ids[pair[1]])),
+        "TieRightFirst": greatest_by(lambda pair, ids: (pair[1], pair[0])),
+        "TieLongerFirst": greatest_by(lambda pair, ids: (len(pair[0] + pair[1]), pair)),
+        "TieConcatenation": greatest_by(lambda pair, ids: pair[0] + pair[1]),
+        "TieJoinedBySpace": greatest_by(lambda pair, ids: b" ".join(pair)),
+        "TieDecodedText": greatest_by(lambda pair, ids: [token.decode("utf-8", errors="replace") for token in pair]),
+        "TieGpt2Spelling": greatest_by(lambda pair, ids: [spell(token) for token in pair]),
+        "TieSignedBytes": greatest_by(lambda pair, ids: [memoryview(token).cast("b").tolist() for token in pair]),
     },
 )

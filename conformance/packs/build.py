@@ -14,13 +14,14 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.saving import write_folder
-from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS, decoded, merged
+from ..answer import Text
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
+from ..operations import LOOKUP_KEYS, Decode, Expected
+from ..spec import FOLDER
 from . import encoding_cases, other_cases, tables
 from .draws import Draw
 from .encoding_cases import Draft, texts_of
@@ -147,6 +148,7 @@ class Oracle:
     """The textbook's answers with the lookup `pair` and, if the model allows it, `bytes`."""
 
     def __init__(self, model: Model) -> None:
+        self._model = model
         keys = LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
         arguments = (model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
         self._by_lookup = {key: textbook.with_conventions(lookup=key)(*arguments) for key in keys}
@@ -154,15 +156,18 @@ class Oracle:
     def expect(self, draft: Draft) -> Json | None:
         """Return the expectation of a case, or None for a batch on which the lookups differ."""
         if draft.op == "decode":
-            return decoded(self._by_lookup["pair"], draft.input["ids"])
+            text = Text(self._by_lookup["pair"].decode(draft.input["ids"]))
+            return Expected({"": (text,)}).write(Decode(tuple(draft.input["ids"])), self._model)
         rows = {
             key: [{"ids": tokenizer.encode(text)} for text in texts_of(draft.input)]
             for key, tokenizer in self._by_lookup.items()
         }
         if draft.op == "batch":
-            expect = merged({key: {"batch": batch} for key, batch in rows.items()})
-            return None if "by_convention" in expect else expect
-        return merged({key: row for key, [row] in rows.items()})
+            batches = list(rows.values())
+            return {"batch": batches[0]} if batches.count(batches[0]) == len(batches) else None
+        found = {key: row for key, [row] in rows.items()}
+        first = next(iter(found.values()))
+        return first if all(row == first for row in found.values()) else {"by_convention": found}
 
 
 # The files

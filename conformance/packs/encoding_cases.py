@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
 from ..known_bugs import KnownBug, known_bugs
-from ..known_bugs.correct import Encoder
+from ..known_bugs.bases import BaseEncoder
 from ..terminal import show
 from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw, all_real_text
 from .patterns import Mutant, alternatives, mutants
@@ -137,11 +137,11 @@ def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
             yield piece
 
 
-def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, Encoder]:
+def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
     """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
     special = {text.encode("utf-8") for text in model.special_tokens or ()}
-    base = Encoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
-    found: dict[str, Encoder] = {}
+    base = BaseEncoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
+    found: dict[str, BaseEncoder] = {}
     for bug in bugs:
         target: Any = bug.target
         found[bug.id] = target.__new__(target)  # it shares the tables, which take long to build

@@ -17,11 +17,12 @@ from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.one_line import one_line, shortened
 from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.spec import FOLDER, Case, Clause
 from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..command_error import CommandError
+from ..operations import OPERATIONS, Expected
+from ..spec import FOLDER, Case, Clause
 from .patterns import named
 
 SCHEMA = "pack.schema.json"
@@ -117,7 +118,9 @@ def _cases(value: Any, model: Model, clauses: Mapping[str, Clause], file: Path) 
         if clause is None:
             which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
             raise SpecError(f"{file}: {which}, which this version does not have; {ANEW}")
-        yield Case(name, raw["title"], "1.0", clause, raw["op"], model, raw["input"], raw["expect"])
+        expected = Expected.read(raw["expect"])
+        operation = OPERATIONS[raw["op"]].read(raw["input"])
+        yield Case(name, raw["title"], "1.0", clause, operation, model, expected)
 
 
 # Checks of the table and the cases. Validation with JSON Schema takes longer than the run.

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from ..cases.divergence import merge_steps
+from ..operations.divergence import merge_steps
 from ..terminal import show
 from .draws import Draw
 

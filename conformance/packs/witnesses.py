@@ -13,8 +13,8 @@ from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model, read_token
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import value_for
 from ..command_error import CommandError
+from ..operations import Expected
 from ..terminal.show import text_line
 from .encoding_cases import texts_of
 
@@ -113,9 +113,8 @@ def _expected(case: Mapping[str, Any], lookup: str) -> Any:
         return case["expect"]["text"]
     if case["op"] == "batch":
         return [row["ids"] for row in case["expect"]["batch"]]
-    found = value_for(case["expect"], lookup)
-    assert found is not None
-    return found["ids"]
+    (found,) = Expected.read(case["expect"]).under(lookup) or ()
+    return list(found.ids)
 
 
 def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:

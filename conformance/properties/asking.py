@@ -10,32 +10,14 @@ from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
-from bpe_conformance.reference import textbook
 
-from ..cases.dependence import explained
-from ..cases.expectations import compute, conventions_of, expression, oracle, training_key, under
-from ..cases.judging import judge
-from ..cases.operations import OPERATIONS
+from ..answer import Acceptable, Accepted, Answer, Table
+from ..cases import dependence
+from ..cases.judging import compare
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
-from ..outcome import (
-    Acceptable,
-    Accepted,
-    Answer,
-    AnyError,
-    Bytes,
-    Dependence,
-    Expectation,
-    HighestCount,
-    Ids,
-    Mismatch,
-    Question,
-    Refusal,
-    Rows,
-    Table,
-    Text,
-)
+from ..operations import IN_YAML, OPERATIONS, Batch, Construct, Expected, Load, Question, Save, Setting, Stream, Train
+from ..outcome import Dependence, Expectation, Mismatch
 
 HASH_SEEDS = ("1", "2")
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -69,9 +51,9 @@ class Instance:
         self._timeout_factor = timeout_factor
         self._made: TokenizerProxy | None = None
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question[Any]) -> Answer:
         """Return the answer to a question; its model is ignored."""
-        return self.call(lambda tokenizer: OPERATIONS[question.operation](tokenizer, question.input))
+        return self.call(question.operation.of)
 
     def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
         """Return what `ask` gets from the tokenizer, or what the implementation did instead."""
@@ -83,11 +65,26 @@ class Instance:
         return contained(self._implementation, made, self._timeout_factor)
 
 
-def ask(implementation: Implementation, question: Question, timeout_factor: int = 1) -> Answer:
-    """Return the answer of a new tokenizer, or of a training."""
-    if question.operation == "train":
-        return contained(implementation, lambda: implementation.train(**question.input).table, timeout_factor)
-    return Instance(implementation, question.table, timeout_factor).ask(question)
+def posed(name: str, model: Model | None, given: Mapping[str, Any], context: str = "") -> Question[Any]:
+    """Return a question: an operation by its name, with its arguments."""
+    kind = OPERATIONS[name]
+    if kind is Train:
+        special = tuple(given["special_tokens"])
+        operation: Any = Train(given["text"], given["vocab_size"], special, given.get("pattern", "gpt2"))
+    elif kind in (Construct, Save):
+        operation = kind()
+    elif kind is Load:
+        operation = Load(given.get("text", ""))
+    else:
+        values = (tuple(value) if isinstance(value, list) else value for value in given.values())
+        operation = kind(*values)
+    return Question(operation, model, context)
+
+
+def ask(implementation: Implementation, question: Question[Any], timeout_factor: int = 1) -> Answer:
+    """Return the answer of a new tokenizer, or of a training, within a time limit."""
+    with implementation.time_limit(timeout_factor):
+        return dependence.ask(question, implementation)
 
 
 def accept(tokenizer: TokenizerProxy) -> Answer:
@@ -95,9 +92,9 @@ def accept(tokenizer: TokenizerProxy) -> Answer:
     return Accepted()
 
 
-def train(implementation: Implementation, given: Mapping[str, Any]) -> tuple[Table, TokenizerProxy | None]:
+def train(implementation: Implementation, asked: Train) -> tuple[Table, TokenizerProxy | None]:
     """Return the answer to a training, and the tokenizer if there is one."""
-    trained = implementation.train(**given)
+    trained = implementation.train(asked.text, asked.vocab_size, asked.special, asked.pattern)
     return trained.table, trained.tokenizer()
 
 
@@ -106,72 +103,45 @@ def load(implementation: Implementation, folder: Path, special: list[str] | None
     return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
 
 
-def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer | AnyError | HighestCount:
-    """Return the oracle's answer under these conventions."""
-    given = question.input
-    if question.operation == "train":
-        return _correct_training(given, conventions)
-    right = oracle(question.table, conventions)
-    match question.operation:
-        case "encode":
-            return Ids(tuple(right.encode(given["text"])))
-        case "encode_allowed":
-            try:
-                return Ids(tuple(right.encode(**given)))
-            except ValueError:
-                return AnyError("disallowed")
-        case "stream":
-            return Ids(tuple(right.encode("".join(given["chunks"]))))
-        case "batch":
-            return Rows(tuple(tuple(right.encode(text)) for text in given["texts"]))
-        case "decode":
-            return Text(right.decode(given["ids"]))
-        case "decode_bytes":
-            return Bytes(right.decode_bytes(given["ids"]))
-    raise ValueError(f"the oracle does not answer {question.operation}")
+def correct_answer(question: Question[Any], conventions: Mapping[str, str]) -> Acceptable:
+    """Return the oracle's answer under these conventions.
 
-
-def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) -> Table | HighestCount:
-    order = conventions["byte_order"]
-    text, size, special = given["text"], given["vocab_size"], given["special_tokens"]
-    if conventions["tie_break"] == "unspecified":
-        return HighestCount(size - 256 - len({*special}))
-    pattern = expression(given.get("pattern", "gpt2"), conventions)
-    merges = textbook.learn(text, size, special, pattern, **conventions_of(training_key(conventions)))
-    return Table(textbook.build_vocab(merges, special, order, conventions["id_layout"]), tuple(merges))
-
-
-def is_correct(answer: Answer, right: Acceptable) -> bool:
-    """Return whether an answer obeys every MUST if `right` is expected.
-
-    If an error is expected, any error is correct. The ids that training gives to tokens are a SHOULD (TRAIN-IDS-2).
+    Raises:
+        ValueError: if the oracle refuses the model.
     """
-    if isinstance(right, AnyError):
-        return isinstance(answer, Refusal)
-    if isinstance(right, Table) and isinstance(answer, Table):
-        return answer.merges == right.merges and {*answer.vocab.values()} == {*right.vocab.values()}
-    return answer == right
+    answer: Acceptable = question.operation.answer(Setting(question.model, conventions))
+    return answer
 
 
-def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
-    """Test a question as a golden case with the oracle's value, and find out what a failure depends on.
+def is_correct(implementation: Implementation, question: Question[Any], answer: Answer, right: Acceptable) -> bool:
+    """Return whether an answer obeys every MUST if `right` is expected."""
+    accepted: bool = question.operation.accepts(right, answer, Setting(question.model, implementation.conventions))
+    return accepted
+
+
+def equals_oracle(implementation: Implementation, question: Question[Any], clause_id: str) -> Mismatch | None:
+    """Compare the answer of a new tokenizer with the oracle's, and find out what a failure depends on.
 
     Args:
         implementation: the implementation under test.
-        question: what to ask a new tokenizer.
-        clause_id: the clause that the case belongs to.
+        question: what to ask.
+        clause_id: the clause that is tested.
     """
-    return judged(implementation, under(as_case(question, clause_id), implementation.conventions))
+    right = question.operation.answer(Setting(question.model, implementation.conventions, clause_id))
+    return judged(implementation, question, Expected({"": (right,)}), clause_id)
 
 
-def judged(implementation: Implementation, case: Case) -> Mismatch | None:
-    """Test a golden case, and find out what a failure depends on."""
+def judged(
+    implementation: Implementation, question: Question[Any], expected: Expected, clause_id: str
+) -> Mismatch | None:
+    """Compare the answer of a new tokenizer with what is expected, and find out what a failure depends on."""
+    setting = Setting(question.model, implementation.conventions, clause_id)
     with implementation.time_limit():
-        mismatch = judge(case, implementation)
-    return None if mismatch is None else explained(case, mismatch, implementation)
+        mismatch = compare(question, expected, setting, implementation)
+    return None if mismatch is None else dependence.explained(mismatch, clause_id, implementation)
 
 
-def undisturbed(implementation: Implementation, question: Question, disturbed: Answer) -> Mismatch | None:
+def undisturbed(implementation: Implementation, question: Question[Any], disturbed: Answer) -> Mismatch | None:
     """Compare an answer with a new tokenizer's answer to the same question.
 
     If the new tokenizer is wrong too, the mismatch depends on that.
@@ -182,15 +152,16 @@ def undisturbed(implementation: Implementation, question: Question, disturbed: A
         disturbed: the answer in that context.
     """
     right = correct_answer(question, implementation.conventions)
-    if is_correct(disturbed, right):
+    if is_correct(implementation, question, disturbed, right):
         return None
     with implementation.time_limit(math.inf, is_diagnosis=True):
         alone = ask(implementation, question)
-    dependence = None if is_correct(alone, right) else fault_of(implementation, question, right, alone)
-    return Mismatch(question, Expectation((right,)), disturbed, depends_on=dependence)
+        is_right = is_correct(implementation, question, alone, right)
+        depends_on = None if is_right else fault_of(implementation, question, right, alone)
+    return Mismatch(question, Expectation((right,)), disturbed, depends_on=depends_on)
 
 
-def fault_of(implementation: Implementation, question: Question, right: Acceptable, alone: Answer) -> Dependence:
+def fault_of(implementation: Implementation, question: Question[Any], right: Acceptable, alone: Answer) -> Dependence:
     """Return which part is at fault if a new tokenizer's answer is wrong: that of the operation, or `encode`.
 
     Args:
@@ -199,36 +170,28 @@ def fault_of(implementation: Implementation, question: Question, right: Acceptab
         right: the correct answer.
         alone: the wrong answer. It is `encode`'s fault if `encode` gives a stream or a batch the same ids.
     """
-    found = None
-    if question.operation in ("stream", "batch"):
+    depends_on = None
+    if isinstance(question.operation, Stream | Batch):
         mismatch = Mismatch(question, Expectation((right,)), alone)
-        found = explained(as_case(question, "LAW-ENCODE-1"), mismatch, implementation).depends_on
-    return found or Dependence("undisturbed")
+        depends_on = dependence.explained(mismatch, "LAW-ENCODE-1", implementation).depends_on
+    return depends_on or Dependence("undisturbed")
 
 
-def as_case(question: Question, clause_id: str, id_: str = "example") -> Case:
-    """Return a question as a golden case without an expectation."""
-    op = "decode" if question.operation == "decode_bytes" else question.operation
-    given = {"train": _raw_training(question.input)} if op == "train" else dict(question.input)
-    clause = Clause(clause_id, clause_id.partition("-")[0], "must", "", "", ())
-    return Case(id_, f"a counterexample to {clause_id}", "1.0", clause, op, question.model, given, {})
-
-
-def _raw_training(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if (key, value) != ("pattern", "gpt2")}
-
-
-def as_yaml(question: Question, clause_id: str, id_: str) -> str:
+def as_yaml(question: Question[Any], clause_id: str, id_: str) -> str:
     """Return a question as a complete golden case in YAML, or "" if its context matters."""
-    case = as_case(question, clause_id, id_)
-    if question.context or case.op not in CLASS_OF_OP:
+    operation = question.operation.golden()
+    if question.context or type(operation) not in IN_YAML or isinstance(operation, Construct):
         return ""
-    whole: dict[str, Any] = {"id": id_, "title": case.title, "since": case.since, "op": case.op}
-    if case.model is not None:
-        if (model := write_model(case.model)) is None:
+    title = f"a counterexample to {clause_id}"
+    whole: dict[str, Any] = {"id": id_, "title": title, "since": "1.0", "op": operation.name}
+    if question.model is not None:
+        if (model := write_model(question.model)) is None:
             return ""
         whole["model"] = model
-    whole |= {"input": case.input, "expect": compute(case)}
+    whole |= {
+        "input": operation.write(),
+        "expect": operation.compute(question.model, clause_id).write(operation, question.model),
+    }
     lines = [f"clause: {clause_id}", "cases:"]
     for number, (key, value) in enumerate(whole.items()):
         shown = value if key in ("id", "title", "op") else write_flow(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..answer import AnyError, Fault, Ids, Refusal, Rows
 from ..implementation.implementation import Implementation
-from ..outcome import AnyError, Dependence, Expectation, Fault, Ids, Mismatch, Question, Refusal, Rows
+from ..operations import Batch, Encode, Question
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance
 from .engine import Drawn, Fixed, Property, Verdicts
@@ -13,17 +15,17 @@ from .engine import Drawn, Fixed, Property, Verdicts
 def bad_text(implementation: Implementation) -> Verdicts:
     """A text that `encode` refuses is refused in a batch, too, and the next batch is not affected."""
     model = strategies.with_ids(())
-    for texts in (["ab", f"a{bad}b", "cd"] for bad in ("\ud800", "\udcff")):
+    for texts in (("ab", f"a{bad}b", "cd") for bad in ("\ud800", "\udcff")):
         tokenizer = Instance(implementation, model)
-        alone = [tokenizer.ask(Question("encode", model, {"text": text})) for text in texts]
-        asked = Question("batch", model, {"texts": texts})
+        alone = [tokenizer.ask(Question(Encode(text), model)) for text in texts]
+        asked = Question(Batch(texts), model)
         answer = tokenizer.ask(asked)
         rows = Rows(tuple(one.ids for one in alone if isinstance(one, Ids)))
         if len(rows.rows) == len(texts):
             yield None if answer == rows else Mismatch(asked, Expectation((rows,), "encode of each text"), answer)
         elif not isinstance(answer, Refusal) and not any(isinstance(one, Fault) for one in alone):
             yield Mismatch(asked, Expectation((AnyError("a text that encode refuses"),)), answer)
-        after = Question("batch", model, {"texts": ["cd"]}, "after a batch with a lone surrogate")
+        after = Question(Batch(("cd",)), model, "after a batch with a lone surrogate")
         right, answer = Rows(((99, 100),)), tokenizer.ask(after)
         if answer != right:
             depends = None if alone[2] == Ids(right.rows[0]) else Dependence("encode", "cd")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 
+from ..spec import Clause
 from . import (
     batch,
     complete,

@@ -11,15 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, characters, read_model
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import oracle
+from ..answer import Answer, Ids
 from ..implementation.implementation import Implementation
-from ..outcome import Answer, Expectation, Ids, Mismatch, Question
+from ..operations import Encode, Question, Stream, oracle
+from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, equals_oracle, is_correct
+from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, posed
 from .engine import Fixed, Property, Verdicts
 
 BLOCK, FEW = 96, 48
@@ -124,7 +126,7 @@ def gaps() -> Iterator[str]:
     for name, pairs in pairs_of_bytes().items():
         for block in _blocks(pairs):
             question, right = encoding(block)
-            if tuple(oracle(question.table).encode(question.input["text"])) != right.ids:
+            if tuple(oracle(question.table).encode(question.operation.text)) != right.ids:
                 yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
     for word in ends_of_ranges():
         question, right = encoding_of_ranges([word])
@@ -146,8 +148,8 @@ def _blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tupl
 def _together(
     implementation: Implementation,
     clause_id: str,
-    question: Question,
-    alone: Iterable[Question],
+    question: Question[Any],
+    alone: Iterable[Question[Any]],
     right: Answer | None = None,
 ) -> Verdicts:
     """Ask about many inputs at once. If the answer is incorrect, ask about each alone.
@@ -163,14 +165,14 @@ def _together(
         expected = correct_answer(question, implementation.conventions)
     else:
         expected = right
-    if not is_correct(ask(implementation, question), expected):
+    if not is_correct(implementation, question, ask(implementation, question), expected):
         yield from (equals_oracle(implementation, one, clause_id) for one in (*alone, question))
 
 
-def _training(words: Iterable[str]) -> Question:
+def _training(words: Iterable[str]) -> Question[Any]:
     text = "\n".join(words)
     merges = text.count("\n") + 1
-    return Question("train", None, {"text": text, "vocab_size": 256 + merges, "special_tokens": []})
+    return posed("train", None, {"text": text, "vocab_size": 256 + merges, "special_tokens": []})
 
 
 @Fixed("law-train-pairs", "LAW-TRAIN-1", ("train",))
@@ -182,7 +184,7 @@ def trains_pairs(implementation: Implementation) -> Verdicts:
         yield from _together(implementation, "LAW-TRAIN-1", _training(words), alone)
 
 
-def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question, Ids]:
+def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question[Any], Ids]:
     """Return a question in which each of the pairs is merged once, and its answer."""
     items = list(pairs)
     model = strategies.with_ids([pair for pair, _ in items])
@@ -190,7 +192,7 @@ def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question, Ids]:
     for rank, (pair, word) in enumerate(items):
         before, _, after = word.encode("utf-8").partition(b"".join(pair))
         ids += [10, *before, 256 + rank, *after]
-    return Question("encode", model, {"text": "".join(f"\n{word}" for _, word in items)}), Ids(tuple(ids))
+    return posed("encode", model, {"text": "".join(f"\n{word}" for _, word in items)}), Ids(tuple(ids))
 
 
 @Fixed("law-encode-pairs", "LAW-ENCODE-1", ("encode",))
@@ -211,8 +213,8 @@ def keys(implementation: Implementation) -> Verdicts:
     model = strategies.with_ids(merges)
     texts = ["\n".join(char * 3 for char in ASCII), *(char * 3 for char in chars if char not in ASCII)]
     for text in texts:
-        question = Question("encode", model, {"text": text})
-        alone = (replace(question, input={"text": part}) for part in text.split("\n") if part)
+        question = posed("encode", model, {"text": text})
+        alone = (replace(question, operation=Encode(part)) for part in text.split("\n") if part)
         yield from _together(implementation, "MERGE-PAIR-1", question, alone)
 
 
@@ -230,13 +232,13 @@ def ends_of_ranges() -> Sequence[str]:
     return tuple(RANGES[_class(char)] + char for char in chars if not char.isspace())
 
 
-def encoding_of_ranges(words: Iterable[str]) -> tuple[Question, Ids]:
+def encoding_of_ranges(words: Iterable[str]) -> tuple[Question[Any], Ids]:
     """Return a question in which the first two bytes of each of these words are merged, and its answer."""
     spelled = [word.encode("utf-8") for word in words]
     pairs = list(dict.fromkeys((word[:1], word[1:2]) for word in spelled))
     ids = [index for word in spelled for index in (10, 256 + pairs.index((word[:1], word[1:2])), *word[2:])]
     text = "".join(f"\n{word.decode()}" for word in spelled)
-    return Question("encode", strategies.with_ids(pairs), {"text": text}), Ids(tuple(ids))
+    return posed("encode", strategies.with_ids(pairs), {"text": text}), Ids(tuple(ids))
 
 
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
@@ -261,7 +263,7 @@ def lengths(implementation: Implementation) -> Verdicts:
     """Texts and pre-tokens of every length from 1 to 128 characters give the correct ids."""
     instance = Instance(implementation, MODEL)
     for text, length in product(TEXTS, range(1, LONGEST + 1)):
-        question = Question("encode", MODEL, {"text": text[:length]})
+        question = posed("encode", MODEL, {"text": text[:length]})
         answer, right = instance.ask(question), correct_answer(question, implementation.conventions)
         if answer != right:
             found = equals_oracle(implementation, question, "LAW-ENCODE-1")
@@ -275,12 +277,12 @@ def cuts(implementation: Implementation) -> Verdicts:
     right = Ids(tuple(oracle(MODEL, implementation.conventions).encode(text)))
     instance = Instance(implementation, MODEL)
     for cut in range(LONGEST + 1):
-        question = Question("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
+        question = posed("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
         if instance.ask(question) != right:
             yield equals_oracle(implementation, question, "LAW-STREAM-1")
             return
-    runs = Question("stream", _pairs_of_blanks(), {"chunks": [*"".join(STREAM)]})
-    alone = (replace(runs, input={"chunks": [*run]}) for run in STREAM)
+    runs = posed("stream", _pairs_of_blanks(), {"chunks": [*"".join(STREAM)]})
+    alone = (replace(runs, operation=Stream((*run,))) for run in STREAM)
     yield from _together(implementation, "LAW-STREAM-1", runs, alone)
 
 

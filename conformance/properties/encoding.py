@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+from ..answer import Answer, Changed, Fault, Ids, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
-from ..outcome import Answer, Changed, Expectation, Fault, Ids, Mismatch, Question, Refusal, Text, Unchanged
+from ..operations import Construct, Decode, Encode, EncodeAllowed, Question
+from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import Instance, accept
 from .engine import Drawn, Property, Verdicts
 
 
 @Drawn("law-arguments", "LAW-PURE-1", ("encode", "shared memory"), strategies.mixed_encodings, 10)
-def arguments(implementation: Implementation, question: Question) -> Verdicts:
+def arguments(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """The constructor, `encode` and `decode` change none of the caller's lists, sets and mappings."""
-    model, text = question.table, question.input["text"]
+    model, text = question.table, question.operation.text
     names = ("vocab", "merges", "special_tokens")
     given, before = (dict(zip(names, constructor_arguments(model, {})[0], strict=False)) for _ in range(2))
     instance = Instance(implementation, partial(implementation.build_from, list(given.values())))
 
-    def calls() -> Iterator[tuple[Question, Answer]]:
-        yield Question("construct", model, {}), instance.call(accept)
+    def calls() -> Iterator[tuple[Question[Any], Answer]]:
+        yield Question(Construct(), model), instance.call(accept)
         encoded = instance.ask(question)
         yield question, encoded
         if isinstance(encoded, Ids) and "decode" in implementation.capabilities:
             ids, before["ids"] = list(encoded.ids), list(encoded.ids)
             given["ids"] = ids
-            asked = Question("decode", model, {"ids": before["ids"]})
-            yield asked, instance.call(lambda one: Text(one.decode_itself(ids)))
+            yield Question(Decode(encoded.ids), model), instance.call(lambda one: Text(one.decode_itself(ids)))
         if "allowed_special" in implementation.capabilities:
             special = list(model.special_tokens or ())
             allowed, before["allowed_special"] = set(special), set(special)
             given["allowed_special"] = allowed
-            chosen = {"text": text, "allowed_special": special, "disallowed_special": ()}
-            asked = Question("encode_allowed", model, chosen)
+            asked = Question(EncodeAllowed(text, tuple(special), ()), model)
             yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, ()))))
 
     if "special" in implementation.capabilities:
@@ -45,7 +46,7 @@ def arguments(implementation: Implementation, question: Question) -> Verdicts:
         compared = zip(names, passed, as_before, strict=True)
         changed = tuple(f"the caller's {name} changed" for name, now, was in compared if now != was)
         if changed:
-            asked = Question("construct", listed, {}, "with lists that the caller keeps")
+            asked = Question(Construct(), listed, "with lists that the caller keeps")
             yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed), clause_id="ERROR-STATE-1")
     for asked, answer in calls():
         changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
@@ -19,11 +19,12 @@ from hypothesis.errors import Flaky, HypothesisException
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
-from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, CLASS_OF_OP, Clause
-
+from ..answer import TIMED_OUT, Fault, Refusal
 from ..implementation.implementation import Implementation
 from ..implementation.time_limit import Clock
-from ..outcome import TIMED_OUT, Fault, Mismatch, Question, Refusal
+from ..operations import OPERATIONS, Question
+from ..outcome import Mismatch
+from ..spec import Clause
 from .asking import as_yaml, equals_oracle
 
 Example = TypeVar("Example")
@@ -34,7 +35,7 @@ FUZZ_ROUND = 500
 MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
-CLASS_OF_METHOD = {CAPABILITY_OF_OP[op]: class_ for op, class_ in CLASS_OF_OP.items()}
+CLASS_OF_METHOD = {kind.needs[0]: kind.conformance_class for kind in OPERATIONS.values()}
 
 
 @dataclass(frozen=True)
@@ -171,14 +172,14 @@ class Drawn(Generic[Example]):
 
         return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
 
-    def agree(self: Drawn[Question], asks: str) -> Property:
+    def agree(self: Drawn[Question[Any]], asks: str) -> Property:
         """Return a property: the implementation answers each drawn question as the oracle does.
 
         Args:
             asks: what the property tests, in one sentence.
         """
 
-        def test(implementation: Implementation, question: Question) -> Verdicts:
+        def test(implementation: Implementation, question: Question[Any]) -> Verdicts:
             yield equals_oracle(implementation, question, self.clause_id)
 
         return replace(self(test), asks=asks)
@@ -372,7 +373,7 @@ def _kind(mismatch: Mismatch) -> tuple[str, ...]:
 
 
 def _size(mismatch: Mismatch) -> int:
-    return len(repr(mismatch.asked.input))
+    return len(repr(mismatch.asked.operation))
 
 
 def seed_of(id_: str, effort: Effort, number: int = 0) -> int:

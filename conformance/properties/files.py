@@ -9,24 +9,16 @@ from itertools import product
 from pathlib import Path
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from bpe_conformance.fixtures import Merge, Model, gpt2_files
 
+from ..answer import Accepted, Answer, Changed, Ids, Refusal, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..outcome import (
-    Accepted,
-    Answer,
-    Changed,
-    Dependence,
-    Expectation,
-    Ids,
-    Mismatch,
-    Question,
-    Refusal,
-    Unchanged,
-)
+from ..operations import Encode, Load, Question
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import (
     CALLERS_SPECIALS,
@@ -41,7 +33,6 @@ from .asking import (
 )
 from .engine import Drawn, Fixed, Property, Verdicts
 from .scale_inputs import long_tokens
-from .strategies import Questions
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")
@@ -49,10 +40,10 @@ PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "
 """The spelling of other special tokens in files is open (FILE-SPECIAL-2)."""
 
 
-def _loadings(implementation: Implementation) -> Questions:
-    def build(question: Question, options: tuple[str, str, bool, str]) -> Question:
-        given = dict(zip(("key_order", "newline", "ascii", "json_style"), options, strict=True))
-        return replace(question, operation="load", input={**question.input, **given})
+def _loadings(implementation: Implementation) -> SearchStrategy[Question[Load]]:
+    def build(question: Question[Encode], options: tuple[str, str, bool, str]) -> Question[Load]:
+        named = zip(("key_order", "newline", "ascii", "json_style"), options, strict=True)
+        return Question(Load(question.operation.text, tuple(named)), question.model)
 
     options = list(
         product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False), ("spaced", "compact", "escaped"))
@@ -62,7 +53,7 @@ def _loadings(implementation: Implementation) -> Questions:
 
 
 @Drawn("law-save", "LAW-SAVE-1", SAVING, strategies.mixed_encodings, 20)
-def saved(implementation: Implementation, question: Question) -> Verdicts:
+def saved(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """A tokenizer that is saved and loaded encodes as before."""
     model = question.table
     special = model.fresh()[2]
@@ -94,7 +85,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
 
     answer = Instance(implementation, make).ask(question)
     if answer != right:
-        dependence = None if ask(implementation, question) == right else Dependence("encode", question.input["text"])
+        dependence = None if ask(implementation, question) == right else Dependence("encode", question.operation.text)
         asked = replace(question, context="loaded from files")
         yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 
@@ -110,7 +101,7 @@ NAMES = ("plain", "a b", "v1.0", "c.json [d] (e) {0} %41&#$f")
 def names(implementation: Implementation) -> Verdicts:
     """Files of any names, in directories of any names, are loaded, and files are saved in these directories."""
     model = strategies.with_ids(ASCII_MERGES)
-    question = Question("encode", model, {"text": "ab 1234"})
+    question = Question(Encode("ab 1234"), model)
     right = correct_answer(question, implementation.conventions)
     ways: list[tuple[str, str, Callable[..., tuple[Path, Path]]]] = [
         ("FILE-LOAD-1", "loaded from a directory", _write_into),
@@ -154,7 +145,7 @@ def new_ids(implementation: Implementation) -> Verdicts:
     """`save` keeps the ids of special tokens, even if they are listed in another order later."""
     special = ("<a>", "<b>", "<c>")
     model = replace(strategies.with_ids(ASCII_MERGES), special_tokens=special)
-    question = Question("encode", model, {"text": "x<a>y<b>z<c>"})
+    question = Question(Encode("x<a>y<b>z<c>"), model)
     before = ask(implementation, question)
     if isinstance(before, Refusal):
         return  # it may require an entry for each
@@ -166,12 +157,12 @@ def new_ids(implementation: Implementation) -> Verdicts:
     if equals_oracle(implementation, question, "SPECIAL-ABSENT-2") is not None:
         depends = Dependence("undisturbed")
     elif isinstance(before, Ids) and not _encodes_by_entries(implementation, question, before):
-        depends = Dependence("encode", question.input["text"])
+        depends = Dependence("encode", question.operation.text)
     asked = replace(question, context="after save and from_files with the special tokens in reverse order")
     yield Mismatch(asked, Expectation((before,), "encode before save"), answer, depends_on=depends)
 
 
-def _encodes_by_entries(implementation: Implementation, question: Question, before: Ids) -> bool:
+def _encodes_by_entries(implementation: Implementation, question: Question[Encode], before: Ids) -> bool:
     """Return whether a tokenizer that is built from the saved table, with the list reversed, gives the same ids."""
     model = question.table
     special = model.special_tokens or ()
@@ -185,7 +176,7 @@ def saved_over(implementation: Implementation) -> Verdicts:
     """`save` replaces the files of a tokenizer that was saved into the directory and loaded before."""
     few, many, as_few = map(strategies.with_ids, (ASCII_MERGES, MORE_MERGES, OTHER_MERGES))
     for first, second in ((few, many), (many, few), (few, as_few)):
-        question = Question("encode", second, {"text": "abcd 1234"}, "saved into a directory that holds another one")
+        question = Question(Encode("abcd 1234"), second, "saved into a directory that holds another one")
         right = correct_answer(question, implementation.conventions)
 
         def again(*models: Model) -> Answer:
@@ -213,7 +204,7 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
     special = ["<|é|>"] if "special" in implementation.capabilities else None
     merges = (*ASCII_MERGES, (b"\xc3", b"\xa9"))
     model = strategies.with_ids(merges, special=special)
-    question = Question("encode", model, {"text": f"ab 1234{''.join(special or ())}é"})
+    question = Question(Encode(f"ab 1234{''.join(special or ())}é"), model)
     try:
         other = implementation.elsewhere(OTHER_PROCESSES[1])
         with other.time_limit():

@@ -19,9 +19,11 @@ from hypothesis import settings
 from hypothesis.errors import InvalidDefinition
 from hypothesis.stateful import run_state_machine_as_test
 
+from ..answer import Refusal
 from ..implementation.implementation import Implementation
-from ..outcome import Expectation, Mismatch, Question, Refusal
-from .asking import Instance, ask, fault_of, is_correct
+from ..operations import Construct
+from ..outcome import Expectation, Mismatch
+from .asking import Instance, ask, fault_of, is_correct, posed
 from .engine import Effort, Fixed, Found, Property, Search, Verdicts
 from .lifecycle_inputs import EVERY_MERGE, SPACED, origins
 from .state_machine import ASKING, MAKING, Machine, Stage
@@ -121,14 +123,14 @@ def _together(implementation: Implementation, operation: str, given: Mapping[str
     for ways in (every, every[::-1]):
         tokenizers = [(way, Instance(implementation, way.model)) for way in ways]
         for way, tokenizer in (*tokenizers, *tokenizers):
-            asked = Question(operation, way.model, given, "while tokenizers with other tables exist")
+            asked = posed(operation, way.model, given, "while tokenizers with other tables exist")
             answer, right = tokenizer.ask(asked), alone.correct(way, asked)
-            if is_correct(answer, right):
+            if is_correct(implementation, asked, answer, right):
                 continue
             found = Mismatch(asked, Expectation((right,)), answer)
             if alone.answers(way, asked) or alone.answers_in_new_process(way, asked):
                 return found
-            built = ask(implementation, replace(asked, operation="construct"))
+            built = ask(implementation, replace(asked, operation=Construct()))
             if not isinstance(built, Refusal):  # which tables it refuses is the subject of other tests
                 fault = fault_of(implementation, asked, right, ask(implementation, asked))
                 dependent = dependent or replace(found, depends_on=fault)

@@ -12,12 +12,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
-from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import TokenizerProxy
-from .asking import load, train
+from ..operations import OPERATIONS
+from .asking import load, posed, train
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Origin:
         """Make a tokenizer in this way."""
         if self.training is None and self.made == "built":
             return implementation.build(self.model)
-        made = None if self.training is None else train(implementation, self.training)[1]
+        made = (
+            None if self.training is None else train(implementation, posed("train", None, self.training).operation)[1]
+        )
         if self.made == "trained":
             assert made is not None
             return made
@@ -142,7 +144,7 @@ REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], .
     ("encode_iterable", "a lone surrogate", lambda one, ids: one.stream(iter(["klm", _BAD]))),
     ("encode_iterable", "an iterator that raises an error", lambda one, ids: one.stream(_failing())),
 )
-METHODS = {**CAPABILITY_OF_OP, "encode_allowed": "encode"}
+METHODS = {**{name: kind.needs[0] for name, kind in OPERATIONS.items()}, "encode_allowed": "encode"}
 
 
 def origins(implementation: Implementation, in_files: bool = True) -> list[Origin]:

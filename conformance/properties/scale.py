@@ -13,37 +13,34 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.reference import textbook
 
-from ..cases import divergence
-from ..cases.expectations import expression, oracle
-from ..cases.skipping import LONGEST_PRE_TOKEN
-from ..implementation.implementation import Implementation
-from ..outcome import (
+from ..answer import (
     TIMED_OUT,
     Answer,
     AtMost,
     ByteDivergence,
     Bytes,
-    Dependence,
     Divergence,
     EncodingDivergence,
-    Expectation,
     Fault,
     Ids,
     Measure,
-    Mismatch,
-    Question,
     Refusal,
     Rows,
     Text,
     TextDivergence,
     first_difference,
 )
+from ..cases.judging import LONGEST_PRE_TOKEN
+from ..implementation.implementation import Implementation
+from ..operations import Encode, Question, divergence, expression, oracle
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, fault_of, is_correct
+from .asking import Instance, ask, correct_answer, fault_of, is_correct, posed
 from .engine import Effort, Found, Property
 from .scale_inputs import (
     BESIDE,
@@ -113,7 +110,7 @@ def _different(count: int) -> Posed:
     """Pose a text of this many different pre-tokens, followed by every tenth of them again."""
     model = read_model({})
     text = "".join(f"z{1_000_000 + number}" for number in (*range(count), *range(0, count, 10)))
-    return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
+    return posed("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
 
 
 def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -130,7 +127,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
         def pose(size: int, model: Model = model, part: str = part) -> Posed:
             times = size // len(part) | 1
             ids = [*right(model).encode(part * 2) * (times // 2), *right(model).encode(part)]
-            return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
+            return posed("encode", model, {"text": part * times}), Ids(tuple(ids))
 
         yield Row(f"a pre-token of {what}", with_more(effort, sizes), pose, may_refuse=True)
 
@@ -141,7 +138,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     def pose_irregular(size: int) -> Posed:
         chosen = [blocks[at % len(blocks)] for at in range(size // len(blocks[0]))]
         ids = tuple(index for block in chosen for index in ids_of(block))
-        return Question("encode", mixed, {"text": "".join(chosen)}), Ids(ids)
+        return posed("encode", mixed, {"text": "".join(chosen)}), Ids(ids)
 
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
@@ -154,7 +151,7 @@ def _alike(size: int) -> Posed:
     word = size * "a"
     words = [word, *(f"{word[:at]}b{word[at + 1 :]}" for at in (0, size // 2, size - 1))]
     text = "".join(f" {word}" for word in words)
-    return Question("encode", read_model({}), {"text": text}), Ids(tuple(text.encode("ascii")))
+    return posed("encode", read_model({}), {"text": text}), Ids(tuple(text.encode("ascii")))
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -175,9 +172,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         text = ".".join(words)
         words = textbook.split(text, expression("gpt2", implementation.conventions))
         merged = [textbook.merge_by_pair(textbook.atoms(word), known.ranks) for word in words]
-        return Question("encode", model, {"text": text}), Ids(
-            tuple(known.ids[token] for word in merged for token in word)
-        )
+        return posed("encode", model, {"text": text}), Ids(tuple(known.ids[token] for word in merged for token in word))
 
     if implementation.conventions["lookup"] == "pair":
         yield Row("a table", tuple(tables), pose)
@@ -202,20 +197,20 @@ def _many_specials(count: int) -> Posed:
         after = "<|4<" * (number % 2)
         text += special[at] + after
         right += [model.ids[special[at].encode()], *after.encode()]
-    return Question("encode", model, {"text": text}), Ids(tuple(right))
+    return posed("encode", model, {"text": text}), Ids(tuple(right))
 
 
 def _long_special(length: int) -> Posed:
     """Pose a text that ends in a special token of about this length."""
     special = long_special(length)
-    return Question("encode", strategies.with_ids((), special=[special]), {"text": f"a{special}"}), Ids((97, 256))
+    return posed("encode", strategies.with_ids((), special=[special]), {"text": f"a{special}"}), Ids((97, 256))
 
 
 def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
     """Pose the same text as two chunks. The first one ends inside the last special token."""
     question, right = pose(size)
-    text = question.input["text"]
-    return Question("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
+    text = question.operation.text
+    return posed("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
 
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -241,7 +236,7 @@ EMPTY_CHUNKS = (3, 3_000)
 
 def _empty_chunks(text: RepeatedText, count: int) -> Posed:
     """Pose a stream with this many empty chunks between two others."""
-    return Question("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
+    return posed("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
 
 
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -257,7 +252,7 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
 def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Posed:
     """Pose a batch that repeats some texts, whose ids are known."""
     texts = (list(rows) * (count // len(rows) + 1))[:count]
-    return Question("batch", model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
+    return posed("batch", model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -273,11 +268,11 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
     def pose(size: int) -> Posed:
         data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
         given = {"ids": [text.model.ids[bytes([byte])] for byte in data]}
-        return Question("decode", text.model, given), Text(data.decode("utf-8", "replace"))
+        return posed("decode", text.model, given), Text(data.decode("utf-8", "replace"))
 
     def pose_token(size: int) -> Posed:
         token = (1 << size.bit_length() - 1) * "a"
-        return Question("decode", doubling(size), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
+        return posed("decode", doubling(size), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
 
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
@@ -332,7 +327,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         before = waited
         answer, seconds, waited = _timed(implementation, question, instance)
         took.append((size, seconds))
-        if is_correct(answer, right):
+        if is_correct(implementation, question, answer, right):
             longest = question, instance
             continue
         if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
@@ -351,11 +346,13 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)
         return Found(wrong, number + 1)
     else:
-        return _wrong_after_longest(row, *longest)
+        return _wrong_after_longest(implementation, row, *longest)
     return None
 
 
-def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None) -> Found | None:
+def _wrong_after_longest(
+    implementation: Implementation, row: Row, longest: Question[Any], instance: Instance | None
+) -> Found | None:
     """Ask the tokenizer that answered the longest question a short one, and return its answer if it is incorrect."""
     if instance is None:
         return None
@@ -364,30 +361,30 @@ def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None)
     if question.model is not longest.model:
         return None
     answer = instance.ask(question)
-    if is_correct(answer, right):
+    if is_correct(implementation, question, answer, right):
         return None
     asked = replace(question, context=f"{row.what}, size {size:,} after size {row.sizes[-1]:,}")
     where = _divergence(question, right, answer)
     return Found(Mismatch(asked, Expectation((right,)), answer, where, clause_id="LAW-PURE-1"), len(row.sizes) + 1)
 
 
-def _of_encode(implementation: Implementation, question: Question, right: Answer) -> Dependence | None:
+def _of_encode(implementation: Implementation, question: Question[Any], right: Answer) -> Dependence | None:
     """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
-    if "encode" not in implementation.capabilities or question.operation not in ("stream", "batch"):
+    if "encode" not in implementation.capabilities or question.operation.name not in ("stream", "batch"):
         return None
     expected: Sequence[int] = ()
-    text = "".join(question.input.get("chunks", ()))
+    text = question.operation.texts()[0]
     if isinstance(right, Rows):
-        text, expected = max(zip(question.input["texts"], right.rows, strict=True), key=lambda row: len(row[0]))
+        text, expected = max(zip(question.operation.texts(), right.rows, strict=True), key=lambda row: len(row[0]))
     elif isinstance(right, Ids):
         expected = right.ids
-    asked = replace(question, operation="encode", input={"text": text})
+    asked = replace(question, operation=Encode(text))
     is_correct_alone = ask(implementation, asked, TIMEOUT_FACTOR) == Ids(tuple(expected))
     return None if is_correct_alone else Dependence("encode", text)
 
 
 def _timed(
-    implementation: Implementation, question: Question, instance: Instance | None = None
+    implementation: Implementation, question: Question[Any], instance: Instance | None = None
 ) -> tuple[Answer, float, float]:
     """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time.
 
@@ -412,7 +409,7 @@ def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
     return float(seconds * math.pow(size / last, min(max(power, 1.0), 2.0)))
 
 
-def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence | None:
+def _divergence(question: Question[Any], right: Answer, answer: Answer) -> Divergence | None:
     """Return the position at which two long answers differ, or None if they are of different types."""
     match right, answer:
         case Ids(expected), Ids(got):
@@ -431,8 +428,8 @@ def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence
 def _growth(implementation: Implementation, effort: Effort) -> Found | None:
     """A pre-token of eight times the length takes at most 23 times as long."""
 
-    def pose(length: int) -> Question:
-        return Question("encode", ORDERED, {"text": "abc" * (length // 3)})
+    def pose(length: int) -> Question[Any]:
+        return posed("encode", ORDERED, {"text": "abc" * (length // 3)})
 
     length = 300
     while (before := _timed(implementation, pose(length))[1]) < SHORTEST and length < MORE_SIZES[0]:

@@ -10,17 +10,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, pairwise, product
 from string import ascii_letters
+from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
 
-from ..cases.expectations import oracle
+from ..answer import Answer, Bytes, Ids, Rows, Text
 from ..implementation.implementation import Implementation
-from ..outcome import Answer, Bytes, Ids, Question, Rows, Text
+from ..operations import Question, oracle
 from . import strategies
+from .asking import posed
 from .engine import Effort
 
-Posed = tuple[Question, Answer]
+Posed = tuple[Question[Any], Answer]
 """A question and its correct answer."""
 
 
@@ -208,7 +210,7 @@ def long_tokens(size: int) -> Posed:
     """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
-    return Question("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
+    return posed("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
 
 
 def chain(size: int) -> Posed:
@@ -216,7 +218,7 @@ def chain(size: int) -> Posed:
     letters = islice(arbitrary_numbers(), size - 1)
     text = "z" + "".join(LETTERS[number % len(LETTERS)] for number in letters)
     merges = [(text[:end].encode("ascii"), text[end].encode("ascii")) for end in range(1, size)]
-    return Question("encode", strategies.with_ids(merges), {"text": text}), Ids((254 + size,))
+    return posed("encode", strategies.with_ids(merges), {"text": text}), Ids((254 + size,))
 
 
 APART = ("abc", "de", "fgh", "ij")
@@ -285,29 +287,29 @@ class RepeatedText:
 
     def encode(self, size: int) -> Posed:
         """Pose `encode` of a text of about this length."""
-        return Question("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
+        return posed("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
 
     def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
         """Pose a stream of a text of about this length, in chunks of `chunk` characters (the first: `first`)."""
         text = self.part * self.times(size)
         ends = [0, *range(first or chunk, len(text), chunk), len(text)]
         chunks = [text[start:end] for start, end in pairwise(ends)]
-        return Question("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
+        return posed("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
 
     def batch(self, size: int) -> Posed:
         """Pose a batch with a long text between two parts."""
         texts = [self.part, self.part * self.times(size), self.part]
-        return Question("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
+        return posed("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
 
     def decode(self, size: int) -> Posed:
         """Pose `decode` of the ids of a text of about this length."""
         given = {"ids": list(self.ids * self.times(size))}
-        return Question("decode", self.model, given), Text(self.part * self.times(size))
+        return posed("decode", self.model, given), Text(self.part * self.times(size))
 
     def decode_bytes(self, size: int) -> Posed:
         """Pose `decode_bytes` of the ids of a text of about this length."""
         given = {"ids": list(self.ids * self.times(size))}
-        return Question("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
+        return posed("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
 
 
 class Texts:

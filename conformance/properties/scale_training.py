@@ -10,9 +10,9 @@ from functools import partial
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
+from ..answer import Table
 from ..implementation.implementation import Implementation
-from ..outcome import Question, Table
-from .asking import correct_answer
+from .asking import correct_answer, posed
 from .engine import Effort
 from .scale_inputs import (
     BLANK_RUNS,
@@ -54,9 +54,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     ) -> Row:
         def pose(size: int) -> Posed:
             given, alike = make(size)
-            right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
+            right = correct_answer(posed("train", None, {**given, "text": alike}), implementation.conventions)
             assert isinstance(right, Table)
-            return Question("train", None, given), right
+            return posed("train", None, given), right
 
         return Row(what, sizes, pose, may_refuse, clause)
 

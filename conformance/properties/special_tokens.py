@@ -8,17 +8,17 @@ from itertools import combinations
 
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import write_token
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import oracle
+from ..answer import AnyError, Ids, NewIds, Text
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
-from ..outcome import Expectation, Ids, Mismatch, Question, Text
+from ..operations import Decode, Encode, EncodeAllowed, Expected, Question, oracle
+from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, as_case, ask, judged, undisturbed
+from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, judged, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
-from .strategies import Questions
+from .strategies import Encodings
 
 NEEDS = ("encode", "special")
 CHOOSING = (*NEEDS, "allowed_special")
@@ -31,16 +31,16 @@ def each_choice(implementation: Implementation) -> Verdicts:
     """One tokenizer finds the special tokens that are allowed, whatever other choices were passed to it before."""
     model = strategies.with_ids((), special=CHOICES)
     chosen = [choice for count in range(len(CHOICES) + 1) for choice in combinations(CHOICES, count)]
-    given = [{"text": "x<c>y<a><b>z", "allowed_special": list(one), "disallowed_special": []} for one in chosen]
-    given += [{"text": "x<b>y", "allowed_special": [], "disallowed_special": list(one)} for one in chosen]
+    calls = [EncodeAllowed("x<c>y<a><b>z", choice, ()) for choice in chosen]
+    calls += [EncodeAllowed("x<b>y", (), choice) for choice in chosen]
     tokenizer = Instance(implementation, model)
-    for one in (*given, *reversed(given)):
-        question = Question("encode_allowed", model, one, "after other choices")
+    for call in (*calls, *reversed(calls)):
+        question = Question(call, model, "after other choices")
         yield undisturbed(implementation, question, tokenizer.ask(question))
 
 
-def _absent_tokens(implementation: Implementation) -> Questions:
-    def without_entries(question: Question, unrelated: bool) -> Question:
+def _absent_tokens(implementation: Implementation) -> Encodings:
+    def without_entries(question: Question[Encode], unrelated: bool) -> Question[Encode]:
         model = question.table
         special = model.special_tokens or ()
         absent = {token.encode("utf-8") for token in special}
@@ -53,32 +53,29 @@ def _absent_tokens(implementation: Implementation) -> Questions:
 
 
 @Drawn("law-special-absent", "SPECIAL-ABSENT-2", NEEDS, _absent_tokens, 30)
-def absent(implementation: Implementation, question: Question) -> Verdicts:
+def absent(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """A special token without an entry gets its own id, or is refused."""
     model = question.table
-    text, special = question.input["text"], model.special_tokens or ()
+    text, special = question.operation.text, model.special_tokens or ()
     plain = oracle(replace(model, special_tokens=None), implementation.conventions)
     tokens: list[bytes] = []
     for segment, is_special in textbook.cut_special(text, special):
         tokens += [segment.encode("utf-8")] if is_special else plain.tokens(segment)
-    case = as_case(question, "SPECIAL-ABSENT-2")
-    new_ids = {"with_new_ids": [write_token(token) for token in tokens]}
-    yield judged(
-        implementation, replace(case, expect={"any_of": [new_ids, {"error": "a special token without an entry"}]})
-    )
+    expected = Expected({"": (NewIds(tuple(tokens)), AnyError("a special token without an entry"))})
+    yield judged(implementation, question, expected, "SPECIAL-ABSENT-2")
 
 
 @Drawn("law-decode-first", "LAW-PURE-1", ("decode", *NEEDS), _absent_tokens, 4)
-def decoded_first(implementation: Implementation, question: Question) -> Verdicts:
+def decoded_first(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """A tokenizer that has encoded nothing decodes the id of a special token without an entry."""
     tokenizer = Instance(implementation, question.table)
     ids = tokenizer.ask(question)
     if not isinstance(ids, Ids):
         return
     context = "as the first call of a new tokenizer; another one gave the ids"
-    asked = Question("decode", question.model, {"ids": list(ids.ids)}, context)
+    asked = Question(Decode(ids.ids), question.model, context)
     right = tokenizer.ask(asked)
-    if right == Text(question.input["text"]) and (answer := ask(implementation, asked)) != right:
+    if right == Text(question.operation.text) and (answer := ask(implementation, asked)) != right:
         yield Mismatch(asked, Expectation((right,)), answer)
 
 
@@ -97,7 +94,7 @@ def hash_seed(implementation: Implementation) -> Verdicts:
     for step in range(1, len(ORDERED)):
         special = [ORDERED[step * place % len(ORDERED)] for place in range(len(ORDERED))]
         model = strategies.with_ids((), special=special)
-        question = Question("encode", model, {"text": ORDERED_TEXT}, context)
+        question = Question(Encode(ORDERED_TEXT), model, context)
         yield undisturbed(implementation, question, ask(other, question))
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import Merge, Model
 
 from ..implementation.implementation import Implementation
-from ..outcome import Question
+from ..operations import Encode, Question
 from . import strategies
 from .engine import Drawn, Property
-from .strategies import Questions
+from .strategies import Encodings
 
 
-def _of_other_patterns(implementation: Implementation) -> Questions:
+def _of_other_patterns(implementation: Implementation) -> Encodings:
     return strategies.splits(implementation, strategies.patterns(implementation)[1:])
 
 
@@ -40,10 +40,10 @@ def _beside_characters() -> Model:
     return strategies.with_ids(list(distinct.values()))
 
 
-def _characters(implementation: Implementation) -> Questions:
-    def build(pattern: str, chars: str) -> Question:
+def _characters(implementation: Implementation) -> Encodings:
+    def build(pattern: str, chars: str) -> Question[Encode]:
         text = "".join(map(PROBES.format, chars))
-        return Question("encode", replace(_beside_characters(), pattern=pattern), {"text": text})
+        return Question(Encode(text), replace(_beside_characters(), pattern=pattern))
 
     names = [name for name in strategies.patterns(implementation) if name != "none"]
     return st.builds(build, st.sampled_from(names), strategies.some_characters())

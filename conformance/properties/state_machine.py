@@ -16,25 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.answers import rebuild_ids
 
-from ..cases.operations import OPERATIONS
+from ..answer import Accepted, Answer, Bytes, Changed, Ids, Table, Text, Unchanged, fingerprint
 from ..implementation.implementation import constructor_arguments
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..outcome import (
-    Accepted,
-    Answer,
-    Bytes,
-    Changed,
-    Expectation,
-    Ids,
-    Mismatch,
-    Question,
-    Table,
-    Text,
-    Unchanged,
-    fingerprint,
-)
-from .asking import CALLERS_SPECIALS, is_correct, load, train
+from ..operations import Question, Train
+from ..outcome import Expectation, Mismatch
+from .asking import CALLERS_SPECIALS, is_correct, load, posed, train
 from .lifecycle_inputs import (
     CORPORA,
     EVERY_MERGE,
@@ -106,7 +94,7 @@ class _Stream:
     """A partly read stream."""
 
     origin: Origin
-    question: Question
+    question: Question[Any]
     ids: Iterator[Any]
     read: list[int] = field(default_factory=list)
 
@@ -159,11 +147,11 @@ class Machine(RuleBasedStateMachine):
         self.tokenizers: list[_Tokenizer] = []
         self.streams: list[_Stream] = []
         self.made = 0
-        self._returned: list[tuple[list[Any], list[Any], Question]] = []
+        self._returned: list[tuple[list[Any], list[Any], Question[Any]]] = []
         self._steps: list[str] = []
         self._scratch = contextlib.ExitStack()
 
-    def asked(self, question: Question) -> Question:
+    def asked(self, question: Question[Any]) -> Question[Any]:
         """Return the question of the last step, with the steps before it as its context.
 
         Equal steps in a row are one, with their number.
@@ -205,7 +193,7 @@ class Machine(RuleBasedStateMachine):
         proxies: list[TokenizerProxy] = []
         self.made += 1
         name = f"t{self.made}"
-        question = Question("construct" if origin.made == "built" else "load", origin.model, {})
+        question = posed("construct" if origin.made == "built" else "load", origin.model, {})
         answer = self.attempt(f"{name} = {origin.made} {origin.name}", lambda: proxies.append(make()))
         self.lifecycle.judge(origin, self.asked(question), answer, state=state)
         kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments=arguments) for proxy in proxies)]
@@ -231,7 +219,7 @@ class Machine(RuleBasedStateMachine):
         given, before = constructor_arguments(origin.model, {})[0], constructor_arguments(origin.model, {})[0]
         self.add(origin, partial(self.implementation.build_from, given), given)
         for name, now, then in zip(("vocab", "merges", "special_tokens"), given, before, strict=False):
-            self.compare_lists(Question("construct", origin.model, {}), f"the caller's {name} changed", now, then)
+            self.compare_lists(posed("construct", origin.model, {}), f"the caller's {name} changed", now, then)
 
     @_step("from_files", "encode", tokenizers=0, number=NUMBERS, text=ONE_TEXT)
     def load(self, number: int, text: str) -> None:
@@ -241,7 +229,7 @@ class Machine(RuleBasedStateMachine):
         special, before = origin.model.fresh()[2], origin.model.fresh()[2]
         files = gpt2_files.write(origin.model, self.folder)
         if self.add(origin, lambda: self.implementation.from_files(*files, special)):
-            self.compare_lists(Question("load", origin.model, {}), CALLERS_SPECIALS, special, before)
+            self.compare_lists(posed("load", origin.model, {}), CALLERS_SPECIALS, special, before)
             self.ask_loaded(text)
 
     @_step("save", "from_files", "encode", which=NUMBERS, text=ONE_TEXT)
@@ -280,11 +268,11 @@ class Machine(RuleBasedStateMachine):
             return
         if pattern != "gpt2" and f"train-pattern:{pattern}" not in self.capabilities:
             return
-        question, proxies = Question("train", None, given), list[TokenizerProxy | None]()
+        question, proxies = posed("train", None, given), list[TokenizerProxy | None]()
         origin = Origin(f"training {number % len(TRAININGS)}", _NO_MODEL, "trained", given)
 
         def ask() -> Answer:
-            table, proxy = train(self.implementation, given)
+            table, proxy = train(self.implementation, question.operation)
             proxies.append(proxy)
             return table
 
@@ -294,7 +282,9 @@ class Machine(RuleBasedStateMachine):
             origin = replace(origin, name=f"{origin.name} {fingerprint(answer)}")
         else:
             self.lifecycle.judge(origin, self.asked(question), answer)
-            if not is_correct(answer, self.lifecycle.undisturbed.correct(origin, question)):
+            if not is_correct(
+                self.implementation, question, answer, self.lifecycle.undisturbed.correct(origin, question)
+            ):
                 return
         if isinstance(answer, Table) and (proxy := proxies[0]) is not None:
             model = Model(answer.vocab, answer.merges, special or None, pattern)
@@ -335,8 +325,8 @@ class Machine(RuleBasedStateMachine):
         method = METHODS[operation]
         if not self.has(tokenizer, method):
             return True
-        question = Question(operation, tokenizer.origin.model, given)
-        asked = how or (lambda proxy: OPERATIONS[operation](proxy, given))
+        question = posed(operation, tokenizer.origin.model, given)
+        asked = how or question.operation.of
         step = f"{tokenizer.name}.{method}({', '.join(map(_brief, given.values()))})"
         answer = self.attempt(step, lambda: asked(tokenizer.proxy))
         encode = (
@@ -346,9 +336,11 @@ class Machine(RuleBasedStateMachine):
         self.lifecycle.judge(tokenizer.origin, self.asked(question), answer, encode, state)
         for returned, before, earlier in self._returned:
             self.compare_lists(earlier, "a list that it had returned changed", returned, before)
-        return is_correct(answer, self.lifecycle.undisturbed.correct(tokenizer.origin, question))
+        return is_correct(
+            self.implementation, question, answer, self.lifecycle.undisturbed.correct(tokenizer.origin, question)
+        )
 
-    def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
+    def compare_lists(self, question: Question[Any], what: str, now: Any, before: Any) -> None:
         """Report a list of the caller that no longer has its earlier value."""
         if now != before:
             mismatch = Mismatch(self.asked(question), Expectation((Unchanged(),)), Changed((what,)))
@@ -400,13 +392,13 @@ class Machine(RuleBasedStateMachine):
             tokenizer.grown += ids
             before = list(tokenizer.grown)
             self.ask(tokenizer, method, {"ids": before}, partial(_DECODING_ITSELF[method], ids=tokenizer.grown))
-            asked = Question(method, tokenizer.origin.model, {"ids": before})
+            asked = posed(method, tokenizer.origin.model, {"ids": before})
             self.compare_lists(asked, "the caller's ids changed", tokenizer.grown, before)
 
     def ids(self, tokenizer: _Tokenizer, text: str, tail: int | None) -> list[int]:
         """Return the ids of a text, and those of the bytes of a tail."""
         model = tokenizer.origin.model
-        right = self.lifecycle.undisturbed.correct(tokenizer.origin, Question("encode", model, {"text": text}))
+        right = self.lifecycle.undisturbed.correct(tokenizer.origin, posed("encode", model, {"text": text}))
         assert isinstance(right, Ids)
         return [*right.ids, *(model.ids[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
 
@@ -421,7 +413,7 @@ class Machine(RuleBasedStateMachine):
         chunks = [half for text in texts for half in (text[: len(text) // 2], text[len(text) // 2 :])]
         tokenizer, given = self.one(which), list(chunks)
         self.ask(tokenizer, "stream", {"chunks": chunks}, lambda one: Ids(tuple(one.stream(given))))
-        asked = Question("stream", tokenizer.origin.model, {"chunks": chunks})
+        asked = posed("stream", tokenizer.origin.model, {"chunks": chunks})
         self.compare_lists(asked, "the caller's chunks changed", given, chunks)
 
     @_step("encode_iterable", "shared memory", which=NUMBERS, texts=TEXTS, count=st.integers(0, 9))
@@ -431,7 +423,7 @@ class Machine(RuleBasedStateMachine):
         if not self.has(tokenizer, "encode_iterable"):
             return
 
-        question = Question("stream", tokenizer.origin.model, {"chunks": texts})
+        question = posed("stream", tokenizer.origin.model, {"chunks": texts})
         step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
         if self.attempt(step, lambda: opened.append(tokenizer.proxy.open_stream(iter(texts)))) == Accepted():
             self.streams.append(_Stream(tokenizer.origin, question, opened[0]))
@@ -462,7 +454,7 @@ class Machine(RuleBasedStateMachine):
         """Make each call that may raise an error, ignore its answer, and then call all methods."""
         tokenizer = self.one(which)
         if "train" in self.capabilities:
-            given: dict[str, Any] = {"text": CORPORA[0], "vocab_size": 100, "special_tokens": [SPECIAL]}
+            given = Train(CORPORA[0], 100, (SPECIAL,))
             self.attempt("train(..., vocab_size=100)", lambda: train(self.implementation, given)[0])
             self.ask_again(tokenizer, texts[:1])
         ids = self.ids(tokenizer, "kl", 1)
@@ -490,9 +482,7 @@ class Machine(RuleBasedStateMachine):
         if not self.has(tokenizer, method):
             return
         model = tokenizer.origin.model
-        question = (
-            Question("batch", model, {"texts": texts}) if batch else Question("encode", model, {"text": texts[0]})
-        )
+        question = posed("batch", model, {"texts": texts}) if batch else posed("encode", model, {"text": texts[0]})
         returned: list[Any] = []
         self.ask_again(tokenizer, texts[:2] * 2)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice, pairwise, product
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -21,11 +22,11 @@ from hypothesis.strategies import SearchStrategy
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge, Model, characters, read_model, write_token
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import expression, oracle
 from ..implementation.implementation import Implementation
-from ..outcome import Question
+from ..operations import Batch, Decode, Encode, EncodeAllowed, Question, Stream, Train, expression, oracle
 
-Questions = SearchStrategy[Question]
+Questions = SearchStrategy[Question[Any]]
+Encodings = SearchStrategy[Question[Encode]]
 Pieces = Sequence[str]
 
 SPECIALS = (
@@ -244,25 +245,25 @@ def patterns(implementation: Implementation, prefix: str = "pattern") -> list[st
 # Questions
 
 
-def encodings(implementation: Implementation) -> Questions:
+def encodings(implementation: Implementation) -> Encodings:
     """Return a strategy: a text and a table without special tokens."""
 
-    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question[Encode]:
         model = table(pieces(alphabet, data), number, implementation)
-        return Question("encode", model, {"text": text_with_tokens(alphabet, data, model)})
+        return Question(Encode(text_with_tokens(alphabet, data, model)), model)
 
     return st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
 
 
-def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
+def splits(implementation: Implementation, names: Sequence[str]) -> Encodings:
     """Return a strategy: a text, and a table whose ids show where the text is split."""
 
-    def build(chosen: tuple[str, Pieces], data: bytes, number: int) -> Question:
+    def build(chosen: tuple[str, Pieces], data: bytes, number: int) -> Question[Encode]:
         name, alphabet = chosen
         text = "".join(parts := pieces(alphabet, data))
         conventions = implementation.conventions
         model = None if conventions["lookup"] == "bytes" else showing(text, name, expression(name, conventions))
-        return Question("encode", model or table(parts, number | 15, implementation, None, name), {"text": text})
+        return Question(Encode(text), model or table(parts, number | 15, implementation, None, name))
 
     return st.builds(build, st.sampled_from(list(product(names, SPLIT_APART))), some_bytes(16), tables)
 
@@ -279,17 +280,17 @@ def text_with_tokens(alphabet: Pieces, data: bytes, model: Model) -> str:
     return "".join(parts)
 
 
-def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Encodings:
     """Return a strategy: a text, and a table with some of these special tokens."""
 
-    def build(special: Sequence[str], data: bytes, number: int) -> Question:
+    def build(special: Sequence[str], data: bytes, number: int) -> Question[Encode]:
         parts = special_pieces(special, data)
-        return Question("encode", table(parts, number, implementation, special), {"text": "".join(parts)})
+        return Question(Encode("".join(parts)), table(parts, number, implementation, special))
 
     return st.builds(build, st.sampled_from(special_sets(known)), some_bytes(12), tables)
 
 
-def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Encodings:
     """Return a strategy: a text, and a table with or without some of these special tokens."""
     plain = encodings(implementation)
     return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
@@ -302,22 +303,19 @@ def allowed_encodings(implementation: Implementation, disallowed: bool = False) 
     allowed (SPECIAL-ALLOWED-2).
     """
 
-    def build(drawn: Sequence[str], data: bytes, number: int) -> Question:
+    def build(drawn: Sequence[str], data: bytes, number: int) -> Question[Any]:
         special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
         parts = special_pieces(special, data)
-        given = {
-            "text": "".join(parts),
-            "allowed_special": _some(special, number >> 16),
-            "disallowed_special": _some(special, number >> 8) if disallowed else [],
-        }
-        return Question("encode_allowed", table(parts, number & 0xFFF, implementation, special), given)
+        refused = _some(special, number >> 8) if disallowed else ()
+        operation = EncodeAllowed("".join(parts), _some(special, number >> 16), refused)
+        return Question(operation, table(parts, number & 0xFFF, implementation, special))
 
     return st.builds(build, st.sampled_from(special_sets()), some_bytes(10), tables)
 
 
-def _some(special: Sequence[str], choice: int) -> str | list[str]:
+def _some(special: Sequence[str], choice: int) -> str | tuple[str, ...]:
     choice &= 255
-    return "all" if choice >= 192 else [token for index, token in enumerate(special) if choice >> index % 6 & 1]
+    return "all" if choice >= 192 else tuple(token for index, token in enumerate(special) if choice >> index % 6 & 1)
 
 
 DECODED = "é€🦊aÿ߿\ufeff"
@@ -327,11 +325,11 @@ BYTES_FIRST = bytes.fromhex("61c3a9e282acf09fa68a80bf0020ffc0c1e0a09fedefbbf48f9
 def decodings(implementation: Implementation) -> Questions:
     """Return a strategy: ids of a table in any order, whose bytes are often not UTF-8."""
 
-    def build(data: bytes, number: int) -> Question:
+    def build(data: bytes, number: int) -> Question[Any]:
         model = table(DECODED, number, implementation)
         singles = dict.fromkeys([*BYTES_FIRST, *range(256)])
         order = [*(left + right for left, right in model.merges), *(bytes([byte]) for byte in singles)]
-        return Question("decode", model, {"ids": [model.ids[order[byte % len(order)]] for byte in data]})
+        return Question(Decode(tuple(model.ids[order[byte % len(order)]] for byte in data)), model)
 
     return st.builds(build, some_bytes(16), tables)
 
@@ -339,9 +337,9 @@ def decodings(implementation: Implementation) -> Questions:
 def encoded_texts(implementation: Implementation) -> Questions:
     """Return a strategy: the correct ids of a text, to decode."""
 
-    def ids_of(asked: Question) -> Question:
-        ids = oracle(asked.table, implementation.conventions).encode(asked.input["text"])
-        return Question("decode", asked.model, {"ids": ids})
+    def ids_of(asked: Question[Encode]) -> Question[Any]:
+        ids = oracle(asked.table, implementation.conventions).encode(asked.operation.text)
+        return Question(Decode(tuple(ids)), asked.model)
 
     return mixed_encodings(implementation).map(ids_of)
 
@@ -349,13 +347,13 @@ def encoded_texts(implementation: Implementation) -> Questions:
 def streams(implementation: Implementation) -> Questions:
     """Return a strategy: a text that is cut into chunks anywhere, with or without special tokens."""
 
-    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question[Any]:
         parts = pieces(alphabet, bytes(byte % 64 for byte in data))
-        return Question("stream", table(parts, number, implementation), {"chunks": chunked(parts, data)})
+        return Question(Stream(chunked(parts, data)), table(parts, number, implementation))
 
-    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question[Any]:
         parts = special_pieces(special, bytes(byte % 64 for byte in data))
-        return Question("stream", table(parts, number, implementation, special), {"chunks": chunked(parts, data)})
+        return Question(Stream(chunked(parts, data)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
     if not _has_special(implementation):
@@ -363,7 +361,7 @@ def streams(implementation: Implementation) -> Questions:
     return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(12), tables))
 
 
-def chunked(parts: Sequence[str], data: bytes) -> list[str]:
+def chunked(parts: Sequence[str], data: bytes) -> tuple[str, ...]:
     """Return the parts, joined to chunks.
 
     Args:
@@ -379,7 +377,7 @@ def chunked(parts: Sequence[str], data: bytes) -> list[str]:
             chunks.append("")
         chunks[-1] += part[middle:]
         chunks += [""] * (0, 0, 1, 2)[byte // 64]
-    return chunks
+    return tuple(chunks)
 
 
 END = "\x00end"
@@ -388,17 +386,16 @@ END = "\x00end"
 def batches(implementation: Implementation) -> Questions:
     """Return a strategy: several texts, some of them equal, with or without special tokens."""
 
-    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question[Any]:
         parts = pieces([*alphabet, END], data)
         texts = [text for text in "".join(parts).split(END) if text] or ["a"]
-        return Question(
-            "batch", table([part for part in parts if part != END], number, implementation), {"texts": texts}
-        )
+        model = table([part for part in parts if part != END], number, implementation)
+        return Question(Batch(tuple(texts)), model)
 
-    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question[Any]:
         parts = special_pieces(special, data)
         texts = ["".join(parts[start : start + 4]) for start in range(0, len(parts), 4)]
-        return Question("batch", table(parts, number, implementation, special), {"texts": texts})
+        return Question(Batch(tuple(texts)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
     if not _has_special(implementation):
@@ -435,17 +432,13 @@ def trainings(implementation: Implementation, special: bool = False, names: Sequ
     listed = special_sets() if special and "train-special" in implementation.capabilities else []
     sets: list[tuple[str, ...]] = [(), *listed]
 
-    def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question:
+    def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question[Any]:
         listed, name = chosen
         source = "".join(pieces(CORPORA[number % len(CORPORA)], (number >> 3).to_bytes(3, "little") + data[:4]))
         between = [*BETWEEN[:18], *(listed * 2), *BETWEEN[18:]]
         merges = number >> 16 & 15
-        given = {
-            "text": "".join(map(_word(source, between), data)),
-            "vocab_size": 256 + len(listed) + (merges if merges < 15 else 100),
-            "special_tokens": list(listed),
-        }
-        return Question("train", None, {**given, "pattern": name} if name != "gpt2" else given)
+        text = "".join(map(_word(source, between), data))
+        return Question(Train(text, 256 + len(listed) + (merges if merges < 15 else 100), listed, name))
 
     return st.builds(build, st.sampled_from(list(product(sets, names))), some_bytes(48, 2), tables)
 

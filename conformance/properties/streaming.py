@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from ..answer import Answer, AnyError, Ids, Rows
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Answer, AnyError, Expectation, Ids, Mismatch, Question, Rows
+from ..operations import Question, Stream
+from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import Instance, undisturbed
 from .engine import Drawn, Property, Verdicts
@@ -23,19 +25,19 @@ class _Interrupted(Exception):
 
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
-def side_by_side(implementation: Implementation, question: Question) -> Verdicts:
+def side_by_side(implementation: Implementation, question: Question[Stream]) -> Verdicts:
     """A stream gives the same ids after unread and failed streams, and while other streams are read."""
-    chunks = question.input["chunks"]
+    chunks = question.operation.chunks
     tokenizer = Instance(implementation, question.table)
 
     def compare(chunks: Sequence[str], context: str, answer: Answer | None = None) -> Mismatch | None:
-        asked = Question("stream", question.model, {"chunks": chunks}, context)
+        asked = Question(Stream(tuple(chunks)), question.model, context)
         return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
     tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
     yield compare(chunks, "while another stream remains unread")
     tokenizer.call(partial(_read, _failing(chunks[: len(chunks) // 2 + 1], _Interrupted())))
-    texts = (list(chunks), [OTHER_CHUNK, *reversed(chunks)])
+    texts = (chunks, (OTHER_CHUNK, *reversed(chunks)))
     for given in texts:
         yield compare(given, "after a stream whose chunks raised an error")
     answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(*texts)))))
@@ -55,9 +57,9 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
 
 
 @Drawn("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"), strategies.streams, 4)
-def error_of_chunks(implementation: Implementation, question: Question) -> Verdicts:
+def error_of_chunks(implementation: Implementation, question: Question[Stream]) -> Verdicts:
     """If reading a chunk raises an error, the caller gets an error: the stream does not end as if it were complete."""
-    chunks = question.input["chunks"]
+    chunks = question.operation.chunks
     tokenizer = Instance(implementation, question.table)
     for error in (_Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
         answer = tokenizer.call(partial(_read, _failing(chunks[:-1], error)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.reference import textbook
+from bpe_conformance.fixtures import Model
 
-from ..cases import divergence, stored_training
-from ..cases.expectations import oracle, training_key
+from ..answer import Answer, Changed, Ids, Table, Unchanged
+from ..cases import stored_training
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged
+from ..operations import Encode, Question, Setting, Train, oracle, training_key
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import (
     CALLERS_SPECIALS,
@@ -38,11 +38,11 @@ def _by_pattern(implementation: Implementation) -> Questions:
 
 
 @Drawn("law-train-pattern", "TRAIN-SPLIT-1", TRAIN, _by_pattern, 30)
-def pattern(implementation: Implementation, question: Question) -> Verdicts:
+def pattern(implementation: Implementation, question: Question[Train]) -> Verdicts:
     """Training splits by the pattern that is passed."""
     mismatch = equals_oracle(implementation, question, "TRAIN-SPLIT-1")
-    given = {key: value for key, value in question.input.items() if key != "pattern"}
-    if mismatch and equals_oracle(implementation, replace(question, input=given), "LAW-TRAIN-1"):
+    default = Question(replace(question.operation, pattern="gpt2"))
+    if mismatch and equals_oracle(implementation, default, "LAW-TRAIN-1"):
         mismatch = replace(mismatch, clause_id="LAW-TRAIN-1")  # it is incorrect without that pattern, too
     yield mismatch
 
@@ -52,30 +52,29 @@ REFUSED_SIZE = 100
 
 
 @Drawn("law-train-again", "LAW-REPLAY-1", TRAIN, _with_special, 8)
-def again(implementation: Implementation, question: Question) -> Verdicts:
+def again(implementation: Implementation, question: Question[Train]) -> Verdicts:
     """Training does not change the caller's list of special tokens, and repeating it gives the same result.
 
     The list is also passed with a repeated token. The training is also repeated after one with too small a size.
     """
-    given, special = question.input, question.input["special_tokens"]
-    for listed in ([*special, *special[:1]], special):
+    given = question.operation
+    for listed in ((*given.special, *given.special[:1]), given.special):
         passed = list(listed)
 
         def train_it(passed: list[str] = passed) -> Answer:
-            return implementation.train_from(given["text"], given["vocab_size"], passed).table
+            return implementation.train_from(given.text, given.vocab_size, passed).table
 
         first = contained(implementation, train_it)
-        if passed != listed:
-            asked = replace(question, input={**given, "special_tokens": listed})
-            asked = replace(asked, context="with a list that the caller keeps")
+        if passed != [*listed]:
+            asked = Question(replace(given, special=listed), None, "with a list that the caller keeps")
             changed = Changed((CALLERS_SPECIALS,))
             yield Mismatch(asked, Expectation((Unchanged(),)), changed, clause_id="ERROR-STATE-1")
     expected = Expectation((first,), "the first training")
-    other = ["<|other|>"] if "train-special" in implementation.capabilities else []
-    refused = {"text": given["text"], "vocab_size": REFUSED_SIZE, "special_tokens": other}
+    other = ("<|other|>",) if "train-special" in implementation.capabilities else ()
+    refused = Train(given.text, REFUSED_SIZE, other)
     for context in ("a second time", f"after a training with vocab_size={REFUSED_SIZE}"):
         if context != "a second time":
-            ask(implementation, Question("train", None, refused))
+            ask(implementation, Question(refused))
         answer = ask(implementation, question)
         if answer != first:
             yield Mismatch(replace(question, context=context), expected, answer, clause_id="TRAIN-STABLE-1")
@@ -86,9 +85,9 @@ def _by_any_pattern(implementation: Implementation) -> Questions:
 
 
 @Drawn("law-train-encode", "LAW-SELF-1", ("train", "encode"), _by_any_pattern, 20)
-def trained_encodes(implementation: Implementation, question: Question) -> Verdicts:
+def trained_encodes(implementation: Implementation, question: Question[Train]) -> Verdicts:
     """A trained tokenizer encodes its training text, and each of its tokens, according to its own table."""
-    given, proxies = question.input, list[TokenizerProxy | None]()
+    given, proxies = question.operation, list[TokenizerProxy | None]()
 
     def train_it() -> Answer:
         table, proxy = train(implementation, given)
@@ -98,14 +97,14 @@ def trained_encodes(implementation: Implementation, question: Question) -> Verdi
     table = contained(implementation, train_it)
     if not isinstance(table, Table) or (proxy := proxies[0]) is None:
         return  # it trains only
-    model = Model(table.vocab, table.merges, tuple(given["special_tokens"]), given.get("pattern", "gpt2"))
+    model = Model(table.vocab, table.merges, given.special, given.pattern)
     if not model.well_formed:
         return  # other properties show what is wrong
     tokenizer = Instance(implementation, lambda: proxy)
     right = oracle(model, implementation.conventions)
     tokens = [token.decode("utf-8", "replace") for token in model.vocab.values() if len(token) > 1]
-    for text in (given["text"], *tokens[-4:]):
-        asked = Question("encode", model, {"text": text}, "of the tokenizer that train returned")
+    for text in (given.text, *tokens[-4:]):
+        asked = Question(Encode(text), model, "of the tokenizer that train returned")
         answer, expected = tokenizer.ask(asked), Ids(tuple(right.encode(text)))
         if answer != expected:
             built = _with_possible_pattern(asked, implementation)
@@ -114,7 +113,7 @@ def trained_encodes(implementation: Implementation, question: Question) -> Verdi
             yield Mismatch(asked, Expectation((expected,)), answer, depends_on=dependence)
 
 
-def _with_possible_pattern(question: Question, implementation: Implementation) -> Question:
+def _with_possible_pattern(question: Question[Encode], implementation: Implementation) -> Question[Encode]:
     """Return the question as a constructor without that pattern can be asked: with the default pattern."""
     supported = question.table.pattern in strategies.patterns(implementation)
     return question if supported else replace(question, model=replace(question.table, pattern="gpt2"))
@@ -126,9 +125,10 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 @Fixed("law-hash-seed", "LAW-SEED-1", ("train", "new process"))
 def hash_seed(implementation: Implementation) -> Verdicts:
     """Training gives the same merges and ids in processes with different hash seeds."""
-    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in implementation.capabilities else []
-    given = {"text": HASH_SEED_TEXT, "vocab_size": 300, "special_tokens": special}
-    asked = Question("train", None, given, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C")
+    special = ("<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate") if "train-special" in implementation.capabilities else ()
+    asked = Question(
+        Train(HASH_SEED_TEXT, 300, special), None, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C"
+    )
     try:
         one, other = (ask(implementation.elsewhere(environment), asked) for environment in OTHER_PROCESSES)
     except (CallFailed, TimedOut):
@@ -147,21 +147,19 @@ def prose(implementation: Implementation) -> Verdicts:
     """Training on prose gives the correct merges, hundreds of them."""
     conventions = implementation.conventions
     if conventions["pattern"] != "gpt2":
-        given = {"text": stored_training.text()[:FEW_LETTERS], "vocab_size": 256 + FEW_MERGES, "special_tokens": []}
-        yield equals_oracle(implementation, Question("train", None, given), "LAW-TRAIN-1")
+        few = Train(stored_training.text()[:FEW_LETTERS], 256 + FEW_MERGES)
+        yield equals_oracle(implementation, Question(few), "LAW-TRAIN-1")
         return
-    text = stored_training.text()
-    question = Question("train", None, {"text": text, "vocab_size": 256 + PROSE_MERGES, "special_tokens": []})
+    training = Train(stored_training.text(), 256 + PROSE_MERGES)
+    question = Question(training)
     answer = ask(implementation, question, timeout_factor=6)
     if conventions["tie_break"] == "unspecified":
         return
     merges = stored_training.merges(training_key(conventions))[:PROSE_MERGES]
     if not isinstance(answer, Table) or list(answer.merges) != merges:
-        vocab = textbook.build_vocab(merges, (), conventions["byte_order"], conventions["id_layout"])
-        where = None
-        if isinstance(answer, Table):
-            where = divergence.training(textbook.corpus(text, (), PATTERNS["gpt2"]), merges, answer.merges)
-        yield Mismatch(question, Expectation((Table(vocab, tuple(merges)),)), answer, where)
+        right = Table(training.vocab(merges, conventions), tuple(merges))
+        where = training.divergence((right,), answer, Setting(None, conventions))
+        yield Mismatch(question, Expectation((right,)), answer, where)
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from bpe_conformance.fixtures.spec import CLASS_OF_OP
-
+from ..answer import Acceptable, Accepted, Answer, Ids, Rows
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
-from ..outcome import Acceptable, Accepted, Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
+from ..operations import Question
+from ..outcome import Dependence, Expectation, Mismatch
 from .asking import Instance, accept, ask, contained, correct_answer, fault_of, is_correct, train
 from .engine import Found, Search
 from .lifecycle_inputs import Origin, origins
@@ -50,23 +51,23 @@ class Undisturbed:
         self._answered: dict[str, bool] = {}
         self._processes = MOST_PROCESSES if implementation.spawn is not None else 0
 
-    def correct(self, origin: Origin, question: Question) -> Acceptable:
+    def correct(self, origin: Origin, question: Question[Any]) -> Acceptable:
         """Return the oracle's answer."""
-        if question.operation in ("construct", "load"):
+        if question.operation.name in ("construct", "load"):
             return Accepted()
         key = _key(origin, question)
         if key not in self._correct:
             self._correct[key] = correct_answer(question, self._implementation.conventions)
         return self._correct[key]
 
-    def answers(self, origin: Origin, question: Question) -> bool:
+    def answers(self, origin: Origin, question: Question[Any]) -> bool:
         """Return whether a new tokenizer, made in the same way, gives the correct answer."""
         key = f"{origin.made} {_key(origin, question)}"
         if key not in self._answered:
             self._answered[key] = self._is_correct(self._implementation, origin, question)
         return self._answered[key]
 
-    def answers_in_new_process(self, origin: Origin, question: Question) -> bool:
+    def answers_in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
         """Return whether the first tokenizer of a new process gives the correct answer.
 
         In this process, state that tokenizers share can change the answer even of a new tokenizer.
@@ -77,23 +78,23 @@ class Undisturbed:
             self._answered[key] = self._in_new_process(origin, question)
         return self._answered.get(key, False)
 
-    def answers_if_built(self, origin: Origin, question: Question) -> bool:
+    def answers_if_built(self, origin: Origin, question: Question[Any]) -> bool:
         """Return whether a tokenizer with the same table gives the correct answer if the constructor makes it now."""
         built = replace(origin, made="built", training=None)
         return bool({"encode", "decode"} & self._implementation.capabilities) and self._is_correct(
             self._implementation, built, question
         )
 
-    def _is_correct(self, implementation: Implementation, origin: Origin, question: Question) -> bool:
+    def _is_correct(self, implementation: Implementation, origin: Origin, question: Question[Any]) -> bool:
         with implementation.time_limit(math.inf, is_diagnosis=True):
-            if question.operation == "train":
-                answer = contained(implementation, lambda: train(implementation, question.input)[0])
+            if question.operation.name == "train":
+                answer = contained(implementation, lambda: train(implementation, question.operation)[0])
             else:
                 instance = Instance(implementation, partial(origin.make, implementation))
-                answer = instance.call(accept) if question.operation == "load" else instance.ask(question)
-        return is_correct(answer, self.correct(origin, question))
+                answer = instance.call(accept) if question.operation.name == "load" else instance.ask(question)
+        return is_correct(implementation, question, answer, self.correct(origin, question))
 
-    def _in_new_process(self, origin: Origin, question: Question) -> bool:
+    def _in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
         started = time.monotonic()
         try:
             with self._implementation.in_new_process({}) as other:
@@ -105,8 +106,8 @@ class Undisturbed:
                 self._processes = 0
 
 
-def _key(origin: Origin, question: Question) -> str:
-    return f"{origin.name} {question.operation} {sorted(question.input.items())}"
+def _key(origin: Origin, question: Question[Any]) -> str:
+    return f"{origin.name} {question.operation}"
 
 
 class Judge:
@@ -139,7 +140,7 @@ class Judge:
     def judge(
         self,
         origin: Origin,
-        question: Question,
+        question: Question[Any],
         answer: Answer,
         encode: Callable[[str], Answer] | None = None,
         state: str = "",
@@ -156,9 +157,9 @@ class Judge:
                 correct; "" means the one for the operation.
         """
         right = self.undisturbed.correct(origin, question)
-        if is_correct(answer, right):
+        if is_correct(self.implementation, question, answer, right):
             return
-        clause = "TRAIN-STABLE-1" if question.operation == "train" else ""
+        clause = "TRAIN-STABLE-1" if question.operation.name == "train" else ""
         mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
         history = _history(question)
         if state == "law-unaliased" and self.undisturbed.answers(origin, question):
@@ -177,7 +178,7 @@ class Judge:
             self._fail("law-instances" if history == "law-history" else history, shared)
         elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
             self._fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
-        elif history not in self.dependent and question.operation not in _OF_SHOULDS:
+        elif history not in self.dependent and question.operation.name not in _OF_SHOULDS:
             self._depends(history, mismatch, self._fault(question, right))
 
     def report_changed(self, mismatch: Mismatch) -> None:
@@ -185,7 +186,7 @@ class Judge:
         history = _history(mismatch.asked)
         self._fail("law-lists" if history == "law-history" else history, mismatch)
 
-    def _fault(self, question: Question, right: Acceptable) -> Dependence:
+    def _fault(self, question: Question[Any], right: Acceptable) -> Dependence:
         if question.model is None:
             return Dependence("undisturbed")
         return fault_of(self.implementation, question, right, ask(self.implementation, question))
@@ -200,20 +201,23 @@ class Judge:
             self.search.judge(mismatch)
 
 
-def _history(question: Question) -> str:
-    return "law-decode-history" if question.operation == "decode_bytes" else HISTORIES[CLASS_OF_OP[question.operation]]
+def _history(question: Question[Any]) -> str:
+    return (
+        "law-decode-history"
+        if question.operation.name == "decode_bytes"
+        else HISTORIES[question.operation.conformance_class]
+    )
 
 
 def _class_of(name: str) -> str:
     return CLASS_OF_WAYS.get(name) or next((class_ for class_, own in HISTORIES.items() if own == name), "encoder")
 
 
-def _same_in_encode(question: Question, answer: Answer, encode: Callable[[str], Answer]) -> str | None:
+def _same_in_encode(question: Question[Any], answer: Answer, encode: Callable[[str], Answer]) -> str | None:
     """Return a text of a batch or stream if `encode` gives each of its texts the same ids; otherwise None."""
-    given = question.input
-    texts = given["texts"] if question.operation == "batch" else ["".join(given.get("chunks", ()))]
+    texts = question.operation.texts()
     alone = [encode(text) for text in texts]
-    if question.operation == "batch":
+    if question.operation.name == "batch":
         same = answer == Rows(tuple(one.ids if isinstance(one, Ids) else () for one in alone))
     else:
         same = answer == alone[0]

@@ -17,9 +17,9 @@ from bpe_conformance.fixtures.one_line import ascii_only, one_line
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from .. import __version__, tally
-from ..outcome import Outcome
-from ..run_result import BugCause, Cause, ConventionCause, ErrorCause, RunResult
+from .. import __version__
+from .. import outcome as counts
+from ..outcome import BugCause, Cause, ConventionCause, ErrorCause, Outcome, RunResult
 from ..terminal import causes, wording
 from ..terminal.failure import Failure, describe
 
@@ -67,12 +67,12 @@ def build(result: RunResult) -> Document:
             "exit": result.exit_status,
         },
         "verdicts": [
-            {**verdict.plain(), "sentence": wording.verdict(verdict)} for verdict in tally.verdicts(result.outcomes)
+            {**verdict.plain(), "sentence": wording.verdict(verdict)} for verdict in counts.verdicts(result.outcomes)
         ],
-        "sections": [asdict(section) for section in tally.sections(result.outcomes)],
+        "sections": [asdict(section) for section in counts.sections(result.outcomes)],
         "skipped": [
             {"count": count, "reason": ascii_only(wording.why_skipped(need))}
-            for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items()
+            for need, count in counts.skipped(result.outcomes, result.tested.capabilities).items()
         ],
         "causes": [_visible(_cause(cause, result)) for cause in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures.spec import CLASSES
-
+from ..operations import CLASSES
 from ..terminal.failure import NAMES
 from .document import Document, explained
 

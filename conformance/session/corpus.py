@@ -12,9 +12,11 @@ from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..cases.operations import ask
+from ..answer import EncodingDivergence, Ids, first_difference
+from ..cases.dependence import ask
 from ..implementation.implementation import Implementation
-from ..outcome import EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
+from ..operations import Encode, Question
+from ..outcome import Expectation, Mismatch
 
 BLOCK = 1 << 16
 TIMEOUT_FACTOR = 60
@@ -104,7 +106,7 @@ def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
     for file in corpus.files:
         for text in blocks(file):
             expected = Ids(tuple(engine(text)))
-            asked = Question("encode", model, {"text": text}, f"a block of {ascii_only(str(file))}")
+            asked = Question(Encode(text), model, f"a block of {ascii_only(str(file))}")
             with implementation.time_limit(TIMEOUT_FACTOR):
                 answer = ask(asked, implementation)
             if answer != expected:

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures.saving import write_text
-from bpe_conformance.fixtures.spec import FOLDER
 
 from ..properties.asking import as_yaml
 from ..properties.engine import Effort, Found, Property
+from ..spec import FOLDER
 from ..terminal.show import counted
 
 DATABASE = Path(".hypothesis", "examples")

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from bpe_conformance.fixtures.models import Model
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 
-from ..cases import dependence, expectations, judging, skipping
+from ..answer import TIMED_OUT, Changed, Fault, Unchanged
+from ..cases import dependence, judging
 from ..implementation import output
 from ..implementation.proxy import describe
-from ..outcome import TIMED_OUT, Changed, Expectation, Fault, Mismatch, Outcome, Question, State, Unchanged
+from ..operations import IN_YAML, Encode, ManyCalls, Question, Stream
+from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
-from ..run_result import Command
+from ..spec import Case, Clause
 from ..terminal.failure import describe as describe_failure
 from .setup import Setup
 
@@ -192,7 +193,7 @@ class BpeItem(pytest.Item):
         """Return the capability that is needed and missing, or None."""
         raise NotImplementedError
 
-    def question(self) -> Question:
+    def question(self) -> Question[Any]:
         """Return the question of the test."""
         raise NotImplementedError
 
@@ -243,29 +244,34 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        return skipping.skip_reason(self.case, self.run_setup.implementation) or self.never_answers({self.case.op})
+        return judging.skip_reason(self.case, self.run_setup.implementation) or self.never_answers(
+            {self.case.operation.name}
+        )
 
-    def question(self) -> Question:
-        return expectations.question(self.case)
+    def question(self) -> Question[Any]:
+        return self.case.question
 
     def test(self) -> engine.Found | None:
         implementation, model = self.run_setup.implementation, self.case.model
         is_large = model is not None and model.is_large
-        if implementation.is_remote and self.case.op == "stream":
-            is_large |= len(expectations.chunkings(self.case)[0]) > MANY_CHUNKS
+        operation = self.case.operation
+        if implementation.is_remote and isinstance(operation, Stream):
+            is_large |= len(operation.chunks) > MANY_CHUNKS
         factor = LARGE_TIMEOUT_FACTOR if is_large else 1
         ended = _ended_processes()
-        with self.shorter_limit({self.case.op}), implementation.time_limit(factor) as clock:
+        with self.shorter_limit({operation.name}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
-        late_in_a_row, self.run_setup.late_in_a_row[self.case.op] = self.run_setup.late_in_a_row[self.case.op], 0
+        late_in_a_row = self.run_setup.late_in_a_row.pop(operation.name, 0)
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
             if is_like_others and _ended_processes() != ended:
                 self.untestable = "each call starts processes, which takes too long"
                 return engine.Found(mismatch)
-            self.run_setup.late[self.case.op] += 1
-            self.run_setup.late_in_a_row[self.case.op] = late_in_a_row + 1
-        return None if mismatch is None else engine.Found(dependence.explained(self.case, mismatch, implementation))
+            self.run_setup.late[operation.name] += 1
+            self.run_setup.late_in_a_row[operation.name] = late_in_a_row + 1
+        if mismatch is None:
+            return None
+        return engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
 
 
 class PropertyItem(BpeItem):
@@ -276,7 +282,7 @@ class PropertyItem(BpeItem):
     def __init__(self, *, tested: engine.Property, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.tested = tested
-        self.operations = {operation for operation, name in CLASS_OF_OP.items() if name == tested.conformance_class}
+        self.operations = {kind.name for kind in IN_YAML if kind.conformance_class == tested.conformance_class}
         self.title = tested.clause.statement.partition(". ")[0].rstrip(".")
         self.clause = tested.clause
         self.conformance_class = tested.conformance_class
@@ -287,8 +293,8 @@ class PropertyItem(BpeItem):
         missing = engine.skip_reason(self.tested, self.run_setup.implementation)
         return missing or self.never_answers(self.operations)
 
-    def question(self) -> Question:
-        return Question("property", None, {}, self.title)
+    def question(self) -> Question[Any]:
+        return Question(ManyCalls("property"), None, self.title)
 
     def test(self) -> engine.Found | None:
         implementation, fuzzing, effort = self.run_setup.implementation, self.run_setup.fuzzing, self.run_setup.effort
@@ -314,11 +320,11 @@ class CorpusItem(BpeItem):
         if "encode" not in implementation.capabilities:
             return "encode"
         if implementation.conventions["pattern"] != "gpt2":
-            return skipping.OTHER_SPLIT
+            return judging.OTHER_SPLIT
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
-    def question(self) -> Question:
-        return Question("encode", None, {"text": self.corpus.id})
+    def question(self) -> Question[Any]:
+        return Question(Encode(self.corpus.id))
 
     def test(self) -> engine.Found | None:
         from .corpus import compare

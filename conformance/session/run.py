@@ -18,19 +18,18 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, FOLDER
 
+from ..answer import Changed, Fault
 from ..cases.judging import judge
 from ..implementation import time_limit
 from ..implementation.implementation import LoadError
 from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.likely_bugs import diagnose
-from ..outcome import Changed, Fault, Outcome
+from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
 from ..report import document, writing
-from ..run_result import Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Entry
-from ..tally import at_fault
+from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
@@ -346,9 +345,9 @@ class Run:
         if self._part():
             return
         tested = {test for test, outcome in self.outcomes.items() if outcome.state != "skipped"}
-        methods = {CAPABILITY_OF_OP[case.op]: False for case in self.setup.cases}
+        methods = {case.operation.needs[0]: False for case in self.setup.cases}
         for case in self.setup.cases:
-            methods[CAPABILITY_OF_OP[case.op]] |= case.id in tested
+            methods[case.operation.needs[0]] |= case.id in tested
         untested = sorted(name for name, is_tested in methods.items() if not is_tested)
         untested = [name for name in untested if name in self.implementation.capabilities]
         if untested:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bpe_conformance.fixtures.spec import FOLDER, Spec, spec_in
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..implementation.implementation import Implementation, LoadError, load
+from ..outcome import Command
 from ..properties.catalogue import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
-from ..run_result import Command
 from ..selection import Selection
+from ..spec import FOLDER, Spec, spec_in
 from . import known_failures
 from .fuzzing import Fuzzing
 

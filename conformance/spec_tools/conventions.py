@@ -15,11 +15,11 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import TRAINING_KEYS, conventions_of, expression
+from ..answer import first_difference
 from ..command_line import print_lines
 from ..implementation.implementation import Implementation, Trained, load
 from ..implementation.proxy import CallFailed, TimedOut
-from ..outcome import first_difference
+from ..operations import TRAINING_KEYS, conventions_of, expression
 from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, read_text, read_token
-from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.values import SPELLINGS
 
-from ..cases.expectations import choice, chunkings, read_merges
+from ..answer import Text
+from ..operations import Load, token_of
+from ..spec import Case
+from ..terminal import show
 
 LONGEST = 200
 """Maximum length of an example in the specification, in characters."""
@@ -21,12 +24,57 @@ MOST_ALIKE = 4
 def line(case: Case) -> str:
     r"""Return a case in one line of Markdown, with its id.
 
-    >>> from bpe_conformance.fixtures.spec import installed_spec
+    >>> from bpe_conformance.spec import installed_spec
     >>> next(line(case) for case in installed_spec().cases if case.id == "merge-priority-beats-leftmost")
     "`encode('abc')` with `b+c a+b` → `'a' | 'bc'` (merge-priority-beats-leftmost)"
     """
     with_model = "" if case.model is None else _model(case, case.model)
-    return f"{code(_call(case))}{with_model} → {_result(case, case.expect)} ({case.id})"
+    style = _style(case)
+    call = show.call(case.operation.call(), style)
+    if "shows" in _raw_model(case):
+        call = call.replace("encode(", "split(", 1)
+    return f"{code(call)}{with_model} → {_result(case, style)} ({case.id})"
+
+
+def _style(case: Case) -> show.Style:
+    """Return how values look in the specification: in full, with texts as the case spells them."""
+    spellings = dict(_spellings(case.raw.get("input")))
+
+    def text(value: str) -> str:
+        return quoted(spellings.get(value, value))
+
+    def texts(values: Sequence[str], noun: str = "") -> str:
+        if len(values) > MOST_ALIKE and len({*values}) == 1:
+            return f"[{text(values[0])}] * {len(values)}"
+        return f"[{', '.join(map(text, values))}]"
+
+    def ids(values: Sequence[int], model: Model | None) -> str:
+        shown = code(tokens(token_of(index, case.table) or b"" for index in values))
+        return f"{shown}, ids {list(values)}" if values and _ids_matter(case) else shown
+
+    return show.Style(
+        text=text,
+        texts=texts,
+        sequence=lambda values: str(list(values)),
+        choice=lambda _, value: quoted(value) if isinstance(value, str) else texts(value),
+        directory="folder",
+        constructor="Tokenizer(vocab, merges)",
+        keyword=False,
+        ids=ids,
+        tokens=lambda values: code(tokens(values)),
+        merges=lambda merges: code(_merges(merges) or "no merges"),
+        entries=lambda entries: code(", ".join(f"{index} {_token(token)}" for index, token in entries)),
+        reasons=False,
+    )
+
+
+def _spellings(raw: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (text, spelling) for the texts of a case that are not spelled as strings."""
+    if isinstance(raw, dict) and len(raw) == 1 and SPELLINGS.issuperset(raw):
+        yield read_text(raw), raw
+    elif isinstance(raw, dict | list):
+        for part in raw.values() if isinstance(raw, dict) else raw:
+            yield from _spellings(part)
 
 
 def code(text: str) -> str:
@@ -79,10 +127,6 @@ def _token(value: bytes) -> str:
         return f"<{value.hex(' ')}>"
 
 
-def _list(values: Iterable[Any]) -> str:
-    return f"[{', '.join(map(quoted, values))}]"
-
-
 def _bare(value: bytes) -> str:
     plain = value.isalnum() or value in (b"(", b")", b"<", b">", b"#", b".", b"-")
     return value.decode("ascii") if plain else _token(value)
@@ -92,37 +136,9 @@ def _merges(merges: Iterable[Merge]) -> str:
     return " ".join(f"{_bare(left)}+{_bare(right)}" for left, right in merges)
 
 
-def _call(case: Case) -> str:
-    given = case.input
-    if case.op == "train":
-        asked = given["train"]
-        pattern = f", pattern={asked['pattern']!r}" if "pattern" in asked else ""
-        return f"train({quoted(asked['text'])}, {asked['vocab_size']}, {_list(asked['special_tokens'])}{pattern})"
-    if case.op == "decode":
-        ids = ", ".join(map(str, given["ids"]))
-        return f"decode(({ids}))" if "sequence" in given else f"decode([{ids}])"
-    if case.op == "batch":
-        return f"encode_batch({_list(given['texts'])})"
-    if "repeat_chunks" in given:
-        chunk, times = given["repeat_chunks"]
-        return f"encode_iterable([{quoted(chunk)}] * {times})"
-    if case.op == "stream":
-        ways = chunkings(case)
-        return f"encode_iterable({_list(ways[0])})" if len(ways) == 1 else f"encode_iterable({quoted(given['text'])})"
-    if case.op in ("save", "construct"):
-        return {"save": "save(folder)", "construct": "Tokenizer(vocab, merges)"}[case.op]
-    if case.op == "encode_allowed":
-        chosen = ", ".join(
-            f"{name}={_list(value) if isinstance(value, list) else quoted(value)}"
-            for name, value in choice(case).items()
-        )
-        return f"encode({quoted(given['text'])}, {chosen})"
-    return f"{'split' if 'shows' in _raw(case) else 'encode'}({quoted(given['text'])})"
-
-
 def _model(case: Case, model: Model) -> str:
     """Return the parts of the tokenizer of a case, without the 256 bytes if they are in order."""
-    raw = _raw(case)
+    raw = _raw_model(case)
     parts = []
     if model.name:
         parts.append(f"the table of {model.name}")
@@ -149,10 +165,10 @@ def _model(case: Case, model: Model) -> str:
         )
     if "remove" in raw:
         parts.append(f"no entry {', '.join(map(str, raw['remove']))}")
-    if case.op == "load":
-        parts += [f"{key.replace('_', ' ')} {_said(value)}" for key, value in case.input.items() if key != "text"]
+    if isinstance(case.operation, Load):
+        parts += [f"{name.replace('_', ' ')} {_said(value)}" for name, value in case.operation.options]
         return f" after `from_files` of {'; '.join(parts) or 'the bytes'}"
-    if case.op == "stream" and len(chunkings(case)) > 1:
+    if len(case.operation.parts()) > 1:
         parts.append("cut in two at any position")
     return f" with {'; '.join(parts)}" if parts else ""
 
@@ -161,52 +177,29 @@ def _said(value: Any) -> str:
     return {True: "present", False: "absent"}[value] if isinstance(value, bool) else str(value)
 
 
-def _raw(case: Case) -> Mapping[str, Any]:
+def _raw_model(case: Case) -> Mapping[str, Any]:
     """Return the model in the form of the YAML."""
-    assert case.document is not None
-    model = case.document.value["cases"][case.path[1]].get("model")
+    model = case.raw.get("model")
     return model if isinstance(model, dict) else {}
 
 
-def _result(case: Case, expect: Mapping[str, Any]) -> str:
-    if "any_of" in expect:
-        return ", or ".join(_result(case, alternative) for alternative in expect["any_of"])
-    if "by_convention" in expect:
-        keys: dict[str, list[str]] = {}
-        for key, one in expect["by_convention"].items():
-            keys.setdefault(_result(case, one), []).append(key)
-        if case.clause.id not in ("TRAIN-TIE-1", "MERGE-LOOKUP-1"):
-            return next(iter(keys))
-        return "; ".join(f"{', '.join(names)}: {value}" for value, names in keys.items())
-    if "error" in expect:
-        return "an error"
-    if "merges" in expect:
-        ids = f"; ids {code(', '.join(_entries(expect['ids'])))}" if expect.get("ids") else ""
-        return code(_merges(read_merges(expect["merges"])) or "no merges") + ids
-    if "text" in expect:
-        return code(quoted(expect["text"]))
-    if "batch" in expect:
-        rows = "; ".join(tokens(map(read_token, row["tokens"])) for row in expect["batch"])
-        return code(rows) if rows else "an empty list"
-    if "with_new_ids" in expect:
-        return f"{code(tokens(map(read_token, expect['with_new_ids'])))}, a new id for each without an entry"
-    if "tokens" in expect:
-        found = [read_token(token) for token in expect["tokens"]]
-        ids = f", ids {expect['ids']}" if _ids_matter(case) and found else ""
-        return f"{code(tokens(found))}{ids}"
-    return {
-        "lossless": "tokens whose bytes are the text",
-        "lazy": "the first id before all chunks have been read",
-        "table": "files from which the same table is read",
-        "stored": "the ids of GPT-2",
-    }.get(next(iter(expect)), "")
+def _result(case: Case, style: show.Style) -> str:
+    expected = case.expected
+    if not expected.by_convention:
+        return ", or ".join(_value(value, style) for value in expected.alternatives)
+    keys: dict[str, list[str]] = {}
+    for key, (value,) in expected.values.items():
+        keys.setdefault(_value(value, style), []).append(key)
+    if case.clause.id not in ("TRAIN-TIE-1", "MERGE-LOOKUP-1"):
+        return next(iter(keys))
+    return "; ".join(f"{', '.join(names)}: {value}" for value, names in keys.items())
+
+
+def _value(value: Any, style: show.Style) -> str:
+    shown = show.expected(value, style)
+    return code(shown) if isinstance(value, Text) else shown
 
 
 def _ids_matter(case: Case) -> bool:
-    raw = _raw(case)
+    raw = _raw_model(case)
     return bool({"byte_ids", "merge_ids"} & set(raw)) or {"ID", "ABSENT"} & set(case.clause.id.split("-")) != set()
-
-
-def _entries(pairs: Iterable[Any]) -> Iterator[str]:
-    for index, token in pairs:
-        yield f"{index} {_token(read_token(token))}"

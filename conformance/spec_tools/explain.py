@@ -8,31 +8,20 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause, Section, Spec, spec_in
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import (
-    LOOKUP_KEYS,
-    TEXT_KEYS,
-    TRAINING_KEYS,
-    choice,
-    chunkings,
-    conventions_of,
-    expected_ids,
-    read_merges,
-    texts_of,
-    whole_text,
-    with_allowed,
-)
+from ..answer import AnyError, Text
 from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Encoding, Laziness, Train, conventions_of
 from ..properties.catalogue import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
+from ..spec import Case, Clause, Section, Spec, spec_in
 from ..terminal import show
 from . import replay
 from .replay import Cut
@@ -235,12 +224,12 @@ def _property(property_: Property, spec: Spec) -> Iterator[str]:
 
 def _case(case: Case, view: View) -> Iterator[str]:
     clause = case.clause
-    yield from _headline(case.id, f"{clause.id} ({clause.level.upper()}), {CLASS_OF_OP[case.op]}")
+    yield from _headline(case.id, f"{clause.id} ({clause.level.upper()}), {case.conformance_class}")
     yield from _prose(case.title)
     yield ""
     yield from _head(clause)
     yield ""
-    yield from _value(case.op, "operation")
+    yield from _value(case.operation.name, "operation")
     yield from _input(case, view)
     if case.model is not None:
         yield from _model(case.model, view)
@@ -255,45 +244,21 @@ def _case(case: Case, view: View) -> Iterator[str]:
 
 
 def _input(case: Case, view: View) -> Iterator[str]:
-    given = case.input
-    if case.op == "train":
-        yield from _training_input(given["train"], view)
-    elif case.op == "decode":
-        yield from _value(_ids(given["ids"], case.table.vocab, view), "ids")
-        if "sequence" in given:
-            yield from _value(f"as a {given['sequence']}")
-    elif case.op == "batch":
-        for number, text in enumerate(given["texts"]):
-            yield from _value(_text(read_text(text), view), "" if number else "texts")
-    elif case.op == "stream":
-        yield from _chunks(case, view)
-    elif case.op != "save":
-        yield from _value(_text(read_text(given["text"]), view), "text")
-    if case.op == "encode_allowed":
-        for name, tokens in choice(case).items():
-            shown = "all" if tokens == "all" else ", ".join(map(show.text_line, tokens)) or "none"
-            yield from _value(shown, name.removesuffix("_special"))
-    files = [f"{key} {_plain(value)}" for key, value in given.items() if case.op == "load" and key != "text"]
-    if files:
-        yield from _value(", ".join(files), "files")
-
-
-def _training_input(given: Mapping[str, Any], view: View) -> Iterator[str]:
-    yield from _value(_text(read_text(given["text"]), view), "text")
-    special = [show.text_line(read_text(token)) for token in given["special_tokens"]]
-    yield from _value(str(given["vocab_size"]), "vocab_size")
-    yield from _value(", ".join(special) or "none", "special")
-    if "pattern" in given:
-        yield from _value(given["pattern"], "pattern")
-
-
-def _chunks(case: Case, view: View) -> Iterator[str]:
-    ways = chunkings(case)
-    if len(ways) > 1:
-        yield from _value(_text(whole_text(case), view), "text")
-        yield from _value(f"cut in two at each of {len(ways)} positions", "chunks")
-        return
-    yield from _value(view.cut.joined([_text(chunk, view) for chunk in ways[0]], replay.PIECES), "chunks")
+    style = _style(view)
+    for label, value in case.operation.arguments():
+        if label == "text":
+            yield from _value(style.text(value), label)
+        elif label == "ids":
+            yield from _value(style.ids(value, case.model), label)
+        elif label == "texts":
+            for number, text in enumerate(value):
+                yield from _value(style.text(text), "" if number else label)
+        elif label == "files":
+            yield from _value(", ".join(f"{name} {_plain(option)}" for name, option in value), label)
+        elif isinstance(value, tuple):
+            yield from _value(style.texts(value, label), label)
+        else:
+            yield from _value(str(value), label)
 
 
 def _plain(value: Any) -> str:
@@ -324,48 +289,42 @@ def _model(model: Model, view: View) -> Iterator[str]:
 
 
 def _expected(case: Case, view: View) -> Iterator[str]:
-    if "by_convention" in case.expect:
+    if not case.expected:
+        yield from _value("no value yet; bpe-conformance regenerate computes it", "expected")
+    elif case.expected.by_convention:
         yield "  expected   by convention"
-        for key, value in case.expect["by_convention"].items():
+        for key, (value,) in case.expected.values.items():
             yield from _folded(_answer(value, case, view), f"    {key:18}", " " * 22)
-        return
-    alternatives = case.expect.get("any_of", [case.expect])
-    for number, one in enumerate(alternatives):
-        yield from _value(_answer(one, case, view), "or" if number else "expected")
+    else:
+        for number, value in enumerate(case.expected.alternatives):
+            yield from _value(_answer(value, case, view), "or" if number else "expected")
 
 
-def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
-    """Return one expectation in a line."""
-    vocab = case.model.vocab if case.model else {}
-    if not expect:
-        return "no value yet; bpe-conformance regenerate computes it"
-    if "any_of" in expect or "by_convention" in expect:
-        parts = expect.get("any_of") or list(expect["by_convention"].values())
-        return "  or  ".join(_answer(part, case, view) for part in parts)
-    if "error" in expect:
-        return f"an error ({expect['error']})"
-    if "merges" in expect:
-        table = {index: read_token(token) for index, token in expect.get("ids", ())}
-        ids = [f"; ids {_ids(list(table), table, view)}"] if "ids" in expect else []
-        return "".join([" ".join(map(replay.pair, read_merges(expect["merges"]))) or "no merges", *ids])
-    if "text" in expect:
-        spelled = f", the bytes {read_token(expect['bytes']).hex(' ')}" if "bytes" in expect else ""
-        return f"{_text(read_text(expect['text']), view)}{spelled}"
-    if "batch" in expect:
-        return "  then  ".join(_ids(row["ids"], vocab, view) for row in expect["batch"])
-    if "with_new_ids" in expect:
-        tokens = " | ".join(show.token(read_token(token)) for token in expect["with_new_ids"])
-        return f"{tokens}; each without an entry gets a new id of its own"
-    if "ids" in expect:
-        return _ids(expect["ids"], vocab, view)
-    if "stored" in expect:
-        return f"{_ids(expected_ids(expect), vocab, view)}; stored in fixtures/texts/gpt2-ids.json"
-    rules = {
-        "lossless": "ids whose bytes are the text",
-        "lazy": "the first id before a tenth of the chunks is read",
-        "table": "vocab.json and merges.txt with the same vocabulary and merges",
-    }
-    return rules[next(iter(expect))]
+def _answer(value: Any, case: Case, view: View) -> str:
+    shown = show.expected(value, _style(view), case.model)
+    data = case.operation.data(case.model) if case.model is not None else b""
+    if isinstance(value, Text) and data != value.text.encode("utf-8"):
+        shown += f", the bytes {data.hex(' ')}"
+    return shown
+
+
+def _style(view: View) -> show.Style:
+    """Return how values look in an explanation: in full, as far as the view shows that much."""
+
+    def texts(values: Sequence[str], noun: str) -> str:
+        if noun == "chunks":
+            return view.cut.joined([_text(chunk, view) for chunk in values], replay.PIECES)
+        return ", ".join(map(show.text_line, values)) or "none"
+
+    return replace(
+        show.BRIEF,
+        text=lambda text: _text(text, view),
+        texts=texts,
+        ids=lambda ids, model: _ids(ids, model.vocab if model is not None else {}, view),
+        tokens=lambda tokens: " | ".join(map(show.token, tokens)),
+        merges=lambda merges: " ".join(map(replay.pair, merges)) or "no merges",
+        entries=lambda entries: _ids([index for index, _ in entries], dict(entries), view),
+    )
 
 
 def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
@@ -377,37 +336,41 @@ def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
 
 
 def _replay(case: Case, view: View) -> Iterator[str]:
-    if case.op in ("save", "construct") or "lazy" in case.expect:
-        return
-    yield ""
-    if case.op == "train":
+    operation = case.operation
+    if isinstance(operation, Train):
         key = view.tie_break.removesuffix("/text")
+        yield ""
         yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
-        yield from _replayed(_training(case, view))
-        return
-    if case.op == "decode":
+        yield from _replayed(_training(operation, view))
+    elif isinstance(operation, Decode):
+        yield ""
         yield "  replay"
-        yield from _replayed(replay.decoding(case.table, case.input["ids"], view.cut))
-        return
-    if view.lookup == "bytes" and not case.table.ranks_by_bytes:
+        yield from _replayed(replay.decoding(case.table, operation.ids, view.cut))
+    elif operation.texts() and not isinstance(operation, Laziness):
+        yield ""
+        yield from _encoding(case, view)
+
+
+def _encoding(case: Case, view: View) -> Iterator[str]:
+    operation, model = case.operation, case.table
+    if view.lookup == "bytes" and not model.ranks_by_bytes:
         raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; remove it")
-    if "disallowed" in case.expect.values():
+    if AnyError("disallowed") in case.expected.alternatives:
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
-    model = with_allowed(case) if case.op == "encode_allowed" else case.table
+    model = operation.without_choice(model) if isinstance(operation, Encoding) else model
     yield "  replay" if view.lookup == "pair" else "  replay, each pair ranked by the id of its concatenation"
-    for text in texts_of(case):
+    for text in operation.texts():
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))
 
 
-def _training(case: Case, view: View) -> Iterator[str]:
-    given = case.input["train"]
-    special = list(dict.fromkeys(read_text(token) for token in given["special_tokens"]))
-    room = given["vocab_size"] - 256 - len(special)
+def _training(asked: Train, view: View) -> Iterator[str]:
+    special = list(dict.fromkeys(asked.special))
+    room = asked.vocab_size - 256 - len(special)
     if room < 0:
         yield f"256 bytes and {len(special)} special tokens exceed vocab_size: training raises an error before any step"
         return
     rules = conventions_of(view.tie_break)
     boundaries, text = (special, ()) if rules["train_special"] == "boundary" else ((), special)
-    words = textbook.corpus(read_text(given["text"]), boundaries, PATTERNS[given.get("pattern", "gpt2")])
+    words = textbook.corpus(asked.text, boundaries, PATTERNS[asked.pattern])
     yield from replay.training(words, room, rules["tie_break"], rules["byte_order"], view.cut, text)

@@ -6,31 +6,39 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.saving import write_folder
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, spec_in
 
 from .. import __version__
-from ..cases.expectations import (
+from ..answer import Ids, NewIds, Rows, Text
+from ..command_error import CommandError
+from ..command_line import check_replaced, print_lines, spec_argument
+from ..operations import (
     LOOKUP_KEYS,
     TEXT_KEYS,
     TRAINING_KEYS,
-    choice,
-    chunkings,
-    expected_ids,
-    value_for,
-    whole_text,
+    Batch,
+    Construct,
+    Decode,
+    EncodeAllowed,
+    Expected,
+    Load,
+    Merges,
+    StoredIds,
+    Stream,
+    StreamCutEverywhere,
+    Train,
+    token_of,
 )
-from ..command_error import CommandError
-from ..command_line import check_replaced, print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
+from ..spec import FOLDER, Case, Clause, Spec, spec_in
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
@@ -79,7 +87,7 @@ def contents(spec: Spec) -> dict[str, bytes]:
     documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
     files = {name: write_json(document) for name, document in documents.items()}
     files[SCHEMA] = (FOLDER / "schemas" / SCHEMA).read_bytes()
-    texts = {name for case in spec.cases for name in _named_files(case.input)}
+    texts = {name for case in spec.cases for name in _named_files(case.raw["input"])}
     files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(texts)}
     files[MANIFEST] = write_json(_manifest(spec, models, files))
     return dict(sorted(files.items()))
@@ -174,11 +182,11 @@ def _case(case: Case, models: dict[str, Model]) -> Json:
         "since": case.since,
         "clause": case.clause.id,
         "level": case.level,
-        "class": CLASS_OF_OP[case.op],
-        "op": case.op,
+        "class": case.conformance_class,
+        "op": case.operation.name,
         "model": None if case.model is None else _name(case.model, models),
         "input": _input(case),
-        "expect": _expect(case.expect, case),
+        "expect": _expected(case),
         "agrees": list(case.agrees),
         "by_hand": case.by_hand,
         "source": case.source,
@@ -198,80 +206,70 @@ def _text(text: str) -> str | Json:
 
 
 def _input(case: Case) -> Json:
-    given = case.input
-    if case.op == "train":
-        return _training_input(given["train"])
-    if case.op == "decode":
-        return {"ids": given["ids"]}
-    if case.op == "save":
-        return {}
-    if case.op == "batch":
-        return {"texts": [_text(read_text(text)) for text in given["texts"]]}
-    text = _text(whole_text(case))
-    if case.op == "stream":
-        return {"text": text, "chunkings": [list(map(_text, chunks)) for chunks in chunkings(case)]}
-    if case.op == "encode_allowed":
-        chosen = {name: "all" if tokens == "all" else list(map(_text, tokens)) for name, tokens in choice(case).items()}
-        return {"text": text, **chosen}
-    return {"text": text, "files": _files(case)} if case.op == "load" else {"text": text}
-
-
-def _training_input(given: Mapping[str, Any]) -> Json:
-    return {
-        "text": _text(read_text(given["text"])),
-        "vocab_size": given["vocab_size"],
-        "special_tokens": [_text(read_text(token)) for token in given["special_tokens"]],
-        "pattern": given.get("pattern", "gpt2"),
-    }
+    match case.operation:
+        case Train(text, vocab_size, special, pattern):
+            named = list(map(_text, special))
+            return {"text": _text(text), "vocab_size": vocab_size, "special_tokens": named, "pattern": pattern}
+        case Decode(ids):
+            return {"ids": list(ids)}
+        case Batch(texts):
+            return {"texts": list(map(_text, texts))}
+        case Construct(text):
+            return {"text": _text(text)}
+        case Load(text):
+            return {"text": _text(text), "files": _files(case)}
+        case EncodeAllowed(text, allowed, disallowed):
+            chosen = (tokens if tokens == "all" else list(map(_text, tokens)) for tokens in (allowed, disallowed))
+            return {"text": _text(text), **dict(zip(("allowed_special", "disallowed_special"), chosen, strict=True))}
+        case Stream() | StreamCutEverywhere():
+            parts = case.operation.parts()
+            chunkings = [list(map(_text, part.chunks)) for part in parts if isinstance(part, Stream)]
+            return {"text": _text(case.operation.whole_text), "chunkings": chunkings}
+    spelled = case.operation.texts()
+    return {"text": _text(spelled[0])} if spelled else {}
 
 
 def _files(case: Case) -> Json:
     """Return the exact content of the files that a loading case reads."""
-    options = {key: value for key, value in case.input.items() if key != "text"}
+    assert isinstance(case.operation, Load)
+    options = dict(case.operation.options)
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
         written = gpt2_files.write(case.table, Path(folder), **options)
         return {file.name: file.read_bytes().decode("utf-8") for file in written}
 
 
-def _expect(expect: Mapping[str, Any], case: Case) -> Json:
-    if "any_of" in expect:
-        return {"any_of": [_expect(alternative, case) for alternative in expect["any_of"]]}
-    keys = (*TRAINING_KEYS, *TEXT_KEYS) if case.op == "train" else LOOKUP_KEYS
-    if "by_convention" in expect:
-        values = {key: value_for(expect, key) for key in keys}
-        return {"by_convention": {key: _value(value, case) for key, value in values.items() if value is not None}}
-    value = _value(expect, case)
-    if "merges" in value:
-        return {"by_convention": dict.fromkeys(keys, value)}
-    if "ids" in value:
-        return {"by_convention": dict.fromkeys(keys if case.table.ranks_by_bytes else keys[:1], value)}
-    return value
+def _expected(case: Case) -> Json:
+    expected = case.expected
+    keys = (*TRAINING_KEYS, *TEXT_KEYS) if isinstance(case.operation, Train) else LOOKUP_KEYS
+    if expected.by_convention:
+        values = {key: expected.under(key) for key in keys}
+        return {"by_convention": {key: _value(one[0], case) for key, one in values.items() if one is not None}}
+    if keys == LOOKUP_KEYS and not case.table.ranks_by_bytes:
+        keys = keys[:1]
+    made = [_value(value, case) for value in expected.alternatives]
+    every = [{"by_convention": dict.fromkeys(keys, one)} if "merges" in one or "ids" in one else one for one in made]
+    return {"any_of": every} if len(every) > 1 else every[0]
 
 
-def _value(expect: Mapping[str, Any], case: Case) -> Json:
+def _value(value: Any, case: Case) -> Json:
     """Return one value in full, with tokens in hexadecimal and stored ids inline."""
-    if "merges" in expect:
-        merges = [_merge((read_token(left), read_token(right))) for left, right in expect["merges"]]
-        ids = {"ids": [[index, read_token(token).hex()] for index, token in expect["ids"]]} if "ids" in expect else {}
-        return {"merges": merges, **ids}
-    if "batch" in expect:
-        return {"batch": [_encoded(row, case) for row in expect["batch"]]}
-    if "ids" in expect or "stored" in expect:
-        return _encoded(expect, case)
-    if "text" in expect:
-        text = read_text(expect["text"])
-        data = read_token(expect["bytes"]) if "bytes" in expect else text.encode("utf-8")
-        return {"text": _text(text), "bytes": data.hex()}
-    if "with_new_ids" in expect:
-        return {"with_new_ids": [read_token(token).hex() for token in expect["with_new_ids"]]}
-    return dict(expect)
+    match value:
+        case Merges(merges, entries):
+            ids = {} if entries is None else {"ids": [[index, token.hex()] for index, token in entries]}
+            return {"merges": list(map(_merge, merges)), **ids}
+        case Rows(rows):
+            return {"batch": [_encoded(row, case) for row in rows]}
+        case Ids(ids) | StoredIds(ids=Ids(ids)):
+            return _encoded(ids, case)
+        case Text(text):
+            return {"text": _text(text), "bytes": case.operation.data(case.table).hex()}
+        case NewIds(tokens):
+            return {"with_new_ids": [token.hex() for token in tokens]}
+    return Expected({"": (value,)}).write(case.operation, case.model)
 
 
-def _encoded(expect: Mapping[str, Any], case: Case) -> Json:
-    ids = expected_ids(expect)
-    if "tokens" in expect:
-        return {"ids": ids, "tokens": [read_token(token).hex() for token in expect["tokens"]]}
-    return {"ids": ids, "tokens": [case.table.vocab[index].hex() for index in ids]}
+def _encoded(ids: Sequence[int], case: Case) -> Json:
+    return {"ids": list(ids), "tokens": [(token_of(index, case.table) or b"").hex() for index in ids]}
 
 
 def _named_files(value: Any) -> Iterator[str]:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.spec import LEVELS, Case, Section, Spec, spec_in
 
-from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS
 from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
+from ..operations import LOOKUP_KEYS, TRAINING_KEYS
 from ..properties.catalogue import PROPERTIES
 from ..selection import Selection
+from ..spec import LEVELS, Case, Section, Spec, spec_in
 
 FILTERS = ("clause", "section", "level", "op")
 WIDTHS = (5, 7, 4, 5, 5)
@@ -65,7 +65,7 @@ def summary(spec: Spec) -> Iterator[str]:
         yield _row(section.name, row)
     yield _row("total", [sum(column) for column in zip(*rows, strict=True)])
     yield ""
-    yield f"operations   {_counted(Counter(case.op for case in spec.cases))}"
+    yield f"operations   {_counted(Counter(case.operation.name for case in spec.cases))}"
     yield f"patterns     {_counted(Counter(case.pattern for case in spec.cases))}"
     for name, keys in (("tie-breaks", TRAINING_KEYS), ("lookups", LOOKUP_KEYS)):
         default, *others = keys
@@ -83,7 +83,7 @@ def _counts(section: Section, spec: Spec) -> list[int]:
         len(section.clauses),
         *(cases[level] for level in LEVELS),
         len(own),
-        sum("by_convention" in case.expect for case in own),
+        sum(case.expected.by_convention for case in own),
         sum(property_.clause_id in ids for property_ in PROPERTIES),
     ]
 
@@ -94,7 +94,7 @@ def _row(name: str, counts: Sequence[int]) -> str:
 
 
 def _differs(case: Case, key: str, default: str) -> bool:
-    values = case.expect.get("by_convention", {})
+    values = case.expected.values
     return key in values and values[key] != values.get(default)
 
 

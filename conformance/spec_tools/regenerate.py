@@ -6,24 +6,23 @@ import argparse
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model, read_text, write_token
-from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
+from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.saving import write_text
-from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
-from bpe_conformance.reference import textbook
-from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 
 from ..cases import stored_training
-from ..cases.expectations import TRAINING_KEYS, compute, conventions_of, is_computed, oracle, value_for
+from ..cases.judging import is_computed
 from ..command_line import print_lines, spec_argument
-from . import spec_page
+from ..operations import oracle
+from ..spec import FOLDER, Case, load_spec
+from . import spec_page, superbpe
+from .superbpe import ExtensionCase
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
 WIDTH = 110
@@ -129,15 +128,18 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         changes: list[list[str]] = []
         for case in reversed(group):
             changes.append([])
-            value = compute(case) if is_computed(case) else dict(case.expect)
-            if value != case.expect:
-                verb = "has no expected value" if not case.expect else f"expects {_short(case.expect)}"
+            computed, recorded = case, case.raw.get("expect", {})
+            if is_computed(case):
+                computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
+            value = computed.expected.write(case.operation, case.model) if is_computed(case) else recorded
+            if value != recorded:
+                verb = "has no expected value" if not recorded else f"expects {_short(recorded)}"
                 line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"
                 if case.by_hand:
                     outcome.refusals.append(f"{line}; the value is not written, because a person worked it out")
                     continue
                 changes[-1].append(line)
-            marks = _marks(replace(case, expect=value), case, everyone, asked, disagreements, outcome)
+            marks = _marks(computed, case, everyone, asked, disagreements, outcome)
             if marks is None:
                 changes.pop()
                 continue
@@ -145,7 +147,7 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 changes[-1].append(
                     f"{file.name}: {case.id} has the marks {bracketed(case.agrees)}; now {bracketed(marks)}"
                 )
-            if is_witnessed(replace(case, expect=value)):
+            if is_witnessed(computed):
                 outcome.witnessed[len(marks)] += 1
             else:
                 outcome.rules += 1
@@ -180,8 +182,8 @@ def _marks(
     refused = False
     for witness in everyone:
         if witness not in asked:
-            key = witness.asked.get(case.op, "")
-            same = value_for(case.expect, key) == value_for(recorded.expect, key)
+            key = witness.asked.get(case.operation.name, "")
+            same = case.expected.under(key) == recorded.expected.under(key)
             marks += [witness.name] if witness.name in recorded.agrees and same else []
             continue
         answer = witness.answer(case)
@@ -210,7 +212,7 @@ def _short(value: Any) -> str:
 # Editing YAML in place
 
 
-def splice(lines: list[str], case: Case, value: Any, marks: Sequence[str]) -> None:
+def splice(lines: list[str], case: Case | ExtensionCase, value: Any, marks: Sequence[str]) -> None:
     """Replace the `expect` and `agrees` of `case` in the lines of its file; an equal value keeps its layout."""
     assert case.document is not None
     keys = case.document.keys
@@ -220,11 +222,11 @@ def splice(lines: list[str], case: Case, value: Any, marks: Sequence[str]) -> No
     indent = " " * column
     end = _end(lines, (expect or given).start_mark.line, column)
     start = expect.start_mark.line if expect else end
-    same = expect is not None and value == case.expect
+    same = expect is not None and value == case.raw["expect"]
     body = lines[start:end] if same else list(_block("expect", value, indent))
     flow = [f"{indent}agrees: {bracketed(marks)}"] if marks else []
     edits = [(start, end, body if agrees else body + flow)]
-    if agrees and tuple(marks) != case.agrees:
+    if agrees and list(marks) != case.raw["agrees"]:
         first = agrees.start_mark.line
         edits.append((first, _end(lines, first, column), flow))
     for first, after, new in sorted(edits, reverse=True):
@@ -276,46 +278,9 @@ def bracketed(marks: Sequence[str]) -> str:
 
 def superbpe_files() -> dict[Path, str]:
     """Return the file of the extension's cases with the oracle's values, and the page."""
-    spec = load_extension()
-    lines = SUPERBPE.read_text("utf-8").split("\n")
-    for case in reversed(spec.cases):
-        splice(lines, case, superbpe_value(case), ())
-    page = {spec_page.SUPERBPE_FILE: spec_page.render_superbpe(spec)} if spec_page.SUPERBPE_FILE.parent.is_dir() else {}
-    return {SUPERBPE: "\n".join(lines), **page}
-
-
-def superbpe_value(case: Case) -> dict[str, Any]:
-    """Return the expectation of a case: of a training the merges, by convention; of an encoding tokens and ids.
-
-    A rule, such as an error, is returned unchanged.
-    """
-    given = case.input["train"]
-    if "error" in case.expect:
-        return dict(case.expect)
-    if case.op == "encode":
-        special = [read_text(token) for token in given["special_tokens"]]
-        merges = _learn_superbpe(given, "lex-greater")
-        pattern = given.get("unit_pattern", superbpe_textbook.UNITS)
-        tokenizer = textbook.Tokenizer(textbook.build_vocab(merges, special), merges, special, pattern)
-        ids = tokenizer.encode(read_text(case.input["text"]))
-        return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
-    values = {
-        key: {"merges": [list(map(write_token, pair)) for pair in _learn_superbpe(given, key)]} for key in TRAINING_KEYS
-    }
-    first = values["lex-greater"]
-    return first if all(value == first for value in values.values()) else {"by_convention": values}
-
-
-def _learn_superbpe(given: Mapping[str, Any], key: str) -> list[Merge]:
-    rules = conventions_of(key)
-    options = {name: given[name] for name in ("unit_pattern", "most_words") if name in given}
-    return superbpe_textbook.learn(
-        [read_text(text) for text in given["documents"]],
-        given["vocab_size"],
-        given["transition"],
-        [read_text(token) for token in given["special_tokens"]],
-        PATTERNS[given.get("pattern", "gpt2")],
-        tie_break=rules["tie_break"],
-        byte_order=rules["byte_order"],
-        **options,
-    )
+    extension = superbpe.load_extension()
+    lines = superbpe.FILE.read_text("utf-8").split("\n")
+    for case in reversed(extension.cases):
+        splice(lines, case, case.value, ())
+    page = {superbpe.PAGE: spec_page.render_superbpe(extension)} if superbpe.PAGE.parent.is_dir() else {}
+    return {superbpe.FILE: "\n".join(lines), **page}

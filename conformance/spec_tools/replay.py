@@ -11,8 +11,8 @@ from itertools import islice, pairwise
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.reference import textbook
 
-from ..cases.divergence import Rank, Word, merge_steps
-from ..outcome import first_difference
+from ..answer import first_difference
+from ..operations.divergence import Rank, Word, merge_steps
 from ..terminal import show
 
 ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.conventions import CONVENTIONS
-from bpe_conformance.fixtures.spec import FOLDER, Clause, Spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
+from ..spec import FOLDER, Case, Clause, Spec
 from . import example
+from .superbpe import Extension, ExtensionCase
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
-SUPERBPE_FILE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
-"""It exists only in a clone; an installed package has no manual."""
 CHAPTERS = FOLDER / "specification.md"
 EXAMPLES = 2
 """How many cases of each clause to show."""
@@ -61,13 +60,12 @@ def render(spec: Spec) -> str:
     return HEAD + re.sub(r"\n{3,}", "\n\n", page)
 
 
-def render_superbpe(spec: Spec) -> str:
+def render_superbpe(extension: Extension) -> str:
     """Return docs/superbpe.md."""
-    lines = [SUPERBPE_HEAD]
-    for section in spec.sections:
-        lines.append(f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n")
-        for clause in section.clauses:
-            lines += [f"### {clause.id}\n", f"{clause.statement.strip()}\n", _reason(clause, spec)]
+    section = extension.section
+    lines = [SUPERBPE_HEAD, f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"]
+    for clause in section.clauses:
+        lines += [f"### {clause.id}\n", f"{clause.statement.strip()}\n", _reason(clause, extension.cases)]
     return "\n".join(lines)
 
 
@@ -80,7 +78,7 @@ def _part(name: str, spec: Spec, chapters: str) -> str:
     if name == "conventions":
         return _conventions()
     if name == "reasons":
-        return "\n".join(_reason(clause, spec) for clause in spec.clauses.values())
+        return "\n".join(_reason(clause, spec.cases) for clause in spec.clauses.values())
     return _pattern(name.removeprefix("pattern "))
 
 
@@ -129,8 +127,8 @@ def _examples(clause: Clause, spec: Spec) -> Iterator[str]:
     yield from short[:EXAMPLES]
 
 
-def _reason(clause: Clause, spec: Spec) -> str:
-    cases = [case.id for case in spec.cases if case.clause.id == clause.id]
+def _reason(clause: Clause, every: Sequence[Case | ExtensionCase]) -> str:
+    cases = [case.id for case in every if case.clause.id == clause.id]
     lines = [f"**{clause.id}** ({clause.level}). {clause.rationale.strip()}\n"]
     folded = [f"- {source}" for source in clause.sources]
     folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.adapters import AdapterError, resolve
-from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import choice, expected_ids, is_computed, read_merges, texts_of, value_for, whole_text
+from ..answer import Ids, Rows, Text
+from ..cases.judging import is_computed
+from ..operations import Decode, EncodeAllowed, Merges, Operation, StoredIds, Train
+from ..spec import FOLDER, Case
 
 FILE = FOLDER / "witnesses.yaml"
 HAND = "hand"
@@ -60,24 +62,24 @@ class Witness:
 
     def answer(self, case: Case) -> Answer | None:
         """Return the answer to a case, or None if the case is outside the witness's conventions."""
-        key = self.asked.get(case.op)
+        operation, key = case.operation, self.asked.get(case.operation.name)
         if key is None or not is_witnessed(case):
             return None
-        expect = value_for(case.expect, key)
-        if expect is None:
+        alternatives = case.expected.under(key)
+        if alternatives is None:
             return None
-        target = resolve(self.adapter)
-        if case.op == "train":
-            return _training(target, case, expect)
+        target, (expected,) = resolve(self.adapter), alternatives
+        if isinstance(operation, Train):
+            return _training(target, operation, expected)
         if not _can_hold(case.table, key):
             return None
-        if case.op == "decode":
-            return _decoding(target, case, case.table, expect)
-        if key == "bytes" and any(_ambiguous(case.table, text) for text in texts_of(case)):
+        if isinstance(operation, Decode):
+            return _decoding(target, operation, case.table, expected)
+        if key == "bytes" and any(_ambiguous(case.table, text) for text in operation.texts()):
             return None
-        if case.op == "encode_allowed":
-            return _choosing(target, case, case.table, expect)
-        return _encoding(target, case, case.table, expect)
+        if isinstance(operation, EncodeAllowed):
+            return _choosing(target, operation, case.table, expected)
+        return _encoding(target, operation, case.table, expected)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Answer:
 
 def is_witnessed(case: Case) -> bool:
     """Return whether `case` has a value that can be recomputed. Other cases state a rule, such as an error."""
-    return bool(case.expect) and (is_computed(case) or "stored" in case.expect)
+    return bool(case.expected) and (is_computed(case) or isinstance(case.expected.alternatives[0], StoredIds))
 
 
 def load_witnesses() -> list[Witness]:
@@ -179,72 +181,59 @@ def _build(target: Any, model: Model) -> Any:
     return target(*model.fresh(), **keywords)
 
 
-def _encoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
-    if "batch" in expect:
-        expected = [row["ids"] for row in expect["batch"]]
-    elif "ids" in expect or "stored" in expect:
-        expected = [expected_ids(expect)]
-    else:
+def _encoding(target: Any, operation: Operation, model: Model, expected: Any) -> Answer | None:
+    if not isinstance(expected, Ids | Rows):
         return None
-    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in texts_of(case)])
-    return Answer(got, expected)
+    rows = expected.rows if isinstance(expected, Rows) else (expected.ids,)
+    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in operation.texts()])
+    return Answer(got, list(map(list, rows)))
 
 
-def _choosing(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer:
-    special, disallowed = choice(case).values()
+def _choosing(target: Any, operation: EncodeAllowed, model: Model, expected: Any) -> Answer:
+    allowed, disallowed = operation.allowed_special, operation.disallowed_special
 
     def encode() -> Any:
+        chosen = allowed if allowed == "all" else set(allowed)
         try:
-            return list(
-                _build(target, model).encode(
-                    whole_text(case),
-                    allowed_special=special if special == "all" else set(special),
-                    disallowed_special=disallowed,
-                )
-            )
+            tokenizer = _build(target, model)
+            return list(tokenizer.encode(operation.text, allowed_special=chosen, disallowed_special=disallowed))
         except ValueError:
             return _REJECTED
 
-    return Answer(_ask(encode), _REJECTED if "error" in expect else expected_ids(expect))
+    return Answer(_ask(encode), list(expected.ids) if isinstance(expected, Ids) else _REJECTED)
 
 
-def _decoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
-    ids = list(case.input["ids"])
-    text = read_text(expect["text"])
-    data = read_token(expect["bytes"]) if "bytes" in expect else text.encode("utf-8")
-    whole = hasattr(target, "decode_bytes")
+def _decoding(target: Any, operation: Decode, model: Model, expected: Text) -> Answer:
+    ids, whole = list(operation.ids), hasattr(target, "decode_bytes")
 
     def decode() -> Any:
         tokenizer = _build(target, model)
         return [tokenizer.decode(ids), tokenizer.decode_bytes(ids)] if whole else [tokenizer.decode(ids)]
 
-    return Answer(_ask(decode), [text, data] if whole else [text])
+    return Answer(_ask(decode), [expected.text, operation.data(model)] if whole else [expected.text])
 
 
-def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | None:
-    given = case.input["train"]
-    text, size = read_text(given["text"]), given["vocab_size"]
-    special = list(dict.fromkeys(map(read_text, given["special_tokens"])))
-    merges = read_merges(expect["merges"])
+def _training(target: Any, asked: Train, expected: Merges) -> Answer | None:
+    size, special, merges = asked.vocab_size, list(dict.fromkeys(asked.special)), list(expected.merges)
     learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
     conventions = target.conventions
     cuts = conventions.get("train_special") != "text"
-    if cuts and any(token in text or token.encode("utf-8") in learned for token in special):
+    if cuts and any(token in asked.text or token.encode("utf-8") in learned for token in special):
         return None
     if special and not _takes_special_tokens(target):  # they do not occur in the text: train without them
-        if "ids" in expect:
+        if expected.entries is not None:
             return None
         size, special = size - len(special), []
     if conventions.get("tie_break") == "first-seen" and len(merges) < size - 256 - len(special):
         return None  # tiktoken's educational trainer raises an error when no pair is left
     numbering = [conventions.get("byte_order", "raw"), conventions.get("id_layout", "bytes-specials-merges")]
     vocab = textbook.build_vocab(merges, special, *numbering)
-    if "ids" in expect and vocab != textbook.build_vocab(merges, special):
+    if expected.entries is not None and vocab != textbook.build_vocab(merges, special):
         return None  # the case has the ids of another layout
-    keywords = {"pattern": PATTERNS[given["pattern"]]} if given.get("pattern", "gpt2") != "gpt2" else {}
+    keywords = {"pattern": PATTERNS[asked.pattern]} if asked.pattern != "gpt2" else {}
 
     def train() -> Any:
-        trained = target.train(text, size, list(special), **keywords)
+        trained = target.train(asked.text, size, list(special), **keywords)
         return [list(trained.merges), dict(trained.vocab)]
 
     return Answer(_ask(train), [merges, vocab])

@@ -7,8 +7,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from ..outcome import Outcome, TrainingDivergence
-from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
+from ..answer import TrainingDivergence
+from ..outcome import BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 from .show import counted, prose
@@ -129,7 +129,7 @@ def difficulty(outcome: Outcome) -> tuple[bool, bool, int, bool, int]:
     if outcome.mismatch is None:
         return False, False, 0, False, 0
     asked = outcome.mismatch.asked
-    size = sum(len(ascii(value)) for value in asked.input.values())
+    size = sum(len(ascii(value)) for value in asked.operation.write().values())
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
     return outcome.depends, outcome.kind != "case", *_of_training(outcome), size

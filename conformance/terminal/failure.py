@@ -13,15 +13,13 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..outcome import (
+from ..answer import (
     Accepted,
     ByteDivergence,
     Bytes,
     EncodingDivergence,
     Fault,
     Ids,
-    Mismatch,
-    Outcome,
     PreTokenCut,
     Refusal,
     RowDivergence,
@@ -33,7 +31,8 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
-from ..run_result import Bug, BugCause, Command, ConventionCause, Diagnosis, RunResult
+from ..operations import Stream
+from ..outcome import Bug, BugCause, Command, ConventionCause, Diagnosis, Mismatch, Outcome, RunResult
 from . import reproduce, show, wording
 
 WIDTH = 100
@@ -260,11 +259,11 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
         case Ids(ids) if right is not None:
             position = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
             note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {position}"
-            if isinstance(where, EncodingDivergence) and mismatch.asked.operation == "stream":
+            if isinstance(where, EncodingDivergence) and isinstance(mismatch.asked.operation, Stream):
                 note += wording.cut_inside(mismatch.asked, where, right.ids)
             yield from _tokens(right.ids, ids, position, model, note)
         case Rows(rows) if isinstance(where, RowDivergence) and where.row < min(len(rows), len(right.rows)):
-            yield "text", f"{show.text_line(mismatch.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"
+            yield "text", f"{show.text_line(mismatch.asked.operation.batch[where.row], ROOM // 2)} (row {where.row})"
             note = f"row {where.row}, token {where.token}"
             yield from _tokens(right.rows[where.row], rows[where.row], where.token, model, note)
         case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
@@ -298,7 +297,7 @@ def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[t
 def _tokens(
     right: Sequence[int], got: Sequence[int], position: int, model: Model | None, note: str
 ) -> Iterator[tuple[str, str]]:
-    first, second = ([wording.cell(index, model) for index in ids] for ids in (right, got))
+    first, second = ([show.cell(index, model) for index in ids] for ids in (right, got))
     yield from aligned(first, second, position, note, (right, got))
 
 

@@ -5,56 +5,55 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
 
-from ..outcome import Question
-from ..run_result import Command, RunResult
-from . import show, wording
+from ..operations import Directory, Load, Question, Save, Train
+from ..outcome import Command, RunResult
+from . import show
 
 LONGEST = 400
 """The longest program that is shown as one line, in characters."""
 
 
-def one_line(asked: Question, command: Command) -> str:
+def one_line(asked: Question[Any], command: Command) -> str:
     """Return a shell command that repeats the call in plain Python, or "" if it is too long."""
     head, call = _imported(command, asked), _call(asked, command)
-    if not head or not call or asked.operation in ("save", "load"):
+    if not head or not call or isinstance(asked.operation, Save | Load):
         return ""
     if _is_unknown_table(asked.model, command) or (asked.model is not None and asked.model.is_gpt2):
         return ""
-    if asked.operation == "train" and command.trains_from_file:
+    if isinstance(asked.operation, Train) and command.trains_from_file:
         return ""
     line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(asked.model, command))})")
     code = f"{head}; {line}"
     return f"python -c {_quoted(code)}" if len(code) <= LONGEST else ""
 
 
-def program(asked: Question, command: Command) -> str:
+def program(asked: Question[Any], command: Command) -> str:
     """Return a short program that repeats the call, or "" if there is none."""
     head, call = _imported(command, asked), _call(asked, command)
     if not head or not call or _is_unknown_table(asked.model, command):
         return ""
     lines = ["import sys", "", 'sys.path.insert(0, "")  # the current directory', head, ""]
-    if asked.operation == "train":
+    if isinstance(asked.operation, Train):
         if command.trains_from_file:
             lines += ["import pathlib", "import tempfile", ""]
             lines += ['path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")']
-            lines += [f"path.write_bytes({asked.input['text']!a}.encode())"]
+            lines += [f"path.write_bytes({asked.operation.text!a}.encode())"]
         return "\n".join([*lines, call, ""])
-    if asked.operation in ("save", "load"):
+    if isinstance(asked.operation, Save | Load):
         lines = ["import pathlib", "import tempfile", *lines, "folder = pathlib.Path(tempfile.mkdtemp())"]
-    if asked.operation == "load":
-        return "\n".join([*lines, *_loaded(asked, asked.table, call, command), ""])
+    if isinstance(asked.operation, Load):
+        return "\n".join([*lines, *_loaded(asked.operation, asked.table, call, command), ""])
     lines += _model(asked.table, command)
     return "\n".join([*lines, call.replace("TOKENIZER", "tokenizer"), ""])
 
 
-def save(asked: Question, name: str, result: RunResult) -> str:
+def save(asked: Question[Any], name: str, result: RunResult) -> str:
     """Write the program that repeats the call, and return the command that runs it, or "" if there is none."""
     text = program(asked, result.command)
     if not text or result.programs is None:
@@ -73,9 +72,9 @@ def _is_unknown_table(model: Model | None, command: Command) -> bool:
     return model is not None and model.is_large and not model.is_gpt2 and not command.fixed_model
 
 
-def _imported(command: Command, asked: Question) -> str:
+def _imported(command: Command, asked: Question[Any]) -> str:
     """Return the import line of what is called, or "" if it cannot be imported."""
-    found = command.trainer if asked.operation == "train" else command.builder
+    found = command.trainer if isinstance(asked.operation, Train) else command.builder
     return f"from {found[0]} import {found[1].partition('.')[0]}" if found is not None and not asked.context else ""
 
 
@@ -84,38 +83,26 @@ def _quoted(code: str) -> str:
     return shlex.quote(code) if "!" in code else '"' + re.sub(r'(["$`\\])', r"\\\1", code) + '"'
 
 
-def _call(asked: Question, command: Command) -> str:
+def _call(asked: Question[Any], command: Command) -> str:
     """Return a statement that calls a method of TOKENIZER, or trains, and prints the result."""
-    given = asked.input
-    match asked.operation:
-        case "construct":
-            return "TOKENIZER"
-        case "load" if "text" not in given:
-            return "TOKENIZER"
-        case "encode" | "load":
-            return f"print(TOKENIZER.encode({given['text']!a}))"
-        case "decode" | "decode_bytes":
-            ids = tuple(given["ids"]) if given.get("sequence") == "tuple" else list(given["ids"])
-            return f"print(TOKENIZER.{asked.operation}({ids}))"
-        case "batch":
-            return f"print(TOKENIZER.encode_batch({list(given['texts'])!a}))"
-        case "stream":
-            return f"print(list(TOKENIZER.encode_iterable({list(given['chunks'])!a})))"
-        case "encode_allowed":
-            chosen = show.choice(given["allowed_special"], given["disallowed_special"])
-            return f"print(TOKENIZER.encode({given['text']!a}, {chosen}))"
-        case "save":
-            return "TOKENIZER.save(folder)\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
-        case "train":
-            return "" if command.trainer is None else _training(given, command, command.trainer[1])
-    return ""
+    made = asked.operation.call()
+    if made.on == "class" and made.arguments is not None:
+        return _training(asked.operation, command)
+    if made.arguments in (None, ("",)) and made.on != "tokenizer":
+        return "TOKENIZER"
+    shown = f"TOKENIZER.{show.call(made, show.PYTHON)}"
+    if Directory() in made.arguments:
+        return f"{shown}\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
+    return f"print(list({shown}))" if made.is_lazy else f"print({shown})"
 
 
-def _training(given: Mapping[str, Any], command: Command, name: str) -> str:
-    text = "path" if command.trains_from_file else ascii(given["text"])
-    arguments = f"{text}, {given['vocab_size']}, {list(given['special_tokens'])!a}"
-    pattern = given.get("pattern", "gpt2")
-    if (spelling := command.spellings.get(f"train-{pattern}")) is not None:
+def _training(asked: Train, command: Command) -> str:
+    if command.trainer is None:
+        return ""
+    name = command.trainer[1]
+    text = "path" if command.trains_from_file else ascii(asked.text)
+    arguments = f"{text}, {asked.vocab_size}, {list(asked.special)!a}"
+    if (spelling := command.spellings.get(f"train-{asked.pattern}")) is not None:
         arguments += f", pattern={spelling!a}"
     if command.trains_from_file:
         return f"print({name}({arguments})[1])"
@@ -171,11 +158,10 @@ def _model(model: Model, command: Command) -> list[str]:
     return [*lines, f"tokenizer = {command.built_by}(vocab, merges{further})"]
 
 
-def _loaded(asked: Question, model: Model, call: str, command: Command) -> list[str]:
+def _loaded(load: Load, model: Model, call: str, command: Command) -> list[str]:
     """Return the lines that write the same files and load them."""
     with tempfile.TemporaryDirectory() as folder:
-        options = {name: asked.input[name] for name in wording.FILES if name in asked.input}
-        files = gpt2_files.write(model, Path(folder), **options)
+        files = gpt2_files.write(model, Path(folder), **dict(load.options))
         contents = [file.read_bytes() for file in files]
     special = f", {list(model.special_tokens)!a}" if model.special_tokens is not None else ""
     return [

@@ -4,10 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import ascii_only
+
+from ..answer import (
+    Accepted,
+    AnyError,
+    AtMost,
+    Bytes,
+    Changed,
+    Fault,
+    HighestCount,
+    Ids,
+    Lossless,
+    Measure,
+    NewIds,
+    Refusal,
+    Rows,
+    Table,
+    Text,
+    Unchanged,
+)
+from ..operations import Call, Directory, Lazy, Merges, OwnTable, StoredIds
 
 T = TypeVar("T")
 LONGEST = 200
@@ -18,6 +39,20 @@ FEW = (24, 16, 8, 4)
 NEAR_WIDTH = 56
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
+LONGEST_ARGUMENT = 60
+"""Characters of a text in a call."""
+MOST_TEXTS = 8
+"""The most texts of a list in a call; of a longer list, the first one is shown."""
+MOST_TOKENS = 12
+REASONS = {
+    "disallowed": "the text contains a disallowed special token",
+    "size": "the vocabulary size is too small",
+    "special": "the special tokens are not valid",
+    "surrogate": "the text contains a lone surrogate",
+    "table": "the vocabulary and the merges do not fit together",
+    "unknown-id": "the vocabulary does not have the id",
+}
+"""Reason of an error → why it must be raised."""
 SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}
 """Sign → its spelling in ASCII, in sentences."""
 
@@ -49,18 +84,6 @@ def hex_line(data: bytes) -> str:
     '61 62 63'
     """
     return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
-
-
-def choice(allowed_special: Collection[str], disallowed_special: Collection[str]) -> str:
-    """Return a choice of special tokens as Python arguments.
-
-    >>> choice("all", []), choice([], ["<|e|>"])
-    ('allowed_special="all", disallowed_special=()', "allowed_special=set(), disallowed_special=('<|e|>',)")
-    """
-    tokens = ", ".join(map(ascii, allowed_special))
-    allowed = '"all"' if allowed_special == "all" else f"{{{tokens}}}" if tokens else "set()"
-    disallowed = '"all"' if disallowed_special == "all" else ascii(tuple(disallowed_special))
-    return f"allowed_special={allowed}, disallowed_special={disallowed}"
 
 
 def token(data: bytes) -> str:
@@ -219,3 +242,179 @@ def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between:
     if start + 2 * NEAR < len(parts):
         window.append(f"{len(parts) - start - 2 * NEAR} more ...")
     return between.join(window)
+
+
+# Calls, and what is expected of them
+
+
+@dataclass(frozen=True)
+class Style:
+    """How values look in one place.
+
+    Attributes:
+        text: a text.
+        texts: a list of texts; the second argument says what they are.
+        sequence: ids as an argument.
+        choice: a choice of special tokens, as an argument with a name.
+        directory: the path of a directory, as an argument.
+        constructor: a call of the constructor.
+        keyword: whether special tokens are a keyword argument, which is left out if there are none.
+        ids: ids as an answer, with their tokens if the model is known.
+        tokens: tokens, without ids.
+        merges: the merges of a training.
+        entries: entries of a vocabulary.
+        reasons: whether to say why an error is expected.
+    """
+
+    text: Callable[[str], str]
+    texts: Callable[[Sequence[str], str], str]
+    sequence: Callable[[Sequence[int]], str]
+    choice: Callable[[str, Any], str]
+    directory: str
+    constructor: str
+    keyword: bool
+    ids: Callable[[Sequence[int], Model | None], str]
+    tokens: Callable[[Sequence[bytes]], str]
+    merges: Callable[[Sequence[Merge]], str]
+    entries: Callable[[Sequence[tuple[int, bytes]]], str]
+    reasons: bool = True
+
+
+def call(made: Call, style: Style) -> str:
+    """Return a call as Python would write it."""
+    if made.arguments is None:
+        return made.method or style.constructor
+    parts = [_argument(value, made, style) for value in made.arguments]
+    for name, value in made.keywords.items():
+        if name == "special_tokens":
+            shown = style.texts(value, "special tokens")
+            parts += ([f"{name}={shown}"] if value else []) if style.keyword else [shown]
+        elif name == "pattern":
+            parts += [f"pattern={value!a}"] if value != "gpt2" else []
+        else:
+            parts.append(f"{name}={style.choice(name, value)}")
+    loaded = "from_files(...)." if made.on == "loaded" and style.keyword else ""
+    return f"{loaded}{made.method}({', '.join(parts)})"
+
+
+def _argument(value: Any, made: Call, style: Style) -> str:
+    if isinstance(value, str):
+        return style.text(value)
+    if isinstance(value, Directory):
+        return style.directory
+    if isinstance(value, int):
+        return str(value)
+    if made.method.startswith("decode"):
+        shown = style.sequence(value)
+        return f"({shown[1:-1]})" if isinstance(value, tuple) else shown
+    return style.texts(value, made.noun)
+
+
+def expected(value: Any, style: Style, model: Model | None = None) -> str:
+    """Return an answer, or what is accepted instead of one, in one line."""
+    match value:
+        case AnyError(reason):
+            return f"an error, because {REASONS[reason]}" if style.reasons and reason in REASONS else "an error"
+        case NewIds(tokens):
+            return f"{style.tokens(tokens)}, with a new id for each token without an entry"
+        case Lossless():
+            return "ids that spell the text"
+        case Lazy():
+            return "ids as soon as their text has been read"
+        case OwnTable():
+            return "files with the same vocabulary and merges"
+        case StoredIds():
+            return f"{style.ids(value.ids.ids, model)}, from gpt2-ids.json" if style.reasons else "the ids of GPT-2"
+        case AtMost(amount):
+            return f"at most {amount:,} characters held back at any time"
+        case HighestCount(merges):
+            return f"at most {merges} merges, each a pair with the highest count"
+        case Unchanged():
+            return "the same answer, and no other change"
+        case Merges(merges, entries):
+            return style.merges(merges) + (f"; ids {style.entries(entries)}" if entries else "")
+        case Table(_, merges):
+            return f"merges {' '.join(ranked(merges))}" if merges else "no merges"
+        case Ids(ids):
+            return style.ids(ids, model)
+        case Text(text):
+            return style.text(text)
+        case Bytes(data):
+            return hex_line(data) or "no bytes"
+        case Rows(rows):
+            return "; ".join(style.ids(row, model) for row in rows) or "an empty list"
+        case Accepted():
+            return "no error"
+        case Measure(amount):
+            return f"{amount:,} characters held back"
+        case Changed(what):
+            return "; ".join(what)
+        case Fault(_, message) | Refusal(_, message):
+            return message
+    raise TypeError(f"{value} is no answer")
+
+
+def cell(index: int, model: Model | None) -> str:
+    """Return a token as it appears in a row of tokens."""
+    token = model.vocab.get(index) if model is not None else None
+    return bare(token) if token is not None else f"id {index}"
+
+
+def _brief_text(text: str) -> str:
+    return text_line(text, LONGEST_ARGUMENT)
+
+
+def _brief_texts(texts: Sequence[str], noun: str) -> str:
+    if len(texts) > MOST_TEXTS:
+        return f"{len(texts):,} {noun}, the first {_brief_text(texts[0])}"
+    return f"[{', '.join(map(_brief_text, texts))}]"
+
+
+def _brief_ids(values: Sequence[int], model: Model | None) -> str:
+    if not values:
+        return "no ids"
+    cells = [cell(index, model) for index in values[:MOST_TOKENS]] + ["..."] * (len(values) > MOST_TOKENS)
+    return f"{' | '.join(cells)}   {numbers(values[:MOST_TOKENS])}"
+
+
+def python_choice(name: str, tokens: Collection[str]) -> str:
+    """Return a choice of special tokens as Python writes it: `allowed_special` is a set, the other one a tuple.
+
+    >>> python_choice("allowed_special", []), python_choice("disallowed_special", ["<|e|>"])
+    ('set()', "('<|e|>',)")
+    """
+    if tokens == "all":
+        return '"all"'
+    if name == "disallowed_special":
+        return ascii(tuple(tokens))
+    return f"{{{', '.join(map(ascii, tokens))}}}" if tokens else "set()"
+
+
+BRIEF = Style(
+    text=_brief_text,
+    texts=_brief_texts,
+    sequence=numbers,
+    choice=python_choice,
+    directory="...",
+    constructor="the constructor",
+    keyword=True,
+    ids=_brief_ids,
+    tokens=lambda tokens: " | ".join(map(bare, tokens)),
+    merges=lambda merges: f"merges {' '.join(ranked(merges))}" if merges else "no merges",
+    entries=lambda entries: ", ".join(f"{index} {token(entry)}" for index, entry in entries),
+)
+"""In the output of a run."""
+PYTHON = Style(
+    text=ascii,
+    texts=lambda texts, _: ascii(list(texts)),
+    sequence=lambda ids: str(list(ids)),
+    choice=python_choice,
+    directory="folder",
+    constructor="TOKENIZER",
+    keyword=False,
+    ids=lambda ids, _: str(list(ids)),
+    tokens=ascii,
+    merges=ascii,
+    entries=ascii,
+)
+"""In a program that repeats a call."""

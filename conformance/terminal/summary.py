@@ -9,9 +9,9 @@ from typing import Any
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from .. import __version__, tally
-from ..outcome import Outcome
-from ..run_result import RunResult
+from .. import __version__
+from .. import outcome as counts
+from ..outcome import Outcome, RunResult
 from . import causes, wording
 from .failure import STYLES, WIDTH, Failure, for_terminal
 from .show import counted
@@ -169,7 +169,7 @@ def _notes(result: RunResult) -> Iterator[str]:
 def _skipped(result: RunResult) -> Iterator[str]:
     """Yield each reason for skipping with its count, most frequent first; missing methods come last."""
     methods = []
-    for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items():
+    for need, count in counts.skipped(result.outcomes, result.tested.capabilities).items():
         if need in wording.PROTOCOL:
             methods.append(f"{need} ({count})")
         else:
@@ -180,15 +180,15 @@ def _skipped(result: RunResult) -> Iterator[str]:
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield a row for each section with failures or warnings, and one for all sections; nothing if no test failed."""
-    broken = [section for section in tally.sections(outcomes) if section.failed or section.known or section.warnings]
+    broken = [section for section in counts.sections(outcomes) if section.failed or section.known or section.warnings]
     if any(section.failed or section.known for section in broken):
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
         yield from map(_row, broken)
-        yield _row(tally.section("all", [outcome for outcome in outcomes if outcome.clause is not None]))
+        yield _row(counts.section("all", [outcome for outcome in outcomes if outcome.clause is not None]))
 
 
-def _row(section: tally.Section) -> str:
-    def kept(level: tally.Kept) -> str:
+def _row(section: counts.SectionCounts) -> str:
+    def kept(level: counts.Kept) -> str:
         return f"{level.passed}/{level.tested}" if level.tested else "-"
 
     return (
@@ -205,7 +205,7 @@ def _narrowed(result: RunResult) -> str:
     return f": no test matches {' and '.join(kinds)} together; use only one of them"
 
 
-def _kept(verdict: tally.Verdict, unit: str = "") -> str:
+def _kept(verdict: counts.Verdict, unit: str = "") -> str:
     """Return how many tests of a MUST count, and how many do not."""
     elsewhere = f"; {verdict.elsewhere} more fail only because another class is incorrect" if verdict.elsewhere else ""
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
@@ -213,7 +213,7 @@ def _kept(verdict: tally.Verdict, unit: str = "") -> str:
 
 def _verdicts(terminal: Any, result: RunResult) -> None:
     """Write a line for each class that fails, and one for all that pass."""
-    verdicts = tally.verdicts(result.outcomes)
+    verdicts = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
     passed = [verdict for verdict in verdicts if verdict.word == "pass"]
     if passed:

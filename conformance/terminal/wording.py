@@ -6,22 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 from bpe_conformance.reference import textbook
 
-from ..outcome import (
+from ..answer import (
     TIMED_OUT,
     Acceptable,
-    Accepted,
-    Answer,
     AnyError,
     AtMost,
     ByteDivergence,
-    Bytes,
     BytesLost,
     Changed,
     CrossesBoundary,
-    Dependence,
     EncodingCause,
     EncodingDivergence,
     EntryDivergence,
@@ -30,11 +25,8 @@ from ..outcome import (
     Ids,
     Lossless,
     Measure,
-    Mismatch,
-    NewIds,
     NotAResult,
     PreTokenCut,
-    Question,
     Refusal,
     RowDivergence,
     Rows,
@@ -43,7 +35,6 @@ from ..outcome import (
     Text,
     TextDivergence,
     TrainingDivergence,
-    Unchanged,
     UnknownId,
     VocabDivergence,
     WholeTokenCut,
@@ -51,12 +42,11 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
-from ..tally import Verdict
+from ..operations import Decode, DecodeBytes, Encode, Load, Question, Save, Stream
+from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
 T = TypeVar("T")
-METHODS = {**CAPABILITY_OF_OP, "encode_allowed": "encode", "load": "encode", "construct": "the constructor"}
-"""Operation → the method of the adapter protocol."""
 PROTOCOL = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
 NEEDS = {
     "allowed_special": "encode has no parameter allowed_special",
@@ -66,15 +56,6 @@ NEEDS = {
     "new process": "Python's hash seed and locale do not apply to a program",
 }
 """What a test needs → why the suite skips it if that is missing."""
-REASONS = {
-    "disallowed": "the text contains a disallowed special token",
-    "size": "the vocabulary size is too small",
-    "special": "the special tokens are not valid",
-    "surrogate": "the text contains a lone surrogate",
-    "table": "the vocabulary and the merges do not fit together",
-    "unknown-id": "the vocabulary does not have the id",
-}
-"""Reason of an error → why it must be raised."""
 FILES: dict[str, dict[Any, str]] = {
     "version_line": {
         False: "merges.txt has no version line",
@@ -95,50 +76,20 @@ FILES: dict[str, dict[Any, str]] = {
     },
 }
 """Option of a loading case → value → what is special about the files."""
-MOST_CHUNKS = 8
-MOST_TOKENS = 12
-LONGEST = 60
-"""Characters of a text in a call."""
 LONGEST_VALUE = 20
 """Characters of a text that a fact quotes."""
 
 
-def call(asked: Question) -> str:
+def call(asked: Question[Any]) -> str:
     """Return the call that was made, as Python would write it."""
-    given, method = asked.input, METHODS.get(asked.operation, asked.operation)
-    match asked.operation:
-        case "train":
-            special = given.get("special_tokens") or []
-            more = f", special_tokens={special!a}" if special else ""
-            pattern = f", pattern={given['pattern']!a}" if given.get("pattern", "gpt2") != "gpt2" else ""
-            return f"train({_text(given['text'])}, {given['vocab_size']}{more}{pattern})"
-        case "construct" | "save":
-            return f"{method}(...)" if asked.operation == "save" else method
-        case "decode" | "decode_bytes":
-            shown = show.numbers(given["ids"])
-            return f"{method}({f'({shown[1:-1]})' if given.get('sequence') == 'tuple' else shown})"
-        case "stream":
-            return f"{method}({_several(given['chunks'], 'chunks')})"
-        case "batch":
-            return f"{method}({_several(given['texts'], 'texts')})"
-        case "encode_allowed":
-            chosen = show.choice(given["allowed_special"], given["disallowed_special"])
-            return f"encode({_text(given['text'])}, {chosen})"
-    loaded = "from_files(...)." if asked.operation == "load" else ""
-    return f"{loaded}{method}({_text(given['text'])})" if "text" in given else method
+    return show.call(asked.operation.call(), show.BRIEF)
 
 
 def _text(text: str) -> str:
-    return show.text_line(text, LONGEST)
+    return show.text_line(text, show.LONGEST_ARGUMENT)
 
 
-def _several(texts: Sequence[str], what: str) -> str:
-    if len(texts) > MOST_CHUNKS:
-        return f"{len(texts):,} {what}, the first {_text(texts[0])}"
-    return f"[{', '.join(map(_text, texts))}]"
-
-
-def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
+def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
     """Yield (label, text) rows: the relevant arguments with which the tokenizer was built.
 
     Args:
@@ -161,19 +112,18 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
         yield "special", show.packed([*(f"{token}," for token in shown[:-1]), shown[-1]], width, " ")
-    if model.special_tokens and "text" in asked.input and asked.operation == "encode":
-        segments = textbook.cut_special(asked.input["text"], model.special_tokens)
+    operation = asked.operation
+    if model.special_tokens and isinstance(operation, Encode):
+        segments = textbook.cut_special(operation.text, model.special_tokens)
         shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
-        if 1 < len(shown) <= MOST_CHUNKS:
+        if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
         yield "pattern", model.pattern
-    files = [_file(name, value) for name, value in asked.input.items() if name in FILES]
-    if files:
-        yield "files", "; ".join(files)
-    ids = asked.input.get("ids", ()) if asked.operation in ("decode", "decode_bytes") else ()
-    if ids:
-        cells = [cell(index, model) for index in ids[:MOST_TOKENS]] + ["..."] * (len(ids) > MOST_TOKENS)
+    if isinstance(operation, Load) and operation.options:
+        yield "files", "; ".join(_file(name, value) for name, value in operation.options)
+    if isinstance(operation, Decode | DecodeBytes) and (ids := operation.ids):
+        cells = [show.cell(index, model) for index in ids[: show.MOST_TOKENS]] + ["..."] * (len(ids) > show.MOST_TOKENS)
         yield "tokens", show.packed([*(f"{cell} |" for cell in cells[:-1]), cells[-1]], width, " ")
 
 
@@ -190,16 +140,10 @@ def _file(name: str, value: Any) -> str:
     return FILES[name].get(value) or f"merges.txt begins with the line {_text(value)}"
 
 
-def cell(index: int, model: Model | None) -> str:
-    """Return a token as it appears in a row of tokens."""
-    token = model.vocab.get(index) if model is not None else None
-    return show.bare(token) if token is not None else f"id {index}"
-
-
 def fact(mismatch: Mismatch) -> str:
     """Return one sentence that says what the implementation did."""
     asked = call(mismatch.asked)
-    asked = f"{asked[0].upper()}{asked[1:]}" if mismatch.asked.operation == "construct" else asked
+    asked = f"{asked[0].upper()}{asked[1:]}" if asked == show.BRIEF.constructor else asked
     context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
     return f"{asked}{context} {_did(mismatch)}."
 
@@ -229,12 +173,12 @@ def _must_raise(mismatch: Mismatch) -> str:
             return ""
         spelled = Lossless() in mismatch.expected.alternatives
         return f"raised no error and {'returned ids that do not spell the text' if spelled else 'answered incorrectly'}"
-    return f"raised no error, although {REASONS[reasons[0]]}" if reasons[0] in REASONS else "raised no error"
+    return f"raised no error, although {show.REASONS[reasons[0]]}" if reasons[0] in show.REASONS else "raised no error"
 
 
 def _differs(mismatch: Mismatch) -> str:
     answer, where = mismatch.answer, mismatch.divergence
-    saved = mismatch.asked.operation == "save"
+    saved = isinstance(mismatch.asked.operation, Save)
     match where:
         case EncodingDivergence(cause=cause) if cause is not None and answer != Ids(()):
             return _cause_fact(cause)
@@ -390,11 +334,11 @@ def pointer(where: EncodingDivergence) -> str:
     return f"at byte {where.byte} of the text"
 
 
-def cut_inside(asked: Question, where: EncodingDivergence, right: Sequence[int]) -> str:
+def cut_inside(asked: Question[Stream], where: EncodingDivergence, right: Sequence[int]) -> str:
     """Return an addition to the note beside the caret if a chunk ends inside the correct token, or ""."""
     token = asked.table.vocab.get(right[where.token], b"") if where.token < len(right) else b""
     end = 0
-    for number, chunk in enumerate(asked.input["chunks"], 1):
+    for number, chunk in enumerate(asked.operation.chunks, 1):
         end += len(chunk.encode("utf-8", "surrogatepass"))
         if where.byte < end < where.byte + len(token):
             return f"; chunk {number} ends inside {show.bare(token)}, at byte {end}"
@@ -403,7 +347,7 @@ def cut_inside(asked: Question, where: EncodingDivergence, right: Sequence[int])
 
 def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
     """Return the note beside the caret under the first merge that differs."""
-    if mismatch.asked.operation == "save":
+    if isinstance(mismatch.asked.operation, Save):
         return f"rank {where.step}"
     if where.expected is None:
         return f"merge {where.step + 1}: training ends before it"
@@ -426,72 +370,40 @@ def answer(mismatch: Mismatch) -> str:
 
 def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
     """Return one alternative of an expectation in one line."""
-    match value:
-        case AnyError(reason):
-            return f"an error, because {REASONS[reason]}" if reason in REASONS else "an error"
-        case NewIds(tokens):
-            return f"{' | '.join(map(show.bare, tokens))}, with a new id for each token without an entry"
-        case Lossless():
-            return "ids that spell the text"
-        case AtMost(amount):
-            return f"at most {amount:,} characters held back at any time"
-        case HighestCount(merges):
-            where = mismatch.divergence
-            if isinstance(where, TrainingDivergence) and where.expected is not None:
-                return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
-            return f"at most {merges} merges, each a pair with the highest count"
-        case Unchanged():
-            return "the same answer, and no other change"
-        case found:
-            return _value(found, mismatch)
-
-
-def _value(value: Answer, mismatch: Mismatch) -> str:
     where = mismatch.divergence
-    match value:
-        case Ids(ids):
-            cells = [cell(index, mismatch.asked.model) for index in ids[:MOST_TOKENS]]
-            cells += ["..."] * (len(ids) > MOST_TOKENS)
-            return f"{' | '.join(cells)}   {show.numbers(ids[:MOST_TOKENS])}" if ids else "no ids"
-        case Text(text):
+    if isinstance(value, HighestCount) and isinstance(where, TrainingDivergence) and where.expected is not None:
+        return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
+    return _value(value, mismatch)
+
+
+def _value(value: Acceptable, mismatch: Mismatch) -> str:
+    where = mismatch.divergence
+    match value, where:
+        case Text(text), _:
             return show.text_near(text, where.character if isinstance(where, TextDivergence) else 0)[0]
-        case Bytes(data):
-            return show.hex_line(data) or "no bytes"
-        case Rows(rows):
+        case Table(vocab), EntryDivergence(index):
+            return f"id {index} is {_entry(vocab.get(index))}"
+        case Table(vocab), VocabDivergence():
+            return f"a vocabulary of {len(vocab)} tokens"
+        case Rows(rows), _:
             return show.counted(len(rows), "row")
-        case Table(vocab, merges):
-            match where:
-                case EntryDivergence(index):
-                    return f"id {index} is {_entry(vocab.get(index))}"
-                case VocabDivergence():
-                    return f"a vocabulary of {len(vocab)} tokens"
-            return f"merges {' '.join(show.ranked(merges))}" if merges else "no merges"
-        case Accepted():
-            return "no error"
-        case Measure(amount):
-            return f"{amount:,} characters held back"
-        case Changed(what):
-            return "; ".join(what)
-        case Fault(_, message) | Refusal(_, message):
-            return message
+    return show.expected(value, show.BRIEF, mismatch.asked.model)
 
 
-def dependence(found: Dependence) -> str:
+DEPENDENCES = {
+    "construct": "the constructor, which raises an error or changes the vocabulary; fix the constructor first",
+    "encode": "encode, which gives the same incorrect answer for {}; fix encode first",
+    "segment": "encode, which is also incorrect for {} alone; fix encode first",
+    "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
+    "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",
+    "undisturbed": "another failure: the same call is already incorrect by itself",
+}
+"""Kind of a dependence → which other part of the implementation is at fault."""
+
+
+def dependence(depends_on: Dependence) -> str:
     """Return which other part of the implementation is at fault."""
-    text = _text(found.text)
-    match found.kind:
-        case "construct":
-            return "the constructor, which raises an error or changes the vocabulary; fix the constructor first"
-        case "encode":
-            return f"encode, which gives the same incorrect answer for {text}; fix encode first"
-        case "segment":
-            return f"encode, which is also incorrect for {text} alone; fix encode first"
-        case "pre-tokens":
-            return "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)"
-        case "segments":
-            return "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)"
-        case _:
-            return "another failure: the same call is already incorrect by itself"
+    return DEPENDENCES[depends_on.kind].format(_text(depends_on.text))
 
 
 def why_skipped(need: str) -> str:

@@ -12,10 +12,9 @@ from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
 from bpe_conformance.adapters.packages import require
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.spec import installed_spec
 
 SPEC_CASES = {case.id: case for case in installed_spec().cases}
 FOR_ALL = (

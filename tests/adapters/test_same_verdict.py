@@ -17,13 +17,12 @@ from helpers.golden_cases import case
 from bpe_conformance.adapters.bridge import client
 from bpe_conformance.adapters.bridge.remote import bridge, isolated
 from bpe_conformance.adapters.bridge.server import Server
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.answer import Fault
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation, LoadError
-from bpe_conformance.outcome import Fault
 from bpe_conformance.reference import Tokenizer as Right
+from bpe_conformance.spec import installed_spec
 
 GOLDEN = (
     "merge-priority-beats-leftmost",

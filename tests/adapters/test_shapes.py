@@ -10,10 +10,9 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterError
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.spec import installed_spec
 
 SPEC_CASES = {case.id: case for case in installed_spec().cases}
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from helpers.console_blocks import BLOCKS, PAGES, ROOT, matches, run_page
 
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import installed_spec
 from bpe_conformance.survey.implementations import implementations
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.packs.loading import MANIFEST, load_cases
 from bpe_conformance.packs.tables import Given, read_table
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
 from bpe_conformance.session import known_failures
+from bpe_conformance.spec import load_spec
 
 MEMORY = 4 << 30
 LARGE = 3 << 30

@@ -32,7 +32,6 @@ from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression
-from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 from bpe_conformance.packs import tables
 from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
@@ -40,6 +39,7 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, markdown
 from bpe_conformance.session import known_failures
+from bpe_conformance.spec import installed_spec, load_spec
 
 SPEC = Path(__file__).parent.parent / "spec"
 SEEDS = Path(__file__).parent / "seeds"
@@ -260,7 +260,7 @@ def _spec(data: bytes, folder: Path) -> None:
     shutil.copytree(SPEC / "clauses", folder / "clauses", dirs_exist_ok=True)
     _put(folder, "cases/x.yaml", data)
     for case in load_spec(folder).cases:
-        _hold(case.clause.id in case.clause.id and bool(case.op), "a case without a clause")
+        _hold(case.clause.id in case.clause.id and bool(case.operation.name), "a case without a clause")
         _check_ids(case.model)
 
 

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.cases.expectations import compute
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import read_model
-from bpe_conformance.fixtures.spec import Case, Clause
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.operations import OPERATIONS, Expected
 from bpe_conformance.outcome import Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
+from bpe_conformance.spec import Case, Clause
 
 
 def read_case(raw: Mapping[str, Any], clause: Clause) -> Case:
     """Return the case that a mapping with the keys of the YAML describes."""
-    model = raw.get("model")
+    model, expected = raw.get("model"), Expected.read(raw["expect"])
     return Case(
         id=raw["id"],
         title=raw["title"],
         since="1.0",
         clause=clause,
-        op=raw["op"],
+        operation=OPERATIONS[raw["op"]].read(raw["input"]).expecting(expected),
         model=None if model is None else read_model(model),
-        input=raw["input"],
-        expect=raw["expect"],
+        expected=expected,
     )
+
+
+def with_value(case: Case) -> Case:
+    """Return the case with the oracle's value."""
+    return replace(case, expected=case.operation.compute(case.model, case.clause.id))
 
 
 def case(
@@ -38,7 +42,7 @@ def case(
     if model is not None:
         raw["model"] = model
     made = read_case(raw, bound)
-    return made if expect is not None else read_case({**raw, "expect": compute(made)}, bound)
+    return made if expect is not None else with_value(made)
 
 
 def like(base: Any = Reference, **methods: Any) -> Any:

@@ -19,10 +19,10 @@ Right = textbook.Tokenizer
 class Greedy(Right):
     """Merges the leftmost pair that can be merged."""
 
-    def _merge(self, word: textbook.Word) -> textbook.Word:
+    def merge(self, word: textbook.Word) -> textbook.Word:
         here = 0
         while here + 1 < len(word):
-            if word[here : here + 2] in self._ranks:
+            if word[here : here + 2] in self.ranks:
                 word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
                 here = 0
             else:
@@ -213,8 +213,8 @@ class FirstSeen(Right):
 
 
 class ByBytes(Right):
-    def _merge(self, word: textbook.Word) -> textbook.Word:
-        return textbook.merge_by_bytes(word, self._ids)
+    def merge(self, word: textbook.Word) -> textbook.Word:
+        return textbook.merge_by_bytes(word, self.ids)
 
 
 class Narrow:

@@ -7,11 +7,23 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
-from bpe_conformance.outcome import EncodingDivergence, Expectation, Ids, Mismatch, Outcome, Pair, Question, WrongMerge
+from bpe_conformance.answer import EncodingDivergence, Ids, Pair, WrongMerge
+from bpe_conformance.operations import Encode, Question
+from bpe_conformance.outcome import (
+    Bug,
+    BugCause,
+    Command,
+    Diagnosis,
+    Expectation,
+    Mismatch,
+    Outcome,
+    RunOptions,
+    RunResult,
+    Tested,
+)
 from bpe_conformance.report import document
 from bpe_conformance.report.document import Document
-from bpe_conformance.run_result import Bug, BugCause, Command, Diagnosis, RunOptions, RunResult, Tested
+from bpe_conformance.spec import FOLDER, Spec, installed_spec
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e\u0000\ud800]]>"
 GREEDY = Bug("greedy", "Merges from the left.", "Take the `lowest` rank.", "MERGE-ORDER-1")
@@ -29,7 +41,7 @@ def mismatch() -> Mismatch:
     assert model is not None
     used, available = Pair((b"a", b"b"), 1, 0), Pair((b"b", b"c"), 0, 1)
     return Mismatch(
-        Question("encode", model, {"text": "abc"}),
+        Question(Encode("abc"), model),
         Expectation((Ids((97, 256)),)),
         Ids((257, 99)),
         EncodingDivergence(0, 0, WrongMerge(used, available)),

@@ -20,7 +20,7 @@ class Whole(textbook.Tokenizer):
         return [self.encode(text) for text in texts]
 
     def save(self, folder: str) -> None:
-        Tokenizer(self.vocab, self.merges, self._special).save(Path(folder))
+        Tokenizer(self.vocab, self.merges, self.special).save(Path(folder))
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
@@ -63,7 +63,7 @@ class KeepsOnlyAllowedTokensThatOccur(Whole):
 
     def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
         if isinstance(allowed_special, set):
-            allowed_special &= {token for token in self._special if token in text}
+            allowed_special &= {token for token in self.special if token in text}
         return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
@@ -79,7 +79,7 @@ class CachesByTheNumberAllowed(Whole):
     """Keeps ids by the text and the number of special tokens that are allowed."""
 
     def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
-        count = len(self._special) if allowed_special == "all" else len(allowed_special)
+        count = len(self.special) if allowed_special == "all" else len(allowed_special)
         cache: dict[Any, list[int]] = self.__dict__.setdefault("_cache", {})
         key = text, count, tuple(disallowed_special)
         if key not in cache:
@@ -102,7 +102,7 @@ class ReusesIds(Whole):
         known = set(vocab.values())
         absent = [token for token in special_tokens or () if token.encode() not in known]
         super().__init__(vocab, merges, special_tokens, pattern)
-        self._ids.update({token.encode(): 97 for token in absent})
+        self.ids.update({token.encode(): 97 for token in absent})
 
 
 class DecodesNewIdsOnceEncoded(Whole):
@@ -127,7 +127,7 @@ class SharesSpecialsOfOneSpelling(Whole):
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         super().__init__(vocab, merges, special_tokens, pattern)
-        self._special = self.kept.setdefault("".join(self._special), self._special)
+        self.special = self.kept.setdefault("".join(self.special), self.special)
 
 
 class StreamsWithTheLatestSpecials(Whole):
@@ -137,14 +137,14 @@ class StreamsWithTheLatestSpecials(Whole):
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         super().__init__(vocab, merges, special_tokens, pattern)
-        type(self).latest = self._special
+        type(self).latest = self.special
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        own, self._special = self._special, self.latest
+        own, self.special = self.special, self.latest
         try:
             yield from self.encode("".join(chunks))
         finally:
-            self._special = own
+            self.special = own
 
 
 class LosesTheLastByte(Whole):
@@ -198,7 +198,7 @@ class ForgetsMerges(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
         trained = super().train(text, vocab_size, special_tokens, pattern)
-        trained._ranks = {}
+        trained.ranks = {}
         return trained
 
 
@@ -226,12 +226,12 @@ class TrainsInSetOrder(Whole):
 class SpecialsInSetOrder(Whole):
     """Looks for special tokens in the order of a set."""
 
-    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
-        for token in set(self._special if special_tokens is None else special_tokens):
+    def find_special(self, text: str, allowed: list[str]) -> list[tuple[str, bool]]:
+        for token in set(allowed):
             if token in text:
                 before, _, after = text.partition(token)
-                return [*self.tokens(before), token.encode(), *self.tokens(after)]
-        return super().tokens(text, ())
+                return [*self.find_special(before, allowed), (token, True), *self.find_special(after, allowed)]
+        return super().find_special(text, [])
 
 
 class KeepsUnreadChunks(Whole):
@@ -278,7 +278,7 @@ class WritesBytesOfFileNamesInBatches(Whole):
 
 class SavesBackwards(Whole):
     def save(self, folder: str) -> None:
-        Tokenizer(self.vocab, self.merges[::-1], self._special).save(Path(folder))
+        Tokenizer(self.vocab, self.merges[::-1], self.special).save(Path(folder))
 
 
 class SavesWithoutNewIds(Whole):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpe_conformance.cases.expectations import expected_ids, value_for, whole_text
-from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.answer import Ids
+from bpe_conformance.operations import Encode
+from bpe_conformance.spec import installed_spec
 
 
 def table(vocab: Any, merges: Any) -> int:
@@ -14,9 +15,9 @@ def table(vocab: Any, merges: Any) -> int:
 
 KNOWN = {}
 for case in installed_spec().cases:
-    expect = value_for(case.expect, "pair")
-    if case.op == "encode" and case.model is not None and expect and not {"ids", "stored"}.isdisjoint(expect):
-        KNOWN[whole_text(case), table(case.model.vocab, case.model.merges)] = expected_ids(expect)
+    expected = (case.expected.under("pair") or (None,))[0]
+    if isinstance(case.operation, Encode) and case.model is not None and isinstance(expected, Ids):
+        KNOWN[case.operation.text, table(case.model.vocab, case.model.merges)] = list(expected.ids)
 
 
 class Parrot:

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import pytest
 
 from bpe_conformance.adapters.errors import RemoteError
+from bpe_conformance.answer import MALFORMED, Fault, Refusal
 from bpe_conformance.fixtures.answers import MalformedAnswer
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, is_ours
 from bpe_conformance.implementation.time_limit import TimeLimit
-from bpe_conformance.outcome import MALFORMED, Fault, Refusal
 from bpe_conformance.reference import Tokenizer
 
 

@@ -10,30 +10,28 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.training import is_correct_up_to_ties
+from bpe_conformance.answer import Answer, AnyError, Ids, Refusal, Table
+from bpe_conformance.cases.judging import is_correct_up_to_ties, judge
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
+from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
-    Answer,
-    AnyError,
+    BugCause,
+    ConventionCause,
     Dependence,
+    Diagnosis,
+    ErrorCause,
     Expectation,
-    Ids,
     Mismatch,
     Outcome,
-    Question,
-    Refusal,
     State,
-    Table,
 )
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import BugCause, ConventionCause, Diagnosis, ErrorCause
+from bpe_conformance.spec import Case, Spec, installed_spec
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},
@@ -218,7 +216,7 @@ def test_matrix_round_trips(tmp_path: Any) -> None:
 def _outcome(case: Case, answer: Answer | None, state: State = "failed") -> Outcome:
     mismatch = None
     if answer is not None:
-        mismatch = Mismatch(Question(case.op, None, {}), Expectation((AnyError(),)), answer)
+        mismatch = Mismatch(Question(case.operation), Expectation((AnyError(),)), answer)
     return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
 
 
@@ -266,7 +264,7 @@ def test_error_in_few_failures_is_not_a_cause() -> None:
 
 def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> None:
     (bug,) = [bug for bug in known_bugs() if bug.id == "empty-list-not-decoded"]
-    cases = [*_about(bug.clause), *[case for case in _cases() if case.op == "decode"][:40]]
+    cases = [*_about(bug.clause), *[case for case in _cases() if case.operation.name == "decode"][:40]]
     cases = list({case.id: case for case in cases}.values())
     row = read().answers[bug.id]
 
@@ -282,7 +280,7 @@ def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> Non
         ]
 
     assert causes([case for case in cases if case.id in row]) == [BugCause]
-    assert causes([case for case in cases if case.op == "decode"]) == [ErrorCause]
+    assert causes([case for case in cases if case.operation.name == "decode"]) == [ErrorCause]
 
 
 def test_warnings_are_explained_if_nothing_fails() -> None:
@@ -299,7 +297,7 @@ def test_warnings_are_explained_if_nothing_fails() -> None:
     [("tie_break", "first-seen", "TRAIN-TIE-1"), ("train_special", "text", "TRAIN-SPECIAL-1")],
 )
 def test_an_undeclared_convention_is_a_cause_and_comes_first(name: str, value: str, clause: str) -> None:
-    ties = [case for case in _about(clause) if "by_convention" in case.expect]
+    ties = [case for case in _about(clause) if case.expected.by_convention]
     declared = textbook.with_conventions(**{name: value})
     undeclared = type("T", (textbook.Tokenizer,), {"train": declared.train})
     outcomes = _outcomes(undeclared, ties[:20])
@@ -311,7 +309,7 @@ def test_an_undeclared_convention_is_a_cause_and_comes_first(name: str, value: s
 
 
 def test_contradicted_convention_is_not_a_cause() -> None:
-    differing = [case for case in _cases() if set(case.expect.get("by_convention", ())) >= {"pair", "bytes"}]
+    differing = [case for case in _cases() if set(case.expected.values) >= {"pair", "bytes"}]
     pairs = (("lookup", "bytes"),)
     wrong = [_outcome(case, Ids(())) for case in differing[:2]]
     outcomes = [replace(one, mismatch=replace(one.mismatch, conventions=(pairs,))) for one in wrong if one.mismatch]
@@ -348,7 +346,7 @@ def test_a_trainer_that_learns_other_pairs_takes_patterns_nevertheless(bug: str)
     assert "train-pattern:cl100k" in Implementation("x", target).capabilities
 
 
-class TiesByDictOrder(Trainer):
+class TiesByDictOrder(BaseTrainer):
     """Keeps its counts in a dict from merge to merge, and takes the first pair of the highest count."""
 
     def learn(self, words: Any, merge_count: int) -> list[Any]:
@@ -379,7 +377,7 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
 
 
 def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_open() -> None:
-    class ComparesFewBytes(Trainer):
+    class ComparesFewBytes(BaseTrainer):
         def choose(self, counts: Any, ids: Any) -> Any:
             most = max(counts.values())
             return max((pair for pair in counts if counts[pair] == most), key=lambda pair: [one[:2] for one in pair])
@@ -406,7 +404,7 @@ def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: di
     assert bug in [one.id for one in cause.bugs]
 
 
-class AcceptsAnySize(Trainer):
+class AcceptsAnySize(BaseTrainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
 
@@ -416,7 +414,7 @@ def test_a_trainer_that_accepts_too_small_a_size_gets_no_advice_to_declare_ties_
     for case in _about("TRAIN-SIZE-3"):
         mismatch = judge(case, implementation)
         assert mismatch is not None
-        assert is_correct_up_to_ties(case, mismatch, implementation.conventions) is False
+        assert is_correct_up_to_ties(mismatch, case.clause.id, implementation.conventions) is False
 
 
 def test_a_trainer_that_counts_incorrectly_gets_no_advice_to_declare_ties_open() -> None:
@@ -444,11 +442,11 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
 @pytest.mark.parametrize(
     ("mismatch", "follows"),
     [
-        (Mismatch(Question("encode", AAAA, {"text": "aaaa"}), Expectation((Ids((256, 256)),)), Ids((257, 97))), True),
-        (Mismatch(Question("encode", AAAA, {"text": "aaaa"}), Expectation((Ids((256, 256)),)), Ids((97, 257))), False),
+        (Mismatch(Question(Encode("aaaa"), AAAA), Expectation((Ids((256, 256)),)), Ids((257, 97))), True),
+        (Mismatch(Question(Encode("aaaa"), AAAA), Expectation((Ids((256, 256)),)), Ids((97, 257))), False),
         (
             Mismatch(
-                Question("stream", AAAA, {"chunks": ["x", "aaaa"]}, "after other texts"),
+                Question(Stream(("x", "aaaa")), AAAA, "after other texts"),
                 Expectation((Ids((120, 256, 256)),)),
                 Ids((0,)),
                 depends_on=Dependence("undisturbed"),
@@ -457,7 +455,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
         ),
         (
             Mismatch(
-                Question("batch", AAAA, {"texts": ["aaaa"]}),
+                Question(Batch(("aaaa",)), AAAA),
                 Expectation((Ids((256, 256)),)),
                 Ids((0,)),
                 depends_on=Dependence("encode", "aaaa"),
@@ -466,7 +464,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
         ),
         (
             Mismatch(
-                Question("batch", AAAA, {"texts": ["aa"]}),
+                Question(Batch(("aa",)), AAAA),
                 Expectation((Ids((256,)),)),
                 Ids((0,)),
                 depends_on=Dependence("encode", "aa"),
@@ -486,7 +484,7 @@ def test_failures_of_properties_are_counted_under_the_bug_from_which_they_follow
 
 
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
-    asked = Question("train", None, {"text": "ab cd", "vocab_size": 257, "special_tokens": []})
+    asked = Question(Train("ab cd", 257))
     mismatch = Mismatch(asked, Expectation((Table({}, ((b"c", b"d"),)),)), Table({}, ((b" ", b"c"),)))
     outcomes = [*_of_bug("tie-lex-smaller", "TRAIN-TIE-1"), _of_property(mismatch, "LAW-TRAIN-1")]
     (cause,) = diagnose(outcomes, _cases()).causes

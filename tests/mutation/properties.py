@@ -7,8 +7,8 @@ golden case and no other property catches. A property that catches no bug alone 
 a tokenizer; the tests have an incorrect tokenizer for it.
 
 Then come the bugs that fail a class in which they are not wrong. A failure counts as in a run of the suite: it breaks a
-MUST, and depends on nothing else. The published matrix says in which classes a bug is wrong, and the command
-`bpe-conformance known-bugs` prints the same number for golden cases. This takes eight seconds for each bug. The script
+MUST, and depends on nothing else. The published matrix says in which classes a bug is wrong, and and
+`mutation_score.py` prints the same number for golden cases. This takes eight seconds for each bug. The script
 leaves out the bugs whose answers vary, because the matrix has one case of each.
 """
 
@@ -21,12 +21,14 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
-from bpe_conformance.fixtures.spec import installed_spec
+import mutation_score
+
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
+from bpe_conformance.known_bugs import known_bugs, matrix
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort, Property, skip_reason
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import installed_spec
 
 PROPERTIES = {one.id: one for one in bind(installed_spec().clauses)}
 

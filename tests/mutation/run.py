@@ -29,9 +29,9 @@ import pytest
 import yaml
 from mutants import REFERENCE, Mutant, mutants
 
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.session import items as _items  # noqa: F401
 from bpe_conformance.session import setup
+from bpe_conformance.spec import installed_spec
 
 MODULES = (
     *(

@@ -16,19 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Refusal, WrongMerge
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import (
-    TIMED_OUT,
-    Dependence,
-    Expectation,
-    Fault,
-    Ids,
-    Mismatch,
-    Question,
-    Refusal,
-    WrongMerge,
-)
+from bpe_conformance.operations import Encode, Question
+from bpe_conformance.outcome import Dependence, Expectation, Mismatch
 from bpe_conformance.properties import decoding, encoding, engine, streaming
 from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
 from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Verdicts
@@ -41,10 +33,10 @@ MODEL = read_model({"merges": [["a", "b"]]})
 class Greedy(Whole):
     """Merges the leftmost pair that can be merged."""
 
-    def _merge(self, word: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    def merge(self, word: tuple[bytes, ...]) -> tuple[bytes, ...]:
         here = 0
         while here + 1 < len(word):
-            if word[here : here + 2] in self._ranks:
+            if word[here : here + 2] in self.ranks:
                 word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
                 here = 0
             else:
@@ -95,7 +87,7 @@ def test_examples_are_varied() -> None:
 def test_a_counterexample_is_small_and_names_its_cause() -> None:
     one = run(ENCODE, Greedy)
     assert one is not None
-    assert len(one.mismatch.asked.input["text"]) <= 4
+    assert len(one.mismatch.asked.operation.text) <= 4
     assert one.mismatch.asked.model is not None
     assert len(one.mismatch.asked.model.merges) <= 3
     where = one.mismatch.divergence
@@ -114,7 +106,7 @@ def test_an_exception_is_an_answer_to_a_small_example() -> None:
     assert one is not None
     assert isinstance(one.mismatch.answer, Refusal)
     assert one.mismatch.answer.kind == "IndexError"
-    assert len(one.mismatch.asked.input["text"]) <= 2
+    assert len(one.mismatch.asked.operation.text) <= 2
 
 
 def test_a_time_out_shows_the_input() -> None:
@@ -128,7 +120,7 @@ def test_a_time_out_shows_the_input() -> None:
     assert one is not None
     assert isinstance(one.mismatch.answer, Fault)
     assert one.mismatch.answer.kind == TIMED_OUT
-    assert len(one.mismatch.asked.input["text"]) > 3
+    assert len(one.mismatch.asked.operation.text) > 3
     assert "input: {text: " in one.case
 
 
@@ -171,7 +163,7 @@ def test_a_disturbed_answer_is_compared_with_an_undisturbed_one() -> None:
         def encode(self, text: str) -> list[int]:
             return [0]
 
-    question = Question("encode", MODEL, {"text": "xab"}, "second call")
+    question = Question(Encode("xab"), MODEL, "second call")
     right, wrong = Ids((120, 256)), Ids((120, 97, 98))
     assert undisturbed(Implementation("x", Whole), question, right) is None
     assert undisturbed(Implementation("x", Whole), question, wrong) == Mismatch(question, Expectation((right,)), wrong)
@@ -187,7 +179,7 @@ def test_a_tokenizer_that_cannot_be_built_answers_with_its_error() -> None:
                 raise ValueError("no")
             super().__init__(vocab, merges, special_tokens, pattern)
 
-    implementation, question = Implementation("x", Refuses), Question("encode", MODEL, {"text": "ab"})
+    implementation, question = Implementation("x", Refuses), Question(Encode("ab"), MODEL)
     assert isinstance(ask(implementation, question), Refusal)
     instance = Instance(implementation, MODEL)
     assert instance.ask(question) == instance.ask(question) == ask(implementation, question)

@@ -18,12 +18,12 @@ from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithThe
 from bpe_conformance.adapters.bridge.remote import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
 from bpe_conformance.properties.state_machine import Stage
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import installed_spec
 
 
 class EncoderOnly:
@@ -77,7 +77,7 @@ class KeepsOneListForASpecialToken(Whole):
     def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
         ids = super().encode(text, *arguments, **keywords)
         cache: dict[str, list[int]] = self.__dict__.setdefault("_cache", {})
-        return cache.setdefault(text, ids) if text in self._special else ids
+        return cache.setdefault(text, ids) if text in self.special else ids
 
 
 class RepeatsOneEmptyRow(Whole):
@@ -160,7 +160,7 @@ class TrainedIsReversed(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
         trained: Any = super().train(text, vocab_size, special_tokens, pattern)
-        trained._ranks = {}
+        trained.ranks = {}
         trained.encode = lambda text: [*text.encode()]
         return trained
 
@@ -184,7 +184,7 @@ class NeverReplacesFiles(Whole):
     def save(self, folder: str) -> None:
         elsewhere = Path(folder, "new")
         elsewhere.mkdir()
-        Tokenizer(self.vocab, self.merges, self._special).save(elsewhere)
+        Tokenizer(self.vocab, self.merges, self.special).save(elsewhere)
         for file in elsewhere.iterdir():
             if not Path(folder, file.name).exists():
                 shutil.copy(file, folder)
@@ -272,7 +272,7 @@ def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
 def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() -> None:
     implementation = Implementation("x", RowsOfEqualTextsAreOneList)
     assert accused(implementation, stage_of("law-history")) == {"law-batch-history"}
-    assert all(judge(case, implementation) is None for case in installed_spec().cases if case.op == "batch")
+    assert all(judge(case, implementation) is None for case in installed_spec().cases if case.operation.name == "batch")
     assert next(one.clause_id for one in PROPERTIES if one.id == "law-batch-history") == "LAW-PURE-1"
 
 

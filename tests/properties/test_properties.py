@@ -12,17 +12,17 @@ import pytest
 from helpers import wrong_tokenizers as wrong
 
 from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import diagnose
-from bpe_conformance.outcome import Changed, Outcome
+from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import streaming, training
 from bpe_conformance.properties.catalogue import SECTIONS, bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import Command
+from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.terminal.failure import describe
 
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
@@ -140,7 +140,7 @@ def test_encoder_that_ignores_entries_is_not_blamed_for_its_files() -> None:
 
         def encode(self, text: str, **keywords: Any) -> list[int]:
             first = 256 + len(self.merges)
-            ids = {token.encode(): first + place for place, token in enumerate(self._special)}
+            ids = {token.encode(): first + place for place, token in enumerate(self.special)}
             return [ids.get(self.vocab[index], index) for index in super().encode(text, **keywords)]
 
     broken = found("law-saved-numbers", Numbers)
@@ -183,7 +183,7 @@ def test_no_property_calls_the_implementation_without_containing_errors(every: i
 def test_a_changed_argument_is_reported_for_the_call_that_changes_it(target: Any, operation: str, changed: str) -> None:
     broken = found("law-arguments", target, Effort())
     assert broken is not None
-    assert broken.mismatch.asked.operation == operation
+    assert broken.mismatch.asked.operation.name == operation
     assert broken.mismatch.answer == Changed((f"the caller's {changed} changed",))
 
 
@@ -307,11 +307,11 @@ class SpecialsInListOrder(wrong.Whole):
         return made
 
     def encode(self, text: str, **keywords: Any) -> list[int]:
-        listed = "|".join(map(re.escape, self._special)) or "(?!)"
+        listed = "|".join(map(re.escape, self.special)) or "(?!)"
         first, *segments = re.split(listed, text)
         ids = super().encode(first)
         for special, segment in zip(re.findall(listed, text), segments, strict=True):
-            ids += [self._ids[special.encode()], *super().encode(segment)]
+            ids += [self.ids[special.encode()], *super().encode(segment)]
         return ids
 
 

@@ -12,17 +12,17 @@ import pytest
 import regex
 from right_tokenizers.linked import Tokenizer as Linked
 
-from bpe_conformance.cases.expectations import oracle
+from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import Ids
+from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.operations import oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale_inputs import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
+from bpe_conformance.spec import installed_spec
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
 LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}
@@ -42,17 +42,17 @@ def run(property_id: str, target: Any, effort: Effort | None = None) -> Found | 
     return PROPERTIES[property_id].run(Implementation("x", target), effort or Effort())
 
 
-class IdsCut(Encoder):
+class IdsCut(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         return super().encode(text)[:512]
 
 
-class RowsCut(Encoder):
+class RowsCut(BaseEncoder):
     def encode_batch(self, texts: Any) -> list[list[int]]:
         return [self.encode(text[:65_536]) for text in texts]
 
 
-class LooksNoFurtherThanItsBlock(Encoder):
+class LooksNoFurtherThanItsBlock(BaseEncoder):
     """Reads the text in blocks. If the next block begins with a wide letter, it gives it no space."""
 
     block, encoding, units = 16, "utf-8", 1
@@ -80,7 +80,7 @@ class LooksNoFurtherThan100Characters(LooksNoFurtherThanItsBlock):
     block, encoding, units = 100, "utf-32-le", 4
 
 
-class CachesByTheFirst255Characters(Encoder):
+class CachesByTheFirst255Characters(BaseEncoder):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._ids_of: dict[str, list[int]] = {}
@@ -96,11 +96,11 @@ class CachesByLengthAndEnds(CachesByTheFirst255Characters):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         key = f"{len(pre_token)}{pre_token[:64]}{pre_token[-64:]}"
         if key not in self._ids_of:
-            self._ids_of[key] = Encoder.encode_pre_token(self, pre_token)
+            self._ids_of[key] = BaseEncoder.encode_pre_token(self, pre_token)
         return self._ids_of[key]
 
 
-class OverwritesItsCache(Encoder):
+class OverwritesItsCache(BaseEncoder):
     """Keeps ids in 10,000 places, one after the other, and does not forget which word a place was for."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -115,7 +115,7 @@ class OverwritesItsCache(Encoder):
         return self._ids[self._place_of[pre_token]]
 
 
-class CutsAtSpaces(Encoder):
+class CutsAtSpaces(BaseEncoder):
     """Splits blocks that end before a space."""
 
     block, cut_at = 65_536, " "
@@ -132,12 +132,12 @@ class CutsAtLineFeeds(CutsAtSpaces):
     block, cut_at = 50_000, "\n"
 
 
-class NumbersSpecialsIn8Bits(Encoder):
+class NumbersSpecialsIn8Bits(BaseEncoder):
     def special_id(self, token: str) -> int:
         return super().special_id(self.special[self.special.index(token) & 0xFF])
 
 
-class LooksUpSpecialsInASortedList(Encoder):
+class LooksUpSpecialsInASortedList(BaseEncoder):
     """Of many special tokens, tries only the one that precedes the rest of the text."""
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -163,7 +163,7 @@ class CutsTokensWhenDecoding(Tokenizer):
         return b"".join(self.vocab[index][:1_023] for index in ids)
 
 
-class TokensOfAtMost512Bytes(Encoder):
+class TokensOfAtMost512Bytes(BaseEncoder):
     def __init__(self, vocab: Any, merges: Any, *arguments: Any, **keywords: Any) -> None:
         short = [pair for pair in merges if len(pair[0] + pair[1]) <= 512]
         super().__init__(vocab, short, *arguments, **keywords)
@@ -177,7 +177,7 @@ class EndsAtAnEmptyBlock(Tokenizer):
         return super().encode_iterable(iter(lambda: "".join(islice(given, 1_000)), ""))
 
 
-class MergesRecursively(Encoder):
+class MergesRecursively(BaseEncoder):
     def merge(self, word: Any) -> Any:
         return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
 
@@ -196,7 +196,7 @@ class LosesAnIdOfAFullCache(Tokenizer):
 PairOfIds = tuple[int, int]
 
 
-class HeapInLongWords(Encoder):
+class HeapInLongWords(BaseEncoder):
     """Merges long words with a heap of pairs of ids. It is correct."""
 
     least = 50
@@ -274,9 +274,9 @@ class IdsForRanksInLongWords(HeapInLongWords):
         return self.ids[b"".join(self.merges[self.rank_of[pair]])]
 
 
-class FindsShortSpecials(Encoder):
-    def build(self, *arguments: Any) -> None:
-        super().build(*arguments)
+class FindsShortSpecials(BaseEncoder):
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self.special = [token for token in self.special if len(token) <= 1_000]
 
 
@@ -290,14 +290,14 @@ class WaitsForShortSpecials(Tokenizer):
         yield from self.encode(text[end:])
 
 
-class PreTokensCutAt65536Bytes(Encoder):
+class PreTokensCutAt65536Bytes(BaseEncoder):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         word = self.atoms(pre_token)
         parts = (word[start : start + 65_536] for start in range(0, len(word), 65_536))
         return [self.ids[token] for part in parts for token in self.merge(part)]
 
 
-class SignRunsCut(Encoder):
+class SignRunsCut(BaseEncoder):
     """Its pattern limits runs of signs: `[^\\s\\p{L}\\p{N}]{1,255}`."""
 
     def split(self, segment: str) -> list[str]:
@@ -456,7 +456,7 @@ def test_a_correct_tokenizer_passes_without_a_note(property_id: str, target: typ
 
 @pytest.mark.parametrize(("limit", "passes"), [(2_048, True), (2_000, False)])
 def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bool) -> None:
-    class Refuses(Encoder):
+    class Refuses(BaseEncoder):
         def encode_pre_token(self, pre_token: str) -> list[int]:
             if len(pre_token) > limit:
                 raise ValueError("too long")
@@ -470,7 +470,7 @@ def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bo
 
 
 def test_a_long_text_may_not_be_refused() -> None:
-    class Refuses(Encoder):
+    class Refuses(BaseEncoder):
         def encode(self, text: str) -> list[int]:
             if len(text) > 2_048:
                 raise ValueError("too long")
@@ -544,4 +544,4 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
     assert len(model.merges) == 66_056
     assert model.well_formed
     question, right = next(scale._large_tables(Implementation("x", Tokenizer), Effort())).pose(len(model.merges))
-    assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.input["text"])))
+    assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.operation.text)))

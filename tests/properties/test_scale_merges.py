@@ -10,12 +10,13 @@ import pytest
 
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.correct import Encoder, Trainer, Word, Words
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.properties.scale_inputs import BESIDE, NARROW, WIDE, large_table, larger_table
 from bpe_conformance.properties.scale_training import large_trainings
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word, Words
 
 ROWS = {"law-large-table": scale._large_tables, "law-long-runs": scale._long_runs, "law-train-large": large_trainings}
 CLAUSES = {"law-long-runs": "MERGE-FULL-1", "law-train-large": "LAW-TRAIN-1"}
@@ -28,11 +29,11 @@ def row(property_id: str, what: str, target: Any) -> Found | None:
     return scale._first_wrong(property_id, asked, implementation, Effort())
 
 
-class PacksPairs(Encoder):
+class PacksPairs(BaseEncoder):
     """Looks a pair up by a key of the two numbers of its tokens: of the bytes from 0, and of the merges from 256."""
 
-    def build(self, *arguments: Any) -> None:
-        super().build(*arguments)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         tokens = [*(bytes([byte]) for byte in range(256)), *(left + right for left, right in self.merges)]
         self.numbers = {token: number for number, token in reversed(list(enumerate(tokens)))}
         self.packed = {self.key(*pair): rank for rank, pair in reversed(list(enumerate(self.merges)))}
@@ -95,7 +96,7 @@ class LosesRight(LosesLeft):
         return super().pack(right, left)
 
 
-class MergesUpTo(Encoder):
+class MergesUpTo(BaseEncoder):
     """Merges at most this many different pairs of a pre-token."""
 
     most = 200
@@ -111,7 +112,7 @@ class MergesUpTo1000(MergesUpTo):
     most = 1_000
 
 
-class Learns1000Merges(Trainer):
+class Learns1000Merges(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         return super().learn(words, min(merge_count, 1_000))
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Measure
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import TIMED_OUT, Fault, Ids, Measure, Question
+from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.operations import Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.reference import Tokenizer
@@ -22,7 +23,7 @@ def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) ->
     ask = scale._timed
 
     def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
-        seconds = len(question.input["text"]) ** 2 * 1e-6
+        seconds = len(question.operation.text) ** 2 * 1e-6
         return ask(implementation, question)[0], seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", slow)
@@ -32,7 +33,7 @@ def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
-    class Hangs(Encoder):
+    class Hangs(BaseEncoder):
         def encode(self, text: str) -> list[int]:
             while len(text) > 1_000:
                 pass
@@ -52,7 +53,7 @@ def test_a_time_out_fails_if_a_cube_of_the_size_fits_in_the_limit(
     ask = scale._timed
 
     def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
-        if len(question.input["text"]) > 2_000:
+        if len(question.operation.text) > 2_000:
             return Fault(TIMED_OUT, ""), 6 * limit, 6 * limit
         return ask(implementation, question, instance)[0], 0.05, waited
 
@@ -80,7 +81,7 @@ def test_the_time_for_a_size_is_predicted_from_smaller_sizes(
 @pytest.mark.parametrize(("power", "passes"), [(1.0, True), (1.4, True), (2.0, False)])
 def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
     def timed(implementation: Implementation, question: Question) -> tuple[Any, float, float]:
-        seconds = (len(question.input["text"]) / 1_000) ** power
+        seconds = (len(question.operation.text) / 1_000) ** power
         return Ids(()), seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", timed)

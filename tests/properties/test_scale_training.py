@@ -9,9 +9,10 @@ import pytest
 
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.correct import Trainer, Words
+from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.reference.textbook import Words
 
 (TRAIN_LARGE,) = (one for one in scale.PROPERTIES if one.id == "law-train-large")
 
@@ -20,14 +21,14 @@ def run(target: type) -> Found | None:
     return TRAIN_LARGE.run(Implementation("x", target), Effort())
 
 
-class CountsWrap(Trainer):
+class CountsWrap(BaseTrainer):
     bits = 8
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [(word, count % (1 << self.bits)) for word, count in super().words(text, special, pattern)]
 
 
-class CountsStop(Trainer):
+class CountsStop(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [(word, min(count, 255)) for word, count in super().words(text, special, pattern)]
 
@@ -36,7 +37,7 @@ class CountsWrapAt16Bits(CountsWrap):
     bits = 16
 
 
-class CountsIn16SignedBits(Trainer):
+class CountsIn16SignedBits(BaseTrainer):
     """A word that occurs 32,768 times has a negative count."""
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:
@@ -44,25 +45,25 @@ class CountsIn16SignedBits(Trainer):
         return [(word, (count + 0x8000) % 0x10000 - 0x8000) for word, count in words]
 
 
-class TrainsOnBlocks(Trainer):
+class TrainsOnBlocks(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
         return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
 
 
-class PairCountsWrap(Trainer):
+class PairCountsWrap(BaseTrainer):
     """Counts pairs in 16 bits."""
 
     def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
 
 
-class LeavesOutLongWords(Trainer):
+class LeavesOutLongWords(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [word for word in super().words(text, special, pattern) if len(word[0]) <= 1_000]
 
 
-class CountsInGroups(Trainer):
+class CountsInGroups(BaseTrainer):
     """Counts the words of four groups of segments if there are more than a hundred."""
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:
@@ -89,7 +90,7 @@ class LeavesOutTheRest(CountsInGroups):
         return segments[: len(segments) // 4 * 4] if len(segments) > 100 else segments
 
 
-class ForgetsRareWords(Trainer):
+class ForgetsRareWords(BaseTrainer):
     """Forgets the words that occur once if there are more than 5,000."""
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:
@@ -97,12 +98,12 @@ class ForgetsRareWords(Trainer):
         return [word for word in words if word[1] > 1] if len(words) > 5_000 else words
 
 
-class WordsCountedTo65535(Trainer):
+class WordsCountedTo65535(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [(word, min(number, 0xFFFF)) for word, number in super().words(text, special, pattern)]
 
 
-class TrainsWithFourSpecials(Trainer):
+class TrainsWithFourSpecials(BaseTrainer):
     """Cuts out the first special tokens only."""
 
     most = 4
@@ -119,17 +120,17 @@ class TrainsWith255Specials(TrainsWithFourSpecials):
     most = 255
 
 
-class TrainsWithShortSpecials(Trainer):
+class TrainsWithShortSpecials(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         return super().cut(text, [token for token in special if len(token) <= 255])
 
 
-class LeavesOutWordsOf5001Bytes(Trainer):
+class LeavesOutWordsOf5001Bytes(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [word for word in super().words(text, special, pattern) if len(word[0]) <= 5_000]
 
 
-class CutsWordsToTrainOn(Trainer):
+class CutsWordsToTrainOn(BaseTrainer):
     longest = 5_000
 
     def split(self, segment: str, pattern: str) -> list[str]:
@@ -141,12 +142,12 @@ class CutsWordsAt65536(CutsWordsToTrainOn):
     longest = 65_536
 
 
-class BreaksTiesAmong500(Trainer):
+class BreaksTiesAmong500(BaseTrainer):
     def choose(self, counts: Any, ids: Any) -> Merge:
         return super().choose(dict(Counter(counts).most_common(500)), ids)
 
 
-class CutsAtTheFirstSpecialToken(Trainer):
+class CutsAtTheFirstSpecialToken(BaseTrainer):
     """Cuts a long text at the first special token, even inside another one, to count its parts separately."""
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:

@@ -14,11 +14,10 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
-from bpe_conformance.outcome import Dependence, Outcome
+from bpe_conformance.outcome import Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown
 from bpe_conformance.report.document import Document, ReportError
-from bpe_conformance.run_result import Command, ConventionCause, Diagnosis, ErrorCause
-from bpe_conformance.terminal import wording
+from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
 
 SCHEMA = json.loads(document.SCHEMA.read_text("utf-8"))
@@ -229,7 +228,7 @@ def strings(value: Any) -> Any:
 def test_a_change_of_wording_does_not_change_a_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     before = made(outcome(state="failed"))["results"][0]["failure"]
     monkeypatch.setattr(wording, "fact", lambda _: "other words")
-    monkeypatch.setattr(wording, "cell", lambda *_: "cell")
+    monkeypatch.setattr(show, "cell", lambda *_: "cell")
     after = made(outcome(state="failed"))["results"][0]["failure"]
     assert after["fact"] != before["fact"]
     assert after["evidence"] != before["evidence"]

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.outcome import Expectation, Ids, Mismatch, Outcome, Question
+from bpe_conformance.operations import Encode, Question
+from bpe_conformance.outcome import Expectation, Mismatch, Outcome
 from bpe_conformance.session.items import pack, unpack
 
 MODELS = {"gpt2": gpt2_model()}
@@ -17,7 +19,7 @@ MODELS = {"gpt2": gpt2_model()}
 def test_a_packed_outcome_refers_to_the_tables_of_named_models(special: tuple[str, ...] | None) -> None:
     model = replace(MODELS["gpt2"], special_tokens=special)
     assert model.ranks
-    mismatch = Mismatch(Question("encode", model, {"text": "a"}), Expectation((Ids((97,)),)), Ids((98,)))
+    mismatch = Mismatch(Question(Encode("a"), model), Expectation((Ids((97,)),)), Ids((98,)))
     outcome = Outcome("case", "case", "title", "failed", None, "encoder", mismatch=mismatch)
     packed = pack(outcome, MODELS)
     assert len(packed) < 4_000

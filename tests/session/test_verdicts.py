@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from helpers.project import Project
 
+from bpe_conformance.answer import AnyError, Ids
 from bpe_conformance.cases import dependence
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.fixtures.spec import CLASSES, Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import AnyError, Dependence, Expectation, Ids, Mismatch, Outcome, Question, State
+from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.operations import CLASSES, Question
+from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, verdicts
 from bpe_conformance.reference import textbook
-from bpe_conformance.tally import verdicts
+from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
@@ -43,11 +43,11 @@ def failing_classes(target: type) -> set[str]:
         if skip_reason(case, implementation) or (case.model is not None and case.model.is_large):
             continue
         mismatch = judge(case, implementation)
-        found.append(outcome(case, mismatch and dependence.explained(case, mismatch, implementation)))
+        found.append(outcome(case, mismatch and dependence.explained(mismatch, case.clause.id, implementation)))
     return {one.name for one in verdicts(found) if one.word != "pass"}
 
 
-class Whole(Encoder):
+class Whole(BaseEncoder):
     """A correct tokenizer with every method."""
 
     train = textbook.Tokenizer.train
@@ -69,7 +69,7 @@ def test_a_question_that_the_textbook_refuses_is_a_failure_without_dependence() 
     implementation = Implementation("x", IgnoresEmptySpecialTokens)
     mismatch = judge(case, implementation)
     assert mismatch is not None
-    assert dependence.explained(case, mismatch, implementation) == mismatch
+    assert dependence.explained(mismatch, case.clause.id, implementation) == mismatch
 
 
 class ChunkByChunk(Whole):
@@ -121,11 +121,11 @@ def test_a_single_fault_fails_only_its_own_class(target: type, failing: set[str]
 
 
 def wrong(operation: str, dependence: Dependence | None = None) -> Mismatch:
-    return Mismatch(Question(operation, None, {}), Expectation((AnyError(),)), Ids(()), None, dependence)
+    return Mismatch(Question(some(operation).operation), Expectation((AnyError(),)), Ids(()), None, dependence)
 
 
 def some(operation: str) -> Case:
-    return next(case for case in SPEC.cases if case.op == operation and case.level == "must")
+    return next(case for case in SPEC.cases if case.operation.name == operation and case.level == "must")
 
 
 def test_dependent_failure_counts_with_its_cause() -> None:
@@ -173,9 +173,9 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
 
 
 EIGHT_BITS = """
-from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.known_bugs.bases import BaseTrainer
 
-class Counts(Trainer):
+class Counts(BaseTrainer):
     def words(self, text, special, pattern):
         return [(word, count & 0xFF) for word, count in super().words(text, special, pattern)]
 """

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from helpers.project import Project
 
+from bpe_conformance.answer import EncodingDivergence, Fault
 from bpe_conformance.cases import judging
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import EncodingDivergence, Fault
 from bpe_conformance.reference import textbook
+from bpe_conformance.spec import installed_spec
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
 CASES = {case.id: case for case in installed_spec().cases}
@@ -30,10 +30,10 @@ class LeftToRight(textbook.Tokenizer):
             time.sleep(self.seconds)
         return super().encode(text)
 
-    def _merge(self, word: textbook.Word) -> textbook.Word:
+    def merge(self, word: textbook.Word) -> textbook.Word:
         for index in range(len(word) - 1):
-            if word[index : index + 2] in self._ranks:
-                return self._merge((*word[:index], word[index] + word[index + 1], *word[index + 2 :]))
+            if word[index : index + 2] in self.ranks:
+                return self.merge((*word[:index], word[index] + word[index + 1], *word[index + 2 :]))
         return word
 
 
@@ -53,7 +53,7 @@ def test_a_time_out_shows_the_call() -> None:
         mismatch = judging.judge(PRIORITY, implementation)
     assert mismatch is not None
     assert isinstance(mismatch.answer, Fault)
-    assert mismatch.asked.input["text"] == "abc"
+    assert mismatch.asked.operation.text == "abc"
 
 
 def slow(function: Any) -> Any:
@@ -65,7 +65,7 @@ def slow(function: Any) -> Any:
 
 
 def test_a_slow_oracle_does_not_use_up_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = next(one for one in CASES.values() if one.op == "decode" and one.clause.section == "DECODE")
+    case = next(one for one in CASES.values() if one.operation.name == "decode" and one.clause.section == "DECODE")
     implementation = Implementation("x", textbook.Tokenizer, 0.5)
     monkeypatch.setattr(judging, "adapted", slow(judging.adapted))
     with implementation.time_limit() as clock:

@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures.saving import NotWritten
-from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.reference import textbook
+from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.spec_tools.export import contents, export
 
 SMALL = Path(__file__).parents[1] / "spec"

@@ -16,12 +16,11 @@ from hostile import Attack, program, trial
 from hostile.parrot import Parrot
 from hostile.trial import Trial, try_out
 
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.properties.engine import Effort
+from bpe_conformance.spec import installed_spec
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux")
 
@@ -89,7 +88,7 @@ def test_attacks_over_the_wire(tmp_path: Path) -> None:
 def test_the_published_cases_can_be_learned_by_heart_and_properties_cannot() -> None:
     spec = installed_spec()
     implementation = Implementation("parrot", Parrot)
-    found = [case for case in spec.cases if case.op == "encode" and case.clause.section == "MERGE"]
+    found = [case for case in spec.cases if case.operation.name == "encode" and case.clause.section == "MERGE"]
     small = [case for case in found if case.model is not None and not case.model.is_large]
     failing = [judge(case, implementation) is not None for case in small if skip_reason(case, implementation) is None]
     assert len(failing) > 50

@@ -9,20 +9,21 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from statistics import median
 
 import pytest
+from mutation import mutation_score
 
-from bpe_conformance.cases.judging import judge
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.answer import TIMED_OUT, Fault, fingerprint
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
-from bpe_conformance.known_bugs.correct import Encoder, Trainer
+from bpe_conformance.known_bugs import known_bugs, matrix
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.matrix import Matrix
-from bpe_conformance.outcome import TIMED_OUT, Fault, fingerprint
+from bpe_conformance.spec import FOLDER, Spec, installed_spec
 
 BUGS = known_bugs()
 
@@ -58,7 +59,7 @@ def test_every_known_bug_has_a_tokenizer_and_every_tokenizer_a_known_bug() -> No
         assert public == {bug.target for bug in BUGS if bug.section == section}
 
 
-@pytest.mark.parametrize("target", [Trainer, Encoder])
+@pytest.mark.parametrize("target", [BaseTrainer, BaseEncoder])
 def test_the_base_without_a_bug_passes_every_case(target: type, spec: Spec) -> None:
     implementation = Implementation("correct", target)
     failed = [
@@ -110,7 +111,7 @@ def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_reported
 
 ANSWERS = """
 import json, sys
-from bpe_conformance.known_bugs import mutation_score
+import mutation_score
 print(json.dumps([mutation_score._some_answers((bug, cases, {})) for bug, cases in json.load(sys.stdin)]))
 """
 
@@ -121,7 +122,7 @@ def test_answers_do_not_depend_on_the_hash_seed(published: Matrix) -> None:
         (bug, sorted(case for case in published.answers[bug] if case.startswith("train-"))[:5])
         for bug in ("vocab-padded", "special-token-missing", "bytes-of-the-text-only")
     ]
-    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(mutation_score.__file__).parent)}
     command = [sys.executable, "-c", ANSWERS]
     reported = subprocess.run(
         command, input=json.dumps(asked), env=environment, capture_output=True, text=True, check=True
@@ -149,10 +150,10 @@ def test_an_outdated_matrix_is_reported(published: Matrix, monkeypatch: pytest.M
     ]
 
 
-def test_the_command_lists_each_bug_and_the_numbers(
+def test_the_commands_list_each_bug_and_the_numbers(
     capsys: pytest.CaptureFixture[str], published: Matrix, spec: Spec
 ) -> None:
-    assert main(["known-bugs"]) == 0
+    assert main(["known-bugs"]) == mutation_score.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = [line.startswith("  ") and not line.startswith("   ") for line in lines]
     assert sum(rows[: lines.index("properties")]) == len(BUGS)

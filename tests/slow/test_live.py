@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Model, gpt2, gpt2_model
-from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import Tokenizer, conventional
 from bpe_conformance.reference.formats import engines
+from bpe_conformance.spec import FOLDER
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SPECIAL = [END_OF_TEXT, "<|a b|>", "日本", "{1}"]

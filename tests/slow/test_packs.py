@@ -17,12 +17,12 @@ from jsonschema import Draft202012Validator
 
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.packs import encoding_cases
 from bpe_conformance.packs.loading import load_cases
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.spec import installed_spec
 
 SPECIAL = ("<|e|>", "<|e|><|e|>", "<|end|>")
 TEXT = (
@@ -144,10 +144,10 @@ def wrong(make: Callable[[type[textbook.Tokenizer]], type[textbook.Tokenizer]]) 
 def special_first_in_list(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
     class Wrong(base):  # type: ignore[misc,valid-type]
         def encode(self, text: str) -> list[int]:
-            for token in self._special:
+            for token in self.special:
                 before, found, after = text.partition(token)
                 if found:
-                    return [*self.encode(before), self._ids[token.encode()], *self.encode(after)]
+                    return [*self.encode(before), self.ids[token.encode()], *self.encode(after)]
             return super().encode(text)  # type: ignore[no-any-return]
 
     return Wrong
@@ -158,7 +158,7 @@ def special_tokens_off(base: type[textbook.Tokenizer]) -> type[textbook.Tokenize
     class Wrong(base):  # type: ignore[misc,valid-type]
         def __init__(self, *arguments: Any, **keywords: Any) -> None:
             super().__init__(*arguments, **keywords)
-            self._special = []
+            self.special = []
 
     return Wrong
 
@@ -274,8 +274,8 @@ class Right(textbook.Tokenizer):
 
 
 class Wrong(Right):
-    def _merge(self, word):
-        return textbook.merge_by_pair(word, {{pair: -rank for pair, rank in self._ranks.items()}})
+    def merge(self, word):
+        return textbook.merge_by_pair(word, {{pair: -rank for pair, rank in self.ranks.items()}})
 """
 
 

@@ -13,12 +13,12 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, failing, greedy, outcome, report, result, spec
 
-from bpe_conformance.fixtures.spec import CLASSES
+from bpe_conformance.operations import CLASSES
+from bpe_conformance.outcome import Command, ConventionCause, ErrorCause
 from bpe_conformance.report import document, page
 from bpe_conformance.report.page import data as page_data
 from bpe_conformance.report.page import markup
 from bpe_conformance.report.page.view import STATES, Cell
-from bpe_conformance.run_result import Command, ConventionCause, ErrorCause
 
 VOID = {"br", "input", "link", "meta", "wbr"}
 FINDING = {"adapter": "one, two", "package": "pkg 1.0", "clause": "MERGE-ORDER-1", "verdict": "bug", "why": "It is so."}
@@ -174,7 +174,7 @@ def test_without_a_script_the_verdicts_and_the_statements_are_there() -> None:
 
 
 def test_a_class_that_was_skipped_differs_from_one_that_was_not_tested() -> None:
-    trained = next(case.id for case in spec().cases if case.op == "train")
+    trained = next(case.id for case in spec().cases if case.operation.name == "train")
     root = parsed(page.text([report("one", {trained: "skipped"}), report("two")]))
     found = [row.all("td")[0].text for row in root.one("table", class_="verdicts").one("tbody").all("tr")]
     assert found == ["skipped", "not tested"]
@@ -344,7 +344,7 @@ def test_prose_is_rendered_with_no_markup_but_code() -> None:
 
 def test_the_page_of_25_implementations_is_below_two_megabytes() -> None:
     everything = len(spec().cases)
-    states = failing(60) | {one.id: "skipped" for one in spec().cases if one.op == "train"}
+    states = failing(60) | {one.id: "skipped" for one in spec().cases if one.operation.name == "train"}
     reports = [report(f"implementation-{number}", states, cases=everything) for number in range(25)]
     for number, one in enumerate(reports):
         for each in one["results"]:

@@ -7,8 +7,8 @@ import regex
 import yaml
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference.textbook import split
+from bpe_conformance.spec import FOLDER
 
 CONTEXTS = ("a{0}b {0}1", "'{0}\n{0}{0} ")
 BLOCK = 1 << 13

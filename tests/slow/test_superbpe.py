@@ -17,11 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
-from bpe_conformance.cases.expectations import TRAINING_KEYS, value_for
-from bpe_conformance.fixtures import PATTERNS, Merge, read_text, read_token, unspell
+from bpe_conformance.fixtures import PATTERNS, Merge, read_text, unspell
 from bpe_conformance.fixtures.conventions import TIE_BREAKS
-from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
-from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
+from bpe_conformance.operations import TRAINING_KEYS, Expected, Merges
 from bpe_conformance.reference import Tokenizer, superbpe, textbook
 from bpe_conformance.reference.bulk import arrays, learning
 from bpe_conformance.reference.conventions import TOKEN_KEYS
@@ -31,7 +29,9 @@ from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 from bpe_conformance.reference.trainer import learn_plainly
+from bpe_conformance.spec import FOLDER, installed_spec
 from bpe_conformance.spec_tools import regenerate
+from bpe_conformance.spec_tools.superbpe import FILE, ExtensionCase, load_extension
 
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
 PARTS += ["🦊", "\r\n", "s", "_", "\u0301", "\x1c", " so", " so", " far"]
@@ -39,6 +39,7 @@ SPECIAL_TOKENS = [[], ["<e>"], ["a"], ["<e>", "<e>"], [", "], ["<e>", "s<e>"]]
 PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 UNIT_PATTERNS = [superbpe.UNITS, PUBLISHED, r"[\s\S]+", r"[^\n]+", PATTERNS["gpt2"]]
 SPEC = load_extension()
+CLAUSES = {clause.id: clause for clause in SPEC.section.clauses}
 TEXT = "\n".join(file.read_text("utf-8") for file in sorted((FOLDER / "texts").glob("*.txt")))
 
 
@@ -277,8 +278,8 @@ def test_pattern_that_a_format_cannot_represent_is_rejected(prose: str, tmp_path
 # Cases of the extension.
 
 
-def _trainings(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
-    given = case.input["train"]
+def _trainings(case: ExtensionCase) -> Iterator[tuple[str, dict[str, Any]]]:
+    given = case.raw["input"]["train"]
     options = {name: given[name] for name in ("pattern", "unit_pattern", "most_words") if name in given}
     documents = [read_text(text) for text in given["documents"]]
     special = [read_text(token) for token in given["special_tokens"]]
@@ -298,24 +299,22 @@ def _trainings(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
         )
 
 
-def holds(case: Case, train: Callable[..., Tokenizer]) -> bool:
+def holds(case: ExtensionCase, train: Callable[..., Tokenizer]) -> bool:
     """Return whether `train` gives the expected values of `case` under every convention."""
     for key, arguments in _trainings(case):
         try:
             tokenizer = train(**arguments)
         except ValueError:
-            return case.expect == {"error": "value"}
-        if case.op == "encode":
-            return bool(tokenizer.encode(read_text(case.input["text"])) == case.expect["ids"])
-        expected = value_for(case.expect, key)
-        assert expected is not None
-        if tokenizer.merges != [tuple(map(read_token, pair)) for pair in expected.get("merges", [])]:
+            return case.raw["expect"] == {"error": "value"}
+        if case.raw["op"] == "encode":
+            return bool(tokenizer.encode(read_text(case.raw["input"]["text"])) == case.raw["expect"]["ids"])
+        if (Merges(tuple(tokenizer.merges)),) != Expected.read(case.raw["expect"]).under(key):
             return False
-    return "error" not in case.expect
+    return "error" not in case.raw["expect"]
 
 
 @pytest.mark.parametrize("case", SPEC.cases, ids=lambda case: case.id)
-def test_reference_passes_the_case(case: Case) -> None:
+def test_reference_passes_the_case(case: ExtensionCase) -> None:
     assert holds(case, superbpe.train)
 
 
@@ -327,12 +326,12 @@ def test_stored_values_and_page_are_up_to_date() -> None:
 def test_ids_and_clauses_belong_to_the_extension() -> None:
     core = installed_spec()
     assert not {case.id for case in core.cases} & {case.id for case in SPEC.cases}
-    assert not set(core.clauses) & set(SPEC.clauses)
-    assert {case.clause.id for case in SPEC.cases} == set(SPEC.clauses)
-    ids = [*(case.id for case in SPEC.cases), *(clause.id for section in SPEC.sections for clause in section.clauses)]
-    assert sorted(ids) == sorted(re.findall(r"^  - id: (.*)$", SUPERBPE.read_text("utf-8"), re.MULTILINE))
+    assert not set(core.clauses) & set(CLAUSES)
+    assert {case.clause.id for case in SPEC.cases} == set(CLAUSES)
+    ids = [*(case.id for case in SPEC.cases), *CLAUSES]
+    assert sorted(ids) == sorted(re.findall(r"^  - id: (.*)$", FILE.read_text("utf-8"), re.MULTILINE))
     assert len(ids) == len({*ids})
-    statement = SPEC.clauses["SUPER-UNIT-2"].statement
+    statement = CLAUSES["SUPER-UNIT-2"].statement
     assert f"`{superbpe.UNITS}`" in statement
     assert superbpe.UNITS == superbpe_textbook.UNITS
 

@@ -17,12 +17,12 @@ import pytest
 from helpers.project import Project
 from hostile.hangs import INTERRUPTED, spin
 
+from bpe_conformance.answer import TIMED_OUT
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation import time_limit as limits
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import TimedOut
 from bpe_conformance.implementation.time_limit import TimeLimit
-from bpe_conformance.outcome import TIMED_OUT
 from bpe_conformance.reference.textbook import Tokenizer
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")

@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 
 from bpe_conformance.cases.judging import judge, skip_reason
-from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.engine import skip_reason as property_skip_reason
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import installed_spec
 
 GROWTH = 1.1
 """Memory that the second half of the rounds may add."""

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.cases.divergence import merge_steps
-from bpe_conformance.cases.expectations import TEXT_KEYS, TRAINING_KEYS, read_merges, value_for
+from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import read_model
-from bpe_conformance.fixtures.spec import Spec, installed_spec, load_spec
+from bpe_conformance.operations import TEXT_KEYS, TRAINING_KEYS
+from bpe_conformance.operations.divergence import merge_steps
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
+from bpe_conformance.spec import Spec, installed_spec, load_spec
 from bpe_conformance.spec_tools import replay
 from bpe_conformance.spec_tools.explain import View, explain
 
@@ -58,14 +59,12 @@ def test_a_training_case_is_replayed(spec: Spec) -> None:
 
 @pytest.mark.parametrize("key", [*TRAINING_KEYS, *TEXT_KEYS])
 def test_the_replay_merges_what_the_case_expects(spec: Spec, key: str) -> None:
-    cases = [case for case in spec.cases if case.op == "train" and "by_convention" in case.expect]
-    cases = [case for case in cases if "/text" not in key or key in case.expect["by_convention"]][::8]
+    cases = [case for case in spec.cases if case.operation.name == "train" and case.expected.by_convention]
+    cases = [case for case in cases if "/text" not in key or key in case.expected.values][::8]
     for case in cases:
         merged = re.findall(r"^ +merge +(\(.*?\)): ", _unfolded(_shown(spec, case.id, key, None, True)), re.MULTILINE)
-        expected = value_for(case.expect, key)
-        assert expected
-        merges = read_merges(expected["merges"])
-        assert merged == [replay.pair(merge) for merge in merges], case.id
+        (expected,) = case.expected.under(key) or ()
+        assert merged == [replay.pair(merge) for merge in expected.merges], case.id
 
 
 def _unfolded(shown: str) -> str:
@@ -126,13 +125,12 @@ def test_the_other_lookup_is_replayed(spec: Spec) -> None:
     case = next(
         case
         for case in spec.cases
-        if case.op == "encode" and set(case.expect.get("by_convention", ())) == {"pair", "bytes"}
+        if case.operation.name == "encode" and set(case.expected.values) == {"pair", "bytes"}
     )
-    values = case.expect["by_convention"]
     for key in ("pair", "bytes"):
         shown = " ".join(_shown(spec, case.id, None, key, True).partition("  replay")[2].split())
         ids = re.findall(r"(?:= |\| )(\d+) ", shown)
-        assert list(map(int, ids)) == values[key]["ids"], key
+        assert (Ids(tuple(map(int, ids))),) == case.expected.under(key), key
 
 
 def test_steps_end_where_the_textbook_ends(spec: Spec) -> None:
@@ -208,10 +206,10 @@ def _everything(spec: Spec) -> Iterator[str]:
     yield from spec.clauses
     yield from (section.name for section in spec.sections)
     yield from (one.id for one in PROPERTIES)
-    small = [case for case in spec.cases if "file" not in case.input.get("text", ())]
+    small = [case for case in spec.cases if "file" not in case.raw["input"].get("text", ())]
     yield from (case.id for case in small[::25])
     yield max((case.id for case in small), key=len)
-    yield from {case.op: case.id for case in small}.values()
+    yield from {case.operation.name: case.id for case in small}.values()
 
 
 def test_everything_can_be_explained_in_80_columns(spec: Spec) -> None:

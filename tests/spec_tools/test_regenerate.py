@@ -10,7 +10,7 @@ from helpers.project import SPEC
 
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.spec import load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
 
 HAND = """clause: MERGE-ORDER-1

@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.spec import Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.spec import Spec, installed_spec
 from bpe_conformance.spec_tools import example
 from bpe_conformance.spec_tools.spec_page import FILE, render
 

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from bpe_conformance.fixtures import read_model
-from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
+from bpe_conformance.spec import installed_spec, load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
 from bpe_conformance.spec_tools.witnesses import Witness, _ambiguous, load_witnesses
 
@@ -346,13 +346,13 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_written(spec, monkeypa
     from bpe_conformance.spec_tools import regenerate as module
 
     file = spec / "cases" / "encode.yaml"
-    real = module.compute
+    real = module.is_computed
 
-    def compute(case):
+    def is_computed(case):
         file.write_text(CASES + "# edited\n")
         return real(case)
 
-    monkeypatch.setattr(module, "compute", compute)
+    monkeypatch.setattr(module, "is_computed", is_computed)
     outcome = regenerate(spec, witnesses=[witness()])
     assert outcome.refusals == [
         "encode.yaml is not written, because it has changed since it was read; run regenerate again"

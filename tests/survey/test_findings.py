@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.spec import installed_spec
 from bpe_conformance.survey.implementations import SCRIPTS, Finding, findings
 
 NAMES = sorted(file.name for file in SCRIPTS.iterdir() if file.name.startswith("confirm_"))

@@ -16,28 +16,15 @@ from typing import Any
 import pytest
 from helpers.expected import check
 
+from bpe_conformance.answer import MALFORMED, AtMost, Changed, Fault, Lossless, Measure, Table, Unchanged
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import (
-    MALFORMED,
-    AtMost,
-    Changed,
-    Expectation,
-    Fault,
-    Lossless,
-    Measure,
-    Mismatch,
-    Outcome,
-    Question,
-    State,
-    Table,
-    Unchanged,
-)
+from bpe_conformance.operations import Encode, Question, Stream, Train
+from bpe_conformance.outcome import Bug, BugCause, Command, Diagnosis, Expectation, Mismatch, Outcome, State
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import Bug, BugCause, Command, Diagnosis
+from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, aligned, describe
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -189,7 +176,7 @@ def judged(area: str) -> Failure:
         mismatch = judge(case, implementation)
     assert mismatch is not None, area
     if area != "time-out":
-        mismatch = explained(case, mismatch, implementation)
+        mismatch = explained(mismatch, case.clause.id, implementation)
     return describe(outcome(case, mismatch), COMMAND, DIAGNOSIS if area == "merge-order" else None)
 
 
@@ -200,8 +187,8 @@ FRAMES = ("mytok.py:7 in encode: return self._ranks[part]", f"mytok.py:9 in merg
 def made() -> Iterator[tuple[str, Failure]]:
     """Yield failures that no golden case shows."""
     case = cases()["merge-priority-beats-leftmost"]
-    asked = Question("encode", case.model, {"text": "abc"})
-    training = Question("train", None, {"text": "abc ab", "vocab_size": 300, "special_tokens": []}, "after others")
+    asked = Question(Encode("abc"), case.model)
+    training = Question(Train("abc ab", 300), None, "after others")
     ab, bc = (b"a", b"b"), (b"b", b"c")
     tables = [
         Table({256: first, 257: b"abc"}, merges)
@@ -211,7 +198,7 @@ def made() -> Iterator[tuple[str, Failure]]:
             (b"\xe2", (ab, (b"ab", b"c"))),
         )
     ]
-    stream = Question("stream", case.model, {"chunks": ["a" * 100] * 1000})
+    stream = Question(Stream(tuple(["a" * 100] * 1000)), case.model)
     found = {
         "changed": Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,))),
         "held-back": Mismatch(stream, Expectation((AtMost(16_484),)), Measure(99_999)),
@@ -219,7 +206,7 @@ def made() -> Iterator[tuple[str, Failure]]:
             asked, Expectation((Lossless(),)), Fault("RemoteError", "signal 11 ended the program", FRAMES)
         ),
         "context": Mismatch(
-            Question("encode", case.model, {"text": "abc"}, "after 1,000 other texts"),
+            Question(Encode("abc"), case.model, "after 1,000 other texts"),
             Expectation((Lossless(),), "encode of a new tokenizer"),
             Fault(MALFORMED, "encode(...) returned None; expected list[int]"),
         ),
@@ -319,7 +306,7 @@ def test_rows_fit_whatever_their_length(length: int, place: int) -> None:
 )
 def test_commands_name_what_holds_the_test(kind: Any, command: Command, rerun: str, explain: str) -> None:
     case = cases()["merge-priority-beats-leftmost"]
-    asked = Question("encode", case.model, {"text": "abc"})
+    asked = Question(Encode("abc"), case.model)
     mismatch = Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,)))
     shown = describe(replace(outcome(case, mismatch), test="x", kind=kind), command)
     assert shown.rerun == f"pytest conformance --adapter {rerun}"

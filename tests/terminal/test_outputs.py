@@ -16,8 +16,8 @@ import pytest
 from helpers.expected import check
 from helpers.project import Project
 
-from bpe_conformance.fixtures.spec import Spec, installed_spec
 from bpe_conformance.session import setup
+from bpe_conformance.spec import Spec, installed_spec
 
 EXPECTED = Path(__file__).parent / "expected" / "runs"
 STUDENT = Path(__file__).parent / "student.py"

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance import run_result
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.adapters.shapes.functions import with_trainer
+from bpe_conformance.answer import Bytes, Ids, Refusal, Rows, Table, Text
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Question, Refusal, Rows, Table, Text
-from bpe_conformance.run_result import Command, RunResult
+from bpe_conformance.operations import Load, Question, Save, Train
+from bpe_conformance.outcome import Command, Mismatch, Outcome, RunResult, Tested
+from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import reproduce
 from bpe_conformance.terminal.failure import for_terminal
 
@@ -132,9 +132,7 @@ def test_the_command_gets_the_same_answer(adapter: str, test: str, options: tupl
     mismatch, command = failed(adapter, test, options)
     case = cases()[test]
     outcome = Outcome(test, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
-    result = RunResult(
-        run_result.Tested("", "", "", "", None, {}, frozenset()), command, {}, [outcome], programs=project
-    )
+    result = RunResult(Tested("", "", "", "", None, {}, frozenset()), command, {}, [outcome], programs=project)
     shown = for_terminal(outcome, result).reproduce
     assert shown.startswith("python ")
     words = shown.replace("python", json.dumps(sys.executable), 1)
@@ -159,7 +157,7 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     other = replace(command, adapter="cmd:node tok.js")
     assert not reproduce.one_line(mismatch.asked, other)
     assert not reproduce.program(mismatch.asked, other)
-    training = Question("train", None, {"text": "a", "vocab_size": 257, "special_tokens": []})
+    training = Question(Train("a", 257))
     assert not reproduce.one_line(training, other)
     assert not reproduce.program(training, other)
 
@@ -170,7 +168,7 @@ def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) ->
     outcome = Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
     (project / "t\u00f6k.py").write_text("from student import *\n", "utf-8")
     command = replace(command, adapter=f"t\u00f6k:{command.adapter.partition(':')[2]}")
-    tested = run_result.Tested("", "", "", "", None, {}, frozenset())
+    tested = Tested("", "", "", "", None, {}, frozenset())
     assert reproduce.save(mismatch.asked, "x", RunResult(tested, command, {}, [outcome], programs=project))
     done = subprocess.run([sys.executable, "x.py"], cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(printed(mismatch))
@@ -178,7 +176,7 @@ def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) ->
 
 def test_command_prints_the_saved_files(project: Path) -> None:
     mismatch, command = failed(*FAILURES[0])
-    program = reproduce.program(replace(mismatch.asked, operation="save"), command)
+    program = reproduce.program(replace(mismatch.asked, operation=Save()), command)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert '"bc": 256' in done.stdout
     assert "#version: 0.2\nb c\na b" in done.stdout
@@ -186,9 +184,11 @@ def test_command_prints_the_saved_files(project: Path) -> None:
 
 def test_command_only_loads_files_that_are_rejected() -> None:
     case = next(
-        case for case in installed_spec().cases if case.op == "encode" and case.model and not case.model.is_large
+        case
+        for case in installed_spec().cases
+        if case.operation.name == "encode" and case.model and not case.model.is_large
     )
-    asked = Question("load", case.model, {})
+    asked = Question(Load(""), case.model)
     *_, loaded, last = ast.parse(reproduce.program(asked, Command("mine:Tokenizer"))).body
     assert "from_files" in ast.unparse(loaded)
     assert ast.unparse(last) == "tokenizer"

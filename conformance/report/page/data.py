@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 
-from ...outcome import Question
+from ...operations import ManyCalls, Question
+from ...spec import FOLDER, Case, installed_spec
 from ...terminal import wording
 from ..document import spec_fingerprint
 from .markup import visible
@@ -125,9 +125,9 @@ def further(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _case_rows(case: Case) -> Iterator[tuple[str, str]]:
-    yield "input", _fields(case.input)
-    yield from wording.setting(Question(case.op, case.model, {}), (), WIDTH)
-    yield "expected", _shortened(_fields(case.expect))
+    yield "input", _fields(case.raw["input"])
+    yield from wording.setting(Question(ManyCalls(""), case.model), (), WIDTH)
+    yield "expected", _shortened(_fields(case.raw.get("expect", {})))
 
 
 def _fields(values: Any) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS, installed_spec
-
+from ...operations import CLASSES
+from ...spec import LEVELS, SECTIONS, installed_spec
 from ...terminal.failure import NAMES
 from ..document import Document, explained
 from .markup import visible

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from bpe_conformance.fixtures.spec import FOLDER, load_spec
-
 from ...command_line import print_lines, spec_argument
 from ...properties import complete
+from ...spec import FOLDER, load_spec
 from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 

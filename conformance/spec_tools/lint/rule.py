@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bpe_conformance.fixtures.spec import Case, Clause, Spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read_documents
+
+from ...spec import Case, Clause, Spec
 
 
 @dataclass(frozen=True)

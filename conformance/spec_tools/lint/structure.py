@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bpe_conformance.fixtures.spec import SECTIONS, load_spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
 from ...properties.catalogue import PROPERTIES
+from ...spec import SECTIONS, load_spec
 from .rule import Context, Violation, at, at_case, at_clause, rule
 
 PIN = re.compile(r"([0-9a-f]{64})  (\S+)")

@@ -9,13 +9,12 @@ from typing import Any
 import regex
 import yaml
 
-from bpe_conformance.fixtures import PATTERNS, characters, read_text
+from bpe_conformance.fixtures import PATTERNS, characters
 from bpe_conformance.fixtures.flow import escape
-from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
-from ...cases.expectations import texts_of
+from ...spec import Case
 from .rule import Context, Violation, at, at_case, rule
 
 TEXT_PARTS = ("model", "input", "expect")
@@ -103,7 +102,7 @@ def _text_size(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         if case.level != "must":
             continue
-        for text in texts_of(case):
+        for text in case.operation.texts():
             size = len(text.encode("utf-8", "surrogatepass"))
             if size > LONGEST_TEXT:
                 yield at_case(case, "input", f"a text has {size} bytes; the maximum is {LONGEST_TEXT}: shorten it")
@@ -113,17 +112,15 @@ def _text_size(context: Context) -> Iterator[Violation]:
 
 
 def _longest(case: Case, text: str) -> int:
-    given = case.input.get("train", {})
-    pattern = case.model.pattern if case.model else given.get("pattern", "gpt2")
-    special = case.model.special_tokens or () if case.model else map(read_text, given["special_tokens"])
-    return max((len(word) for word in textbook.corpus(text, special, PATTERNS[pattern])), default=0)
+    special = case.operation.special_tokens(case.model)
+    return max((len(word) for word in textbook.corpus(text, special, PATTERNS[case.pattern])), default=0)
 
 
 def _characters(case: Case) -> list[str]:
     """Return the characters that can change the answer to a case; without merges, no split does."""
     if case.model is not None and not case.model.merges:
         return []
-    return sorted(set("".join(texts_of(case))))
+    return sorted(set("".join(case.operation.texts())))
 
 
 def _text_nodes(context: Context) -> Iterator[tuple[Document, PathOf, Any]]:

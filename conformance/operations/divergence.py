@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference import textbook
 
-from ..outcome import (
+from ..answer import (
     BytesLost,
     CrossesBoundary,
     EncodingCause,
@@ -28,55 +28,47 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
-from .expectations import expression
+from .setting import Setting
 
 Word = textbook.Word
 Rank = Callable[[Merge], "int | None"]
 """Returns the rank of a pair, or None if it does not merge."""
 
 
-def encoding(
-    model: Model,
-    text: str,
-    expected: Sequence[int],
-    got: Sequence[int],
-    splitting: bool,
-    conventions: Mapping[str, str],
-) -> EncodingDivergence:
+def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> EncodingDivergence:
     """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it.
 
+    In a case about pre-tokens, a missing merge shows an incorrect boundary.
+
     Args:
-        model: the table.
+        setting: the model, the conventions and the clause.
         text: the encoded text.
         expected: the correct ids.
         got: the ids that the implementation returned.
-        splitting: whether the case is about pre-tokens; a missing merge then shows an incorrect boundary.
-        conventions: the declared ones.
     """
-    both = _Encodings(model, text, expected, got, conventions)
-    return EncodingDivergence(both.place, both.offset, _cause(both, splitting))
+    both = _Encodings(setting, text, expected, got)
+    return EncodingDivergence(both.position, both.offset, _cause(both, setting.clause.startswith("SPLIT-")))
 
 
 class _Encodings:
     """Two encodings of one text.
 
     Attributes:
-        place: index of the first token that differs.
+        position: index of the first token that differs.
         offset: the byte at which it begins.
         ids: token → id where `lookup` is `bytes`; None where it is `pair`.
     """
 
-    def __init__(
-        self, model: Model, text: str, expected: Sequence[int], got: Sequence[int], conventions: Mapping[str, str]
-    ) -> None:
-        self.model, self.text = model, text
+    def __init__(self, setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> None:
+        self.model, self.text = setting.table, text
+        model = self.model
         self.expected, self.got = expected, got
-        self.place = first_difference(expected, got)
-        self.offset = len(self.spelled(expected[: self.place]))
+        self.position = first_difference(expected, got)
+        self.offset = len(self.spelled(expected[: self.position]))
         self.special = {name.encode("utf-8") for name in model.special_tokens or ()}
-        self.pattern = expression(model.pattern, conventions)
+        self.pattern = setting.expression(model.pattern)
         self.ids: Mapping[bytes, int] | None = None
-        if conventions["lookup"] == "bytes":
+        if setting.conventions["lookup"] == "bytes":
             self.ids = {token: index for index, token in model.vocab.items() if token not in self.special}
 
     def spelled(self, ids: Sequence[int]) -> bytes:
@@ -103,22 +95,22 @@ class _Encodings:
 
 
 def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
-    model, place = both.model, both.place
+    model, position = both.model, both.position
     unknown = next((index for index in both.got if index not in model.vocab), None)
-    if place < min(len(both.expected), len(both.got)) and both.expected[place] not in model.vocab:
-        return WrongId(None, both.expected[place], both.got[place])
+    if position < min(len(both.expected), len(both.got)) and both.expected[position] not in model.vocab:
+        return WrongId(None, both.expected[position], both.got[position])
     if unknown is not None and unknown not in both.expected:
         return UnknownId(unknown)
     expected_bytes, got_bytes = both.spelled(both.expected), both.spelled(both.got)
     if got_bytes != expected_bytes:
         return BytesLost(first_difference(expected_bytes, got_bytes))
-    if place == len(both.got) or place == len(both.expected):
+    if position == len(both.got) or position == len(both.expected):
         return None
-    if both.got[place] not in model.vocab:
-        return UnknownId(both.got[place])
+    if both.got[position] not in model.vocab:
+        return UnknownId(both.got[position])
     if splitting and _crossed(both) is None and (cut := _cut_pre_token(both)) is not None:
         return cut
-    return _token_cause(both, both.expected[place], both.got[place])
+    return _token_cause(both, both.expected[position], both.got[position])
 
 
 def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
@@ -154,7 +146,7 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
 
 def _crossed(both: _Encodings) -> int | None:
     """Return the byte offset of the pre-token boundary inside the first token that differs, if there is one."""
-    last = both.offset + len(both.model.vocab[both.got[both.place]])
+    last = both.offset + len(both.model.vocab[both.got[both.position]])
     return next((end for _, end, _, _ in both.pieces if both.offset < end < last), None)
 
 
@@ -198,6 +190,24 @@ def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequenc
     )
 
 
+def highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequence[Merge]) -> TrainingDivergence | None:
+    """Return the first merge that is not a pair of the highest count (tie_break: unspecified), if there is one."""
+    for step in range(most_merges):
+        counts = textbook.count_pairs(words)
+        if not counts:
+            most_merges = step
+            break
+        most = max(counts.values())
+        best = [pair for pair, count in counts.items() if count == most]
+        chosen = merges[step] if step < len(merges) else None
+        if chosen not in best:
+            return TrainingDivergence(step, best[0], most, chosen, counts[chosen] if chosen else 0)
+        words = [textbook.replace(word, chosen) for word in words]
+    if len(merges) > (end := max(0, most_merges)):
+        return TrainingDivergence(end, None, 0, merges[end], 0)
+    return None
+
+
 def rows(expected: Rows, got: Rows) -> RowDivergence:
     """Return the first row of a batch that differs, and the token at which it does."""
     row = first_difference(expected.rows, got.rows)
@@ -213,18 +223,18 @@ def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
         expected: their text.
         got: the text that the implementation returned.
     """
-    place = first_difference(expected, got)
-    return TextDivergence(place, _bytes_of_character(data, place))
+    position = first_difference(expected, got)
+    return TextDivergence(position, _bytes_of_character(data, position))
 
 
-def _bytes_of_character(data: bytes, place: int) -> bytes:
+def _bytes_of_character(data: bytes, position: int) -> bytes:
     """Return the bytes of one character of the decoded text; a maximal subpart that is not UTF-8 is one."""
     parts: list[bytes] = []
-    while data and len(parts) <= place:
+    while data and len(parts) <= position:
         try:
             text, wrong, data = data.decode("utf-8"), b"", b""
         except UnicodeDecodeError as error:
             text, wrong = data[: error.start].decode("utf-8"), data[error.start : error.end]
             data = data[error.end :]
         parts += [*(char.encode("utf-8") for char in text), *([wrong] if wrong else [])]
-    return parts[place] if place < len(parts) else b""
+    return parts[position] if position < len(parts) else b""

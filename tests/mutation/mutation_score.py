@@ -1,11 +1,19 @@
-"""Measures how well the suite finds bugs: golden cases and properties against every known bug."""
+"""Measures how well the suite finds bugs: golden cases and properties against every known bug.
+
+    python tests/mutation/mutation_score.py [--check | --measure [CASE ...]]
+
+It prints the numbers of the published matrix. With `--check` it tests each bug with a sample of cases, and with
+`--measure` with these cases or with everything, and writes the matrix. Then the exit status is 1 if the matrix is
+incorrect, if no golden case catches a bug, or if a case catches none and `cases_without_bug.yaml` has no reason for it.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -14,22 +22,22 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
+from bpe_conformance.answer import TIMED_OUT, Fault
+from bpe_conformance.cases import dependence
+from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
+from bpe_conformance.known_bugs.likely_bugs import Likeness, ranked
+from bpe_conformance.known_bugs.matrix import Matrix
+from bpe_conformance.outcome import Dependence, Mismatch
+from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties.engine import Effort, Property
+from bpe_conformance.properties.engine import skip_reason as property_skip_reason
+from bpe_conformance.spec import Case, Spec, installed_spec
 
-from ..cases import dependence
-from ..cases.judging import judge
-from ..cases.skipping import skip_reason
-from ..implementation.implementation import Implementation
-from ..outcome import TIMED_OUT, Dependence, Fault, Mismatch
-from ..properties.catalogue import bind
-from ..properties.engine import Effort, Property
-from ..properties.engine import skip_reason as property_skip_reason
-from . import KnownBug, known_bugs, matrix
-from .likely_bugs import Likeness, ranked
-from .matrix import Matrix
-
-CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
+CASES_WITHOUT_BUG = Path(__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
 FEW = 5
 """About this many of the cases that a bug fails are in the short check of the matrix."""
@@ -225,26 +233,6 @@ def seeds(workers: int | None = None) -> Iterator[str]:
         yield f"caught by --bpe-seed {seed:<8} {sum(map(bool, caught.values()))} of {len(known_bugs())}"
 
 
-def listed(matrix: Matrix) -> Iterator[str]:
-    """Yield a line for each known bug: how many golden cases catch it, the first property, and what it does."""
-    section = ""
-    for bug in known_bugs():
-        if bug.section != section:
-            section = bug.section
-            yield f"{section}"
-        caught = len(matrix.answers.get(bug.id, ()))
-        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
-        name = matrix.properties.get(bug.id) or "no property"
-        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
-        yield f"      {bug.sentence}"
-    yield "properties"
-    first = Counter(matrix.properties.values())
-    only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
-    for property_ in _bound().values():
-        more = f", of which {only[property_.id]} by no golden case" if only[property_.id] else ""
-        yield f"  {property_.id:<24}{property_.clause_id:<22}first to catch {first[property_.id]}{more}"
-
-
 def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield the numbers: bugs caught by golden cases and by properties, cases that catch one, bugs named."""
     bugs = known_bugs()
@@ -299,7 +287,9 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
     implementation = _implementation(bug)
     cases = {case.id: case for case in installed_spec().cases if only is None or case.id in only}
     found = _mismatches(cases.values(), implementation)
-    explained = {name: dependence.explained(cases[name], mismatch, implementation) for name, mismatch in found.items()}
+    explained = {
+        name: dependence.explained(mismatch, cases[name].clause.id, implementation) for name, mismatch in found.items()
+    }
     return (
         {name: mismatch.fingerprint for name, mismatch in found.items()},
         {name for name, mismatch in explained.items() if mismatch.depends_on is not None},
@@ -357,3 +347,32 @@ def _pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
             del os.environ["PYTHONHASHSEED"]
         else:
             os.environ["PYTHONHASHSEED"] = earlier
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the numbers; the status is 1 if `--check` or `--measure` finds a fault."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--check", action="store_true")
+    mode.add_argument("--measure", nargs="*", metavar="CASE")
+    options = parser.parse_args(arguments)
+    published, spec, reasons = matrix.read(), installed_spec(), cases_without_bug()
+    wrong: list[str] = []
+    if options.check:
+        wrong += check_published(published)
+    elif options.measure is not None:
+        published = measured_again(published, options.measure) if options.measure else compute()
+        write_text(matrix.FILE, matrix.text(published))
+    wrong += gaps(published, spec, reasons)
+    lines = list(totals(published, spec, reasons))
+    if options.measure:
+        catching = published.catching()
+        lines += [f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in options.measure]
+    elif options.measure is not None:
+        lines += seeds()
+    print(*lines, *wrong, sep="\n")
+    return 1 if wrong and (options.check or options.measure is not None) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,395 @@
+"""Answers of an implementation, what can be accepted instead of one, and where two answers differ, as values.
+
+Nothing here is text for people. `terminal/` and `report/` turn these values into words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bpe_conformance.fixtures import Merge
+
+# Answers
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Token ids, from `encode` or from a stream."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, from `decode`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes, from `decode_bytes`."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Token ids of several texts, from `encode_batch`."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A vocabulary and its merges, from `train` or from saved files."""
+
+    vocab: Mapping[int, bytes]
+    merges: tuple[Merge, ...]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A call that returned nothing and raised nothing: a constructor, or `save`."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured number, for example the number of characters that a stream holds back."""
+
+    amount: int
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The answer is correct, but the call changed something that it must not change.
+
+    Attributes:
+        what: each change, in the words of the check that found it, for example "the current directory".
+    """
+
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The implementation raised an ordinary exception.
+
+    Attributes:
+        kind: the name of its type.
+        message: its first line.
+        traceback: the implementation's own frames, innermost last.
+    """
+
+    kind: str
+    message: str
+    traceback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The implementation gave no answer that can be compared.
+
+    Attributes:
+        kind: `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process.
+        message: one line.
+        traceback: the implementation's own frames, innermost last.
+    """
+
+    kind: str
+    message: str
+    traceback: tuple[str, ...] = ()
+
+
+Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
+
+TIMED_OUT = "TimedOut"
+MALFORMED = "Malformed"
+
+
+def canonical(answer: Answer) -> Any:
+    """Return the whole answer as JSON values. Messages and tracebacks are left out: they name classes and files."""
+    match answer:
+        case Ids(ids):
+            return {"ids": list(ids)}
+        case Text(text):
+            return {"text": text}
+        case Bytes(data):
+            return {"bytes": data.hex()}
+        case Rows(rows):
+            return {"rows": [list(row) for row in rows]}
+        case Table(vocab, merges):
+            entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
+            return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
+        case Measure(amount):
+            return {"measure": amount}
+        case Changed():
+            return {"changed": True}
+        case Refusal(kind):
+            return {"refusal": kind}
+        case Fault(kind):
+            return {"fault": kind}
+        case Accepted():
+            return {"accepted": True}
+
+
+def fingerprint(answer: Answer) -> str:
+    """Return eight hexadecimal digits that are equal for equal answers, whatever the implementation is called."""
+    text = json.dumps(canonical(answer), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
+
+
+# What can be accepted
+
+
+@dataclass(frozen=True)
+class AnyError:
+    """Any ordinary exception is correct.
+
+    Attributes:
+        reason: what the error is about.
+    """
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class NewIds:
+    """Ids of these tokens, where each token without an entry has one new id of its own."""
+
+    tokens: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Lossless:
+    """Any ids that spell the text."""
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A measure of at most this amount."""
+
+    amount: int
+
+
+@dataclass(frozen=True)
+class HighestCount:
+    """Training in which each merge is a pair of the highest count, of `merges` merges (tie_break: unspecified)."""
+
+    merges: int
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The same answer, and nothing else changed."""
+
+
+Acceptable: TypeAlias = Answer | AnyError | NewIds | Lossless | AtMost | HighestCount | Unchanged
+
+
+# Divergences
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A merge in a text: its parts, its rank and the byte at which it begins."""
+
+    merge: Merge
+    rank: int
+    byte: int | None = None
+
+
+@dataclass(frozen=True)
+class UnknownId:
+    """An id that the vocabulary does not have."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class BytesLost:
+    """The ids do not spell the text; their bytes differ from this byte on."""
+
+    byte: int
+
+
+@dataclass(frozen=True)
+class WrongId:
+    """The right token under another id. `token` is None for the new id of a special token."""
+
+    token: bytes | None
+    expected: int
+    got: int
+
+
+@dataclass(frozen=True)
+class CrossesBoundary:
+    """A token that crosses the boundary of a pre-token at this byte."""
+
+    token: bytes
+    byte: int
+
+
+@dataclass(frozen=True)
+class PreTokenCut:
+    """A pre-token that is cut at this byte, or in which this pair did not merge."""
+
+    pre_token: str
+    byte: int
+    missing: Pair
+
+
+@dataclass(frozen=True)
+class SpecialToken:
+    """A special token that was missed, or found where it must not be."""
+
+    token: bytes
+    missed: bool
+    allowed: bool = True
+
+
+@dataclass(frozen=True)
+class WholeTokenCut:
+    """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
+
+    pre_token: str
+
+
+@dataclass(frozen=True)
+class NotAResult:
+    """A token that no merge can give here."""
+
+    token: bytes
+
+
+@dataclass(frozen=True)
+class WrongMerge:
+    """Merges in the wrong order.
+
+    Attributes:
+        used: the merge that was applied, or None if one was only left out.
+        available: the merge that had to be applied first, or None if it is not known.
+    """
+
+    used: Pair | None
+    available: Pair | None
+
+
+EncodingCause: TypeAlias = (
+    UnknownId
+    | BytesLost
+    | WrongId
+    | CrossesBoundary
+    | PreTokenCut
+    | SpecialToken
+    | WholeTokenCut
+    | NotAResult
+    | WrongMerge
+)
+
+
+@dataclass(frozen=True)
+class EncodingDivergence:
+    """Two encodings differ at this token, which begins at this byte of the text.
+
+    Attributes:
+        token: index of the first token that differs.
+        byte: offset of that token in the UTF-8 of the text.
+        cause: why, or None if the ids do not show it.
+    """
+
+    token: int
+    byte: int
+    cause: EncodingCause | None = None
+
+
+@dataclass(frozen=True)
+class TrainingDivergence:
+    """Two lists of merges differ at this step, counted from 0.
+
+    Attributes:
+        step: index of the first merge that differs.
+        expected: the correct pair, or None where training has ended.
+        expected_count: how often it occurs at this step.
+        got: the pair that was chosen, or None where training ended.
+        got_count: how often it occurs at this step.
+    """
+
+    step: int
+    expected: Merge | None
+    expected_count: int
+    got: Merge | None
+    got_count: int
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether both pairs have the same count."""
+        return self.expected is not None and self.got is not None and self.expected_count == self.got_count
+
+
+@dataclass(frozen=True)
+class VocabDivergence:
+    """Tokens that a vocabulary lacks, and tokens that it must not have."""
+
+    missing: tuple[bytes, ...]
+    surplus: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class EntryDivergence:
+    """One id of a vocabulary: the token expected, the token found; None is no entry."""
+
+    id: int
+    expected: bytes | None
+    got: bytes | None
+
+
+@dataclass(frozen=True)
+class TextDivergence:
+    """Two texts differ at this character.
+
+    Attributes:
+        character: index of the first character that differs.
+        source: the bytes from which that character is decoded.
+    """
+
+    character: int
+    source: bytes = b""
+
+
+@dataclass(frozen=True)
+class RowDivergence:
+    """The first row of a batch that differs."""
+
+    row: int
+    token: int = 0
+
+
+@dataclass(frozen=True)
+class ByteDivergence:
+    """Two byte strings differ at this byte."""
+
+    byte: int
+
+
+Divergence: TypeAlias = (
+    EncodingDivergence
+    | TrainingDivergence
+    | VocabDivergence
+    | EntryDivergence
+    | TextDivergence
+    | RowDivergence
+    | ByteDivergence
+)
+
+
+def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the first index at which two sequences differ, or the length of the shorter one."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))

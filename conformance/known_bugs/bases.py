@@ -1,0 +1,158 @@
+"""The correct tokenizers from which the known bugs derive: the textbook's steps in the shape of the protocol."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Segments, Word
+
+NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
+"""Names of special tokens that people write into their code."""
+
+INHERITED = frozenset({"constructor", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__proto__"})
+"""Members of every plain object in JavaScript."""
+
+ENOUGH = 2_048
+"""How many characters a stream collects before it looks for a position to cut."""
+
+
+class BaseTrainer(textbook.Training):
+    """Only trains. A subclass can declare conventions of training."""
+
+    conventions: ClassVar[Mapping[str, str]] = {}
+    vocab: dict[int, bytes]
+    merges: list[Merge]
+
+    def __init__(self) -> None:
+        declared = {**DEFAULTS, **self.conventions}
+        super().__init__(declared["tie_break"], declared["byte_order"], declared["train_special"])
+        self.id_layout = declared["id_layout"]
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
+        trained = cls()
+        trained.merges = trained.run(text, vocab_size, special_tokens, PATTERNS["gpt2"] if pattern is None else pattern)
+        trained.vocab = trained.build_vocab(trained.merges, trained.special)
+        return trained
+
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+        return textbook.build_vocab(merges, special, self.byte_order, self.id_layout)
+
+
+class BaseEncoder(textbook.Encoding):
+    """Encodes, decodes, streams, saves and loads."""
+
+    def encode(self, text: str) -> list[int]:
+        return self.encode_segments(self.cut(text))
+
+    def cut(self, text: str) -> Segments:
+        return textbook.cut_special(text, self.special)
+
+    def merge(self, word: Word) -> Word:
+        """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
+        while ranked := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
+            word = textbook.replace(word, min(ranked)[1])
+        return word
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            ready = self.ready(held)
+            yield from self.encode(held[:ready])
+            held = held[ready:]
+        yield from self.at_end(held)
+
+    def at_end(self, held: str) -> list[int]:
+        return self.encode(held)
+
+    def ready(self, held: str) -> int:
+        """Return how many characters of `held` no later text can change: those before the last single space."""
+        if len(held) < ENOUGH or self.pattern == PATTERNS["none"]:
+            return 0
+        settled = held[: max(0, len(held) - max(map(len, self.special), default=0))]
+        inside: set[int] = set()
+        end = 0
+        for segment, is_special in self.cut(held):
+            inside |= set(range(end + 1, end + len(segment))) if is_special else set()
+            end += len(segment)
+        cuts = {match.start() for match in re.finditer(r"(?<=\S)(?= \S)", settled)}
+        return max(cuts - inside, default=0)
+
+    # Files in GPT-2's format
+
+    def save(self, folder: str) -> None:
+        entries = {self.spelling(token): index for index, token in self.entries()}
+        Path(folder, "vocab.json").write_text(json.dumps(entries), "utf-8")
+        lines = [self.line(self.spelling(left), self.spelling(right)) for left, right in self.saved_merges()]
+        Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
+
+    def entries(self) -> Iterable[tuple[int, bytes]]:
+        return self.vocab.items()
+
+    def saved_merges(self) -> Sequence[Merge]:
+        return self.merges
+
+    def spelling(self, token: bytes) -> str:
+        return token.decode("utf-8") if token.decode("utf-8", "replace") in self.special else spell(token)
+
+    def line(self, left: str, right: str) -> str:
+        return f"{left} {right}"
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
+        special = set(special_tokens or ())
+        entries = cls.loaded_entries(json.loads(Path(vocab_path).read_bytes().decode("utf-8")))
+        vocab = {index: name.encode("utf-8") if name in special else cls.bytes_of(name) for name, index in entries}
+        lines = cls.lines(Path(merges_path).read_bytes().decode("utf-8"))
+        return cls(vocab, cls.loaded_merges([cls.pair(line) for line in lines], vocab), special_tokens)
+
+    @classmethod
+    def loaded_entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
+        return entries.items()
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        lines = text.replace("\r\n", "\n").split("\n")
+        return [line for line in lines[lines[0].startswith("#version") :] if line]
+
+    @classmethod
+    def pair(cls, line: str) -> Merge:
+        left, right = line.split(" ")
+        return cls.bytes_of(left), cls.bytes_of(right)
+
+    @classmethod
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        return merges
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        return unspell(spelling)
+
+
+def add_variants(module: str, base: type, **steps: Mapping[str, Any]) -> None:
+    """Add subclasses of `base`, each of which replaces one step by one expression, or changes one value.
+
+    Args:
+        module: the name of the module that gets them.
+        base: a correct tokenizer.
+        steps: name of a method or value → name of a subclass → the method or value in that subclass.
+    """
+    for step, bodies in steps.items():
+        is_classmethod = isinstance(inspect.getattr_static(base, step), classmethod)
+        for name, body in bodies.items():
+            space = {step: classmethod(body) if is_classmethod else body, "__module__": module}
+            setattr(sys.modules[module], name, type(name, (base,), space))

@@ -1,0 +1,49 @@
+"""Encoding several texts in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bpe_conformance.fixtures import read_text
+
+from ..answer import Acceptable, Answer, Divergence, Rows
+from ..implementation.proxy import TokenizerProxy
+from . import divergence
+from .operation import Call, Operation
+from .setting import Setting
+
+
+@dataclass(frozen=True)
+class Batch(Operation):
+    """`encode_batch(texts)`."""
+
+    batch: tuple[str, ...]
+    name, needs, conformance_class = "batch", ("encode_batch",), "batch"
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Batch:
+        return cls(tuple(map(read_text, raw["texts"])))
+
+    def write(self) -> dict[str, Any]:
+        return {"texts": list(self.batch)}
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Rows(tuple(map(tuple, receiver.encode_batch(self.batch))))
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Rows(tuple(tuple(setting.oracle.encode(text)) for text in self.batch))
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        right = correct[0]
+        return divergence.rows(right, answer) if isinstance(right, Rows) and isinstance(answer, Rows) else None
+
+    def call(self) -> Call:
+        return Call("encode_batch", (list(self.batch),))
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        yield "texts", self.batch
+
+    def texts(self) -> Sequence[str]:
+        return self.batch

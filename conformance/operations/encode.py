@@ -1,0 +1,190 @@
+"""Encoding a text, with all special tokens or with a choice of them; and the constructor alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from bpe_conformance.fixtures import Model, read_choice, read_text
+from bpe_conformance.fixtures.characters import has_surrogate
+
+from ..answer import (
+    Acceptable,
+    Accepted,
+    Answer,
+    AnyError,
+    Divergence,
+    EncodingDivergence,
+    Ids,
+    Lossless,
+    NewIds,
+    SpecialToken,
+)
+from ..implementation.proxy import TokenizerProxy
+from . import divergence
+from .operation import Call, Operation
+from .setting import Setting
+
+Choice: TypeAlias = "str | tuple[str, ...]"
+"""Special tokens that a caller chooses: "all", or some."""
+
+
+class Encoding(Operation):
+    """An operation whose answer is the ids of one text."""
+
+    conformance_class = "encoder"
+
+    @property
+    def whole_text(self) -> str:
+        """The text that the ids spell."""
+        return self.texts()[0]
+
+    def without_choice(self, model: Model) -> Model:
+        """Return a model whose tokenizer gives these ids by `encode(text)`, if no special token is disallowed."""
+        return model
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Ids(tuple(setting.oracle.encode(self.whole_text)))
+
+    def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
+        match correct, answer:
+            case NewIds(tokens), Ids(ids):
+                return _has_new_ids(tokens, setting.table, ids)
+            case Lossless(), Ids(ids):
+                return _spelled(ids, setting.table, receiver) == self.whole_text.encode("utf-8", "surrogatepass")
+        return super().accepts(correct, answer, setting, receiver)
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        right = next((one for one in correct if isinstance(one, Ids)), None)
+        if right is None or not isinstance(answer, Ids) or has_surrogate(self.whole_text):
+            return None
+        return divergence.encoding(setting, self.whole_text, right.ids, answer.ids)
+
+
+def _has_new_ids(tokens: Sequence[bytes], model: Model, ids: Sequence[int]) -> bool:
+    """Return whether ids are those of `tokens`. Each token without an entry must have an id of its own, not in use."""
+    entries = {token: index for index, token in model.vocab.items()}
+    new: dict[bytes, int] = {}
+    for token, index in zip(tokens, ids, strict=False):
+        if token in entries:
+            if index != entries[token]:
+                return False
+        elif index < 0 or index in model.vocab or new.setdefault(token, index) != index:
+            return False
+    return len(tokens) == len(ids) and len(set(new.values())) == len(new)
+
+
+def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy | None) -> bytes:
+    """Return the bytes of ids: from the model or, for the new id of a special token, from the tokenizer."""
+    special = set(model.special_tokens or ())
+    parts = []
+    for index in ids:
+        token = model.vocab.get(index, b"")
+        if not token and special and tokenizer is not None and (text := tokenizer.decode([index])) in special:
+            token = text.encode("utf-8")
+        parts.append(token)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True)
+class Encode(Encoding):
+    """`encode(text)`."""
+
+    text: str
+    name, needs = "encode", ("encode",)
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Encode:
+        return cls(read_text(raw["text"]))
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Ids(tuple(receiver.encode(self.text)))
+
+    def call(self) -> Call:
+        return Call("encode", (self.text,))
+
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
+
+
+@dataclass(frozen=True)
+class EncodeAllowed(Encoding):
+    """`encode(text, allowed_special=…, disallowed_special=…)`."""
+
+    text: str
+    allowed_special: Choice
+    disallowed_special: Choice
+    name, needs = "encode_allowed", ("allowed_special",)
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> EncodeAllowed:
+        chosen = (read_choice(raw[name]) for name in ("allowed_special", "disallowed_special"))
+        return cls(read_text(raw["text"]), *(tokens if tokens == "all" else tuple(tokens) for tokens in chosen))
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Ids(tuple(receiver.encode_allowed(self.text, self.allowed_special, self.disallowed_special)))
+
+    def computed(self, setting: Setting) -> Acceptable:
+        try:
+            return Ids(
+                tuple(
+                    setting.oracle.encode(
+                        self.text, allowed_special=self.allowed_special, disallowed_special=self.disallowed_special
+                    )
+                )
+            )
+        except ValueError:
+            return AnyError("disallowed")
+
+    def without_choice(self, model: Model) -> Model:
+        named = model.special_tokens or ()
+        allowed = (token for token in named if self.allowed_special == "all" or token in self.allowed_special)
+        return replace(model, special_tokens=tuple(allowed))
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        model = setting.table
+        like = self.without_choice(model)
+        if isinstance(answer, Ids):
+            others = {
+                token.encode("utf-8") for token in {*(model.special_tokens or ())} - {*(like.special_tokens or ())}
+            }
+            byte = 0
+            for number, index in enumerate(answer.ids):
+                if model.vocab.get(index) in others:
+                    cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
+                    return EncodingDivergence(number, byte, cause)
+                byte += len(model.vocab.get(index, b""))
+        return super().divergence(correct, answer, replace(setting, model=like))
+
+    def call(self) -> Call:
+        chosen = {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
+        return Call("encode", (self.text,), chosen)
+
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
+
+
+@dataclass(frozen=True)
+class Construct(Operation):
+    """The constructor, which has to refuse the model, or to accept it.
+
+    Attributes:
+        text: what can be encoded to find out, where a runner cannot ask the constructor alone.
+    """
+
+    text: str = ""
+    name, needs, conformance_class = "construct", ("encode",), "encoder"
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Construct:
+        return cls(read_text(raw["text"]))
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Accepted()
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Accepted()
+
+    def call(self) -> Call:
+        return Call("", None, on="class")

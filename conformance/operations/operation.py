@@ -1,0 +1,246 @@
+"""What an operation of a tokenizer is: the arguments, the call, the correct answer, and how to judge another one.
+
+Each operation is one frozen dataclass whose fields are the arguments of the call, as tuples and exact builtins. Golden
+cases, properties, packs and known bugs all ask by such a value, so it is hashable and equal to any other with the same
+arguments.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.conventions import DEFAULTS
+
+from ..answer import Acceptable, Answer, AnyError, Divergence, Refusal
+from ..implementation.implementation import Implementation
+from .expected import Expected, Stored
+from .setting import Conventions, Setting
+
+LOOKUP_KEYS = ("pair", "bytes")
+Changes: TypeAlias = tuple[tuple[str, str], ...]
+"""(convention, value) pairs that differ from the declared ones."""
+
+
+@dataclass(frozen=True)
+class Directory:
+    """Stands for the path of a directory among the arguments of a call."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as values, which `terminal.show` prints.
+
+    Attributes:
+        method: of the adapter protocol; "" is the constructor.
+        arguments: by position; None if there is nothing to show.
+        keywords: by name.
+        on: what the method is called on.
+        noun: what the texts in a list are.
+        is_lazy: whether the method returns an iterator that has to be read.
+    """
+
+    method: str
+    arguments: tuple[Any, ...] | None = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    on: Literal["class", "tokenizer", "loaded"] = "tokenizer"
+    noun: str = "texts"
+    is_lazy: bool = False
+
+
+class Operation(ABC):
+    """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments.
+
+    Attributes:
+        name: in YAML and in exports.
+        needs: the capabilities without which it cannot be asked; the first is the method or parameter that it tests.
+        conformance_class: the class whose verdict it counts in.
+        prefix: before the names of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    conformance_class: ClassVar[str]
+    prefix: ClassVar[str] = ""
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Operation:
+        """Return the operation with the arguments that YAML spells under `input`."""
+        return cls(**raw)
+
+    def write(self) -> dict[str, Any]:
+        """Return the arguments as YAML spells them; `read` is the inverse."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def expecting(self, expected: Expected) -> Operation:
+        """Return the operation that measures what a golden case expects: itself, unless that is not the answer."""
+        return self
+
+    # The call
+
+    @contextmanager
+    def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Any]:
+        """Yield what the call is made on: a new tokenizer, unless a subclass needs another object.
+
+        Raises:
+            CallFailed, TimedOut: if it cannot be made.
+        """
+        assert model is not None
+        yield implementation.build(model)
+
+    @abstractmethod
+    def of(self, receiver: Any) -> Answer:
+        """Make the call, and return the answer.
+
+        Raises:
+            CallFailed, TimedOut: if there is none.
+        """
+
+    @abstractmethod
+    def call(self) -> Call:
+        """Return the call as values."""
+
+    def parts(self) -> Sequence[Operation]:
+        """Return the calls that a case asks one by one, each of a new tokenizer."""
+        return (self,)
+
+    def after(
+        self, answer: Answer, correct: Sequence[Acceptable], setting: Setting
+    ) -> tuple[Operation, Acceptable] | None:
+        """Return a second question to the same tokenizer after a correct answer, and what is correct, or None."""
+        return None
+
+    def golden(self) -> Operation:
+        """Return the operation of a golden case that asks this question."""
+        return self
+
+    # The input
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        """Yield (label, value) for each argument that has to be shown."""
+        for part in fields(self):  # type: ignore[arg-type]
+            yield part.name.removesuffix("_special"), getattr(self, part.name)
+
+    def data(self, model: Model) -> bytes:
+        """Return the bytes that a text is decoded from, or none."""
+        return b""
+
+    def texts(self) -> Sequence[str]:
+        """Return the texts that a tokenizer splits."""
+        return ()
+
+    def special_tokens(self, model: Model | None) -> Sequence[str]:
+        """Return the special tokens that are passed."""
+        return model.special_tokens or () if model is not None else ()
+
+    def without_special_tokens(self, model: Model | None) -> tuple[Operation, Model | None]:
+        """Return the same question without special tokens."""
+        assert model is not None
+        return self, replace(model, special_tokens=None)
+
+    def split_by(self, model: Model | None) -> str:
+        """Return the name of the pattern."""
+        return model.pattern if model is not None else "gpt2"
+
+    # The correct answer
+
+    def key(self, conventions: Conventions) -> str:
+        """Return the key of `Expected` that holds under these conventions."""
+        return conventions["lookup"]
+
+    def keys(self, model: Model | None) -> Sequence[str]:
+        """Return the keys under which the oracle computes an answer."""
+        return LOOKUP_KEYS if model is not None and model.ranks_by_bytes else LOOKUP_KEYS[:1]
+
+    def under(self, key: str) -> dict[str, str]:
+        """Return conventions of this key."""
+        return {**DEFAULTS, "lookup": key}
+
+    @abstractmethod
+    def computed(self, setting: Setting) -> Stored:
+        """Return the oracle's answer in the form that YAML stores.
+
+        Raises:
+            ValueError: if the oracle refuses the model.
+        """
+
+    def compute(self, model: Model | None, clause: str = "") -> Expected:
+        """Return the oracle's answers under every key."""
+        settings = {key: Setting(model, self.under(key), clause) for key in self.keys(model)}
+        return Expected.merged({key: (self.computed(setting),) for key, setting in settings.items()})
+
+    def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...] | None:
+        """Return what this run accepts, or None if nothing is stored for its conventions."""
+        return expected.under(self.key(setting.conventions))
+
+    def answer(self, setting: Setting) -> Acceptable:
+        """Return what this run accepts, by the oracle.
+
+        Raises:
+            ValueError: if the oracle refuses the model.
+        """
+        expected = Expected({"": (self.computed(setting),)})
+        return (self.correct(expected, setting) or ())[0]
+
+    def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
+        """Return whether an answer is correct. `receiver` can tell what new ids spell."""
+        return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        """Return where an incorrect answer differs, or None if the values do not show it."""
+        return None
+
+    def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
+        """Yield the changes of the declared conventions under which an incorrect answer may be correct."""
+        yield from ((("lookup", key),) for key in LOOKUP_KEYS if key != conventions["lookup"])
+
+
+O_co = TypeVar("O_co", bound=Operation, covariant=True)
+
+
+@dataclass(frozen=True)
+class Question(Generic[O_co]):
+    """What the implementation is asked: enough to ask again.
+
+    Attributes:
+        operation: the call.
+        model: what the tokenizer is built from; None for training.
+        context: the situation of the call if it matters, for example "after 1,000 other texts"; else "".
+    """
+
+    operation: O_co
+    model: Model | None = None
+    context: str = ""
+
+    @property
+    def table(self) -> Model:
+        """The model, of a question to a tokenizer."""
+        assert self.model is not None
+        return self.model
+
+    @property
+    def pattern(self) -> str:
+        """The name of the pattern."""
+        return self.operation.split_by(self.model)
+
+
+@dataclass(frozen=True)
+class ManyCalls(Operation):
+    """Stands for all calls of a test that breaks a rule about all of them."""
+
+    title: str
+    name, needs, conformance_class = "property", (), ""
+
+    def of(self, receiver: Any) -> Answer:
+        raise NotImplementedError
+
+    def computed(self, setting: Setting) -> Acceptable:
+        raise ValueError("there is no single answer")
+
+    def call(self) -> Call:
+        return Call(self.title, None)

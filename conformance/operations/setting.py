@@ -1,0 +1,80 @@
+"""What decides the correct answer besides the arguments: the model, the conventions and the clause; and the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.reference import textbook
+
+Conventions: TypeAlias = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What decides the correct answer besides the arguments.
+
+    Attributes:
+        model: what the tokenizer is built from; None for training.
+        conventions: the value of every convention.
+        clause: the id of the clause that the question is about, or "". It decides how exactly ids are compared.
+    """
+
+    model: Model | None
+    conventions: Conventions = field(default_factory=lambda: DEFAULTS)
+    clause: str = ""
+
+    @property
+    def table(self) -> Model:
+        """The model, where the tokenizer is built from one."""
+        assert self.model is not None
+        return self.model
+
+    @property
+    def oracle(self) -> textbook.Tokenizer:
+        """The textbook's tokenizer."""
+        return oracle(self.table, self.conventions)
+
+    def expression(self, pattern: str) -> str:
+        """Return the regular expression of a pattern under these conventions."""
+        return expression(pattern, self.conventions)
+
+
+def expression(pattern: str, conventions: Conventions) -> str:
+    """Return the regular expression of a pattern. `gpt2`, the default, is the one that an implementation declares.
+
+    >>> expression("gpt2", {"pattern": "none"}) == PATTERNS["none"], expression("gpt2", {"pattern": "[a-z]+"})
+    (True, '[a-z]+')
+    """
+    own = conventions.get("pattern", "gpt2")
+    return PATTERNS[pattern] if pattern != "gpt2" else PATTERNS.get(own, own)
+
+
+def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokenizer:
+    """Return the textbook's tokenizer for a model, under these conventions.
+
+    Raises:
+        ValueError: if the textbook refuses the model.
+    """
+    make = _oracle if model.is_large else _oracle.__wrapped__
+    return make(model, conventions["lookup"], expression(model.pattern, conventions))
+
+
+@lru_cache(maxsize=4)
+def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
+    kind = textbook.with_conventions(lookup=lookup)
+    return kind(model.vocab, model.merges, model.special_tokens, pattern)
+
+
+def token_of(index: int, model: Model) -> bytes | None:
+    """Return the token of an id, or None. A special token without an entry has the id that the oracle gives it."""
+    if index in model.vocab or not model.special_tokens:
+        return model.vocab.get(index)
+    try:
+        return oracle(model).vocab.get(index)
+    except ValueError:  # the oracle refuses the model
+        return None

@@ -1,0 +1,206 @@
+"""Training: the merges, and the vocabulary that comes with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from bpe_conformance.fixtures import Merge, Model, read_text
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.reference import textbook
+
+from ..answer import (
+    Acceptable,
+    Answer,
+    Divergence,
+    EntryDivergence,
+    HighestCount,
+    Table,
+    VocabDivergence,
+)
+from ..implementation.implementation import Implementation
+from . import divergence
+from .expected import Expected, Merges
+from .operation import Call, Changes, Operation
+from .setting import Conventions, Setting
+
+TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
+TEXT_KEYS = tuple(f"{key}/text" for key in TRAINING_KEYS)
+"""The keys with `train_special` text. A case has them only where special tokens in its text make a difference."""
+
+
+def training_key(conventions: Conventions) -> str:
+    """Return the key under which a training case has the value for these conventions."""
+    tie_break = conventions["tie_break"]
+    order = "/gpt2" if (tie_break, conventions["byte_order"]) == ("smaller-ids", "gpt2") else ""
+    return tie_break + order + ("/text" if conventions["train_special"] == "text" else "")
+
+
+def conventions_of(key: str) -> dict[str, str]:
+    """Return the conventions that decide the merges of a training under `key`, one of `TRAINING_KEYS` or `TEXT_KEYS`.
+
+    >>> conventions_of("smaller-ids/gpt2/text")
+    {'tie_break': 'smaller-ids', 'byte_order': 'gpt2', 'train_special': 'text'}
+    """
+    tie_break, *others = key.split("/")
+    return {
+        "tie_break": tie_break,
+        "byte_order": "gpt2" if "gpt2" in others else "raw",
+        "train_special": "text" if "text" in others else "boundary",
+    }
+
+
+@dataclass(frozen=True)
+class Train(Operation):
+    """`train(text, vocab_size, special_tokens, pattern=…)`."""
+
+    text: str
+    vocab_size: int
+    special: tuple[str, ...] = ()
+    pattern: str = "gpt2"
+    name, needs, conformance_class, prefix = "train", ("train",), "trainer", "train-"
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Train:
+        raw = raw["train"]
+        special = tuple(map(read_text, raw["special_tokens"]))
+        return cls(read_text(raw["text"]), raw["vocab_size"], special, raw.get("pattern", "gpt2"))
+
+    def write(self) -> dict[str, Any]:
+        written = {"text": self.text, "vocab_size": self.vocab_size, "special_tokens": list(self.special)}
+        return {"train": {**written, "pattern": self.pattern} if self.pattern != "gpt2" else written}
+
+    @contextmanager
+    def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Implementation]:
+        yield implementation
+
+    def of(self, receiver: Implementation) -> Answer:
+        return receiver.train(self.text, self.vocab_size, self.special, self.pattern).table
+
+    def call(self) -> Call:
+        keywords = {"special_tokens": list(self.special), "pattern": self.pattern}
+        return Call("train", (self.text, self.vocab_size), keywords, on="class")
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        for label, value in super().arguments():
+            if (label, value) != ("pattern", "gpt2"):
+                yield label, value
+
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
+
+    def special_tokens(self, model: Model | None) -> Sequence[str]:
+        return self.special
+
+    def without_special_tokens(self, model: Model | None) -> tuple[Operation, None]:
+        return replace(self, special=(), vocab_size=self.vocab_size - len(self.named)), None
+
+    def split_by(self, model: Model | None) -> str:
+        return self.pattern
+
+    @property
+    def named(self) -> list[str]:
+        """The special tokens that are not empty, each once."""
+        return [token for token in dict.fromkeys(self.special) if token]
+
+    @property
+    def most_merges(self) -> int:
+        """How many merges fill the vocabulary, if none of them makes a special token."""
+        return self.vocab_size - 256 - len(self.named)
+
+    def words(self, setting: Setting) -> list[textbook.Word]:
+        """Return the pre-tokens that are counted."""
+        boundaries = self.special if setting.conventions["train_special"] == "boundary" else ()
+        return textbook.corpus(self.text, boundaries, setting.expression(self.pattern))
+
+    def vocab(self, merges: Sequence[Merge], conventions: Conventions = DEFAULTS) -> dict[int, bytes]:
+        """Return the vocabulary of these merges under the conventions of ids."""
+        return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
+
+    def has_its_entries(self, answer: Table) -> bool:
+        """Return whether the vocabulary has the entries of its merges, under any ids."""
+        return {*answer.vocab.values()} == {*self.vocab(answer.merges).values()}
+
+    # The correct answer
+
+    def key(self, conventions: Conventions) -> str:
+        return training_key(conventions)
+
+    def keys(self, model: Model | None) -> Sequence[str]:
+        in_text = any(token in self.text for token in self.special)
+        return (*TRAINING_KEYS, *TEXT_KEYS) if in_text else TRAINING_KEYS
+
+    def under(self, key: str) -> dict[str, str]:
+        return {**DEFAULTS, **conventions_of(key)}
+
+    def computed(self, setting: Setting) -> Merges:
+        rules = conventions_of(training_key(setting.conventions))
+        expression = setting.expression(self.pattern)
+        merges = textbook.learn(self.text, self.vocab_size, list(self.special), expression, **rules)
+        entries = None
+        if setting.clause.startswith("TRAIN-IDS-"):
+            vocab = textbook.build_vocab(merges, self.special)
+            entries = tuple((index, token) for index, token in vocab.items() if index >= 256)
+        return Merges(tuple(merges), entries)
+
+    def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...] | None:
+        stored = expected.under(training_key(setting.conventions))
+        if stored is None:
+            is_open = setting.conventions["tie_break"] == "unspecified"
+            return (HighestCount(self.most_merges),) if is_open else None
+        return tuple(self._resolved(value, setting) if isinstance(value, Merges) else value for value in stored)
+
+    def _resolved(self, stored: Merges, setting: Setting) -> Acceptable:
+        if setting.conventions["tie_break"] == "unspecified":
+            return HighestCount(self.most_merges)
+        return Table(self.vocab(stored.merges, setting.conventions), stored.merges)
+
+    def answer(self, setting: Setting) -> Acceptable:
+        if setting.conventions["tie_break"] == "unspecified":
+            return HighestCount(self.most_merges)
+        return self._resolved(self.computed(setting), setting)
+
+    def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
+        match correct, answer:
+            case Table(), Table():
+                return answer.merges == correct.merges and self._wrong_entries(answer, setting) is None
+            case HighestCount(), Table():
+                return self.divergence((correct,), answer, setting) is None
+        return super().accepts(correct, answer, setting, receiver)
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        right = next((value for value in correct if isinstance(value, Table | HighestCount)), None)
+        if right is None or not isinstance(answer, Table):
+            return None
+        if isinstance(right, HighestCount):
+            named = {token.encode("utf-8") for token in self.named}
+            most_merges = right.merges + sum(left + right in named for left, right in answer.merges)
+            where = divergence.highest_counts(self.words(setting), most_merges, answer.merges)
+            return where or self._wrong_entries(answer, setting)
+        if answer.merges != right.merges:
+            return divergence.training(self.words(setting), right.merges, answer.merges)
+        return self._wrong_entries(answer, setting)
+
+    def _wrong_entries(self, answer: Table, setting: Setting) -> Divergence | None:
+        """Return where the vocabulary differs from that of its merges, as far as the clause says."""
+        expected = self.vocab(answer.merges, setting.conventions)
+        if setting.clause == "TRAIN-IDS-2":
+            indexes = [index for index in {*expected, *answer.vocab} if expected.get(index) != answer.vocab.get(index)]
+            index = min(indexes, default=None)
+            return None if index is None else EntryDivergence(index, expected.get(index), answer.vocab.get(index))
+        right, got = Counter(expected.values()), Counter(answer.vocab.values())
+        if setting.clause != "TRAIN-IDS-1":
+            right, got = Counter({*right}), Counter({*got})
+        return None if right == got else VocabDivergence(tuple(sorted(right - got)), tuple(sorted(got - right)))
+
+    def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
+        names = ("tie_break", "byte_order", "id_layout", "train_special")
+        options = [[value for value in CONVENTIONS[name] if value != "unspecified"] for name in names]
+        for values in product(*options):
+            pairs = zip(names, values, strict=True)
+            if changes := tuple((name, value) for name, value in pairs if value != conventions[name]):
+                yield changes

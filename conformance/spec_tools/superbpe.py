@@ -1,0 +1,94 @@
+"""The extension SuperBPE of the specification: a file with one section, its clauses and its cases.
+
+The suite tests no adapter against an extension, and no verdict depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, read_text, write_token
+from bpe_conformance.fixtures.yaml_file import Document, PathOf, read_documents
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
+
+from ..operations import TRAINING_KEYS, conventions_of
+from ..spec import FOLDER, Clause, Section
+
+FILE = FOLDER / "extensions" / "superbpe.yaml"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
+"""It exists only in a clone; an installed package has no manual."""
+
+
+@dataclass(frozen=True)
+class ExtensionCase:
+    """A case of the extension, as the file spells it."""
+
+    id: str
+    clause: Clause
+    raw: Mapping[str, Any]
+    document: Document
+    path: PathOf
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The oracle's value: of a training the merges, by convention; of an encoding tokens and ids.
+
+        A rule, such as an error, is returned unchanged.
+        """
+        training = self.raw["input"]["train"]
+        if "error" in self.raw.get("expect", {}):
+            return dict(self.raw["expect"])
+        if self.raw["op"] == "encode":
+            special = list(map(read_text, training["special_tokens"]))
+            merges = _learn(training, "lex-greater")
+            pattern = training.get("unit_pattern", superbpe_textbook.UNITS)
+            tokenizer = textbook.Tokenizer(textbook.build_vocab(merges, special), merges, special, pattern)
+            ids = tokenizer.encode(read_text(self.raw["input"]["text"]))
+            return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
+        values = {
+            key: {"merges": [list(map(write_token, pair)) for pair in _learn(training, key)]} for key in TRAINING_KEYS
+        }
+        first = values["lex-greater"]
+        return first if all(value == first for value in values.values()) else {"by_convention": values}
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The section, and its cases in the order of the file."""
+
+    section: Section
+    cases: tuple[ExtensionCase, ...]
+
+
+def load_extension(file: Path = FILE) -> Extension:
+    """Load the extension."""
+    (document,) = read_documents(file)
+    value = document.value
+    name = value["section"]
+    clauses = {
+        raw["id"]: Clause(**{**raw, "section": name, "sources": tuple(raw["sources"])}) for raw in value["clauses"]
+    }
+    cases = tuple(
+        ExtensionCase(raw["id"], clauses[raw["clause"]], raw, document, ("cases", index))
+        for index, raw in enumerate(value["cases"])
+    )
+    return Extension(Section(name, value["title"], value["intro"], tuple(clauses.values())), cases)
+
+
+def _learn(training: Mapping[str, Any], key: str) -> list[Merge]:
+    rules = conventions_of(key)
+    options = {name: training[name] for name in ("unit_pattern", "most_words") if name in training}
+    return superbpe_textbook.learn(
+        list(map(read_text, training["documents"])),
+        training["vocab_size"],
+        training["transition"],
+        list(map(read_text, training["special_tokens"])),
+        PATTERNS[training.get("pattern", "gpt2")],
+        tie_break=rules["tie_break"],
+        byte_order=rules["byte_order"],
+        **options,
+    )

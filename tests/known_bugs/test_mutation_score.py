@@ -1,0 +1,21 @@
+"""The mutation score says which known bugs a case catches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mutation import mutation_score
+
+from bpe_conformance.known_bugs import matrix
+
+
+def test_the_bugs_that_a_case_catches_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    published = matrix.read()
+    monkeypatch.setattr(mutation_score, "measured_again", lambda *_: published)
+    monkeypatch.setattr(mutation_score, "write_text", lambda *_: None)
+    assert mutation_score.main(["--measure", "split-cl100k-contraction-long-s", "new"]) == 0
+    *_, known, new = capsys.readouterr().out.splitlines()
+    assert known.startswith("split-cl100k-contraction-long-s catches ")
+    assert "cl100k-long-s-not-folded, " in known
+    assert new == "new catches none"

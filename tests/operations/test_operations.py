@@ -1,0 +1,152 @@
+"""An operation is a value: it is read and written without loss, and the oracle's answers are those that are stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from helpers.golden_cases import case, like
+
+from bpe_conformance.answer import AnyError, Ids, Measure, Refusal, Text
+from bpe_conformance.cases.judging import compare, is_computed
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.operations import (
+    CLASSES,
+    IN_YAML,
+    OPERATIONS,
+    Decode,
+    DecodeBytes,
+    Encode,
+    Expected,
+    Laziness,
+    Operation,
+    Question,
+    Setting,
+    Stream,
+    StreamCutEverywhere,
+    Train,
+)
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.spec import Case, installed_spec
+
+CASES = installed_spec().cases
+MODEL = read_model({"merges": [["b", "c"], ["a", "b"]]})
+
+
+@pytest.mark.parametrize("kind", IN_YAML, ids=lambda kind: kind.name)
+def test_reading_inverts_writing(kind: type[Operation]) -> None:
+    mine = [one for one in CASES if one.operation.name == kind.name]
+    assert mine
+    for one in mine:
+        operation = one.operation
+        again = kind.read(operation.write()).expecting(one.expected)
+        assert again == operation
+        assert hash(again) == hash(operation)
+        assert Expected.read(one.expected.write(operation, one.model)) == one.expected
+
+
+def test_the_oracle_computes_what_is_stored() -> None:
+    computed = [one for one in CASES if is_computed(one) and (one.model is None or not one.model.is_large)]
+    for one in computed[::7]:
+        assert one.operation.compute(one.model, one.clause.id) == one.expected, one.id
+        raw = one.raw["expect"]
+        assert one.expected.write(one.operation, one.model) == raw, one.id
+
+
+def test_every_operation_has_a_class_and_its_needs() -> None:
+    assert {*OPERATIONS} == {kind.name for kind in IN_YAML} | {"decode_bytes"}
+    assert {kind.conformance_class for kind in OPERATIONS.values()} == {*CLASSES}
+    assert all(kind.needs for kind in OPERATIONS.values())
+
+
+def test_a_stream_cut_everywhere_is_one_stream_for_each_cut() -> None:
+    parts = Stream.read({"text": "abc", "cut": "everywhere"}).parts()
+    assert parts == [Stream(("", "abc")), Stream(("a", "bc")), Stream(("ab", "c")), Stream(("abc", ""))]
+    assert Stream.read({"text": "abc", "cut": "characters"}) == Stream(("a", "b", "c"))
+    assert Stream.read({"repeat_chunks": ["ab", 3]}) == Stream(("ab", "ab", "ab"))
+    assert isinstance(Stream.read({"text": "", "cut": "everywhere"}), StreamCutEverywhere)
+
+
+def test_laziness_is_measured() -> None:
+    asked = Question(Laziness(("ab " * 10_000,) * 3), MODEL)
+    setting, expected = Setting(MODEL), Expected({"": ()})
+    assert compare(asked, expected, setting, Implementation("x", Tokenizer)) is None
+    hoards = like(encode_iterable=lambda self, chunks: iter(self.encode("".join(chunks))))
+    mismatch = compare(asked, expected, setting, Implementation("x", hoards))
+    assert mismatch is not None
+    assert mismatch.answer == Measure(90_000)
+
+
+def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> None:
+    asked: list[Any] = []
+
+    class Records(Tokenizer):
+        def decode_bytes(self, ids: Any) -> bytes:
+            asked.append(list(ids))
+            return super().decode_bytes(ids)
+
+    implementation = Implementation("x", Records)
+    for alternatives, ids, count in (
+        ((Text("a"),), (97,), 2),  # the reference's own `decode` calls `decode_bytes`, too
+        ((AnyError("unknown-id"),), (999,), 2),
+        ((AnyError("unknown-id"), Text("")), (999,), 1),  # where both are correct, the bytes are open
+    ):
+        asked.clear()
+        question = Question(Decode(ids), MODEL)
+        assert compare(question, Expected({"": alternatives}), Setting(MODEL), implementation) is None
+        assert len(asked) == count
+
+    class RaisesInTextOnly(Tokenizer):
+        def decode(self, ids: Any, errors: str = "replace") -> str:
+            raise ValueError
+
+        def decode_bytes(self, ids: Any) -> bytes:
+            return b""
+
+    wrong = Implementation("x", RaisesInTextOnly)
+    mismatch = compare(
+        Question(Decode((999,)), MODEL), Expected({"": (AnyError("unknown-id"),)}), Setting(MODEL), wrong
+    )
+    assert mismatch is not None
+    assert mismatch.asked.operation == DecodeBytes((999,))
+    assert mismatch.expected.alternatives == (AnyError("unknown-id"),)
+
+
+def test_ties_that_are_open_accept_any_pair_of_the_highest_count_and_only_the_entries_of_the_merges() -> None:
+    training = Train("ab ab cd cd", 257)
+    setting = Setting(None, {**DEFAULTS, "tie_break": "unspecified"})
+    right = training.answer(setting)
+    tokenizer = Tokenizer.train("ab ab cd cd", 257)
+    answer = training.of(Implementation("x", Tokenizer))
+    assert training.accepts(right, answer, setting)
+    surplus = replace(answer, vocab={**answer.vocab, 300: b"zz"})  # type: ignore[type-var]
+    assert not training.accepts(right, surplus, setting)
+    assert tokenizer.merges
+
+
+def test_an_error_where_ids_are_expected_is_incorrect() -> None:
+    setting = Setting(MODEL)
+    assert not Encode("a").accepts(Ids((97,)), Refusal("ValueError", "no"), setting)
+    assert Encode("a").accepts(AnyError(), Refusal("ValueError", "no"), setting)
+
+
+def test_a_key_of_text_falls_back_to_the_same_ties() -> None:
+    same = Expected.merged({"lex-greater": (1,), "first-seen": (2,), "lex-greater/text": (1,), "first-seen/text": (2,)})
+    assert same.values == {"lex-greater": (1,), "first-seen": (2,)}
+    assert same.under("first-seen/text") == (2,)
+    assert same.under("smaller-ids") is None
+    assert Expected.merged({"pair": (1,), "bytes": (1,)}).under("bytes") == (1,)
+
+
+def test_the_cases_use_every_operation() -> None:
+    counts: Counter[str] = Counter(one.operation.name for one in CASES)
+    assert all(counts[kind.name] > 5 for kind in IN_YAML)
+
+
+def test_a_case_made_by_a_test_is_like_a_stored_one() -> None:
+    made: Case = case("encode", {"merges": [["b", "c"], ["a", "b"]]}, {"text": "abc"})
+    assert made.expected == Expected({"": (Ids((97, 256)),)})
