@@ -91,6 +91,8 @@ def _call(asked: Question[Any], command: Command) -> str:
     if made.arguments in (None, ("",)) and made.on != "tokenizer":
         return "TOKENIZER"
     shown = f"TOKENIZER.{show.call(made, show.PYTHON)}"
+    if made.arguments is None:  # several calls
+        return ""
     if Directory() in made.arguments:
         return f"{shown}\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
     return f"print(list({shown}))" if made.is_lazy else f"print({shown})"
