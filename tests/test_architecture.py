@@ -175,7 +175,7 @@ REMOTE = (
 )
 """The names that the suite may use from the adapters."""
 REACHES_ADAPTERS = (
-    "implementation/loading.py",
+    "implementation/implementation.py",
     "spec_tools/witnesses.py",
     "packs/build.py",
     "commands/check_bridge.py",

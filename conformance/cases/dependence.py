@@ -13,8 +13,8 @@ from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.reference import textbook
 
 from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
-from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..operations import (
     Batch,
     Decode,

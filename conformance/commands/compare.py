@@ -14,10 +14,8 @@ from bpe_conformance.fixtures import PATTERNS, Model
 
 from ..answer import first_difference
 from ..command_error import CommandError
-from ..implementation import loading
-from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.implementation import Implementation, load
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..packs.files import add_options, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show
@@ -77,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     texts = corpus.find(options.corpus)
     found = Comparison()
     with contextlib.redirect_stdout(sys.stderr):
-        left, right = (loading.load(name, limit=TIME_LIMIT) for name in options.adapters)
+        left, right = (load(name, limit=TIME_LIMIT) for name in options.adapters)
         sides = _sides(left, right, options)
         same = sides[0].model == sides[1].model
         with bars("file") as progress:

@@ -1,94 +1,187 @@
-"""Detects what an implementation supports, with probes: small calls whose answers the suite does not test."""
+"""What an implementation declares about itself, and what it supports by probes: small calls that are no tests.
+
+A method or a pattern is supported unless the implementation says otherwise: `NotImplementedError`, or any ordinary
+exception for a pattern. Whether an answer is correct plays no part.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
+
+import regex
 
 from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.answers import type_name
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.fixtures.one_line import ascii_only
 
-from .calls import CallFailed, Malformed, Raised, TimedOut
-from .declarations import LoadError
-from .factory import Factory
-from .proxy import TokenizerProxy
-from .scratch import scratch_folder
+from ..command_error import CommandError
+from .output import scratch_folder
+from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 
+GPT2_REWRITTEN = (
+    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
+    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
+)
+"""GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
+pattern."""
+TESTABLE = {"train", "encode", "decode", "decode_bytes"}
+"""The methods of which an implementation has at least one."""
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
+_NO_PATTERN = "no-such-pattern"
 
 
-def settle(factory: Factory) -> frozenset[str]:
-    """Return the capabilities of an implementation; its spellings of patterns and its notes are added to the factory.
+class LoadError(CommandError):
+    """The adapter cannot be tested. The message is one line: what is wrong, and the fix."""
+
+
+def conventions(name: str, target: Any) -> dict[str, str]:
+    """Return the value of every convention, `pattern` among them: the declared one, or the default.
+
+    Raises:
+        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value, or if the attribute
+            `pattern` is no regular expression.
+    """
+    declared = getattr(target, "conventions", None)
+    declared = {} if declared is None else declared
+    if not isinstance(declared, Mapping):
+        raise LoadError(f"{name}: conventions is of type {type_name(declared)}; expected a mapping")
+    for key, value in declared.items():
+        if key not in CONVENTIONS:
+            raise LoadError(f"{name}: unknown convention {key!r}; known are {', '.join(CONVENTIONS)}")
+        if value not in CONVENTIONS[key]:
+            raise LoadError(f"{name}: {key} is {value!r}; expected one of {', '.join(CONVENTIONS[key])}")
+    own = getattr(target, "pattern", None)
+    return {**DEFAULTS, **{key: str(value) for key, value in declared.items()}, "pattern": _own_pattern(name, own)}
+
+
+def _own_pattern(name: str, declared: object) -> str:
+    """Return the pattern that a class declares as its own, by its name if it has one; `gpt2` if it declares none."""
+    if not isinstance(declared, str):
+        return "gpt2"
+    try:
+        regex.compile(declared)
+    except (regex.error, ValueError) as error:
+        raise LoadError(f"{name}: pattern is {declared!a}, which is not a regular expression: {error}") from None
+    if declared in GPT2_REWRITTEN:
+        return "gpt2"
+    return next((known for known, expression in PATTERNS.items() if declared == expression), declared)
+
+
+class Probed(Protocol):
+    """What probes need of an implementation; see `Implementation`."""
+
+    name: str
+    target: Any
+    fixed_model: str | None
+    conventions: dict[str, str]
+    spellings: dict[str, str]
+
+    @property
+    def is_remote(self) -> bool: ...
+
+    def note(self, line: str) -> None: ...
+
+    def time_limit(self) -> AbstractContextManager[object]: ...
+
+    def build(self, model: Model) -> TokenizerProxy: ...
+
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy: ...
+
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> object: ...
+
+
+def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
+    """Return the capabilities of an implementation, and give it its spellings of patterns and its notes.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
     each pattern other than GPT-2's; `shared memory`, if it runs in this process.
 
+    Args:
+        implementation: the implementation.
+        stderr: the file descriptor for a line about a probe that takes long.
+
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
     """
-    prober = _Prober(factory)
+    prober = _Prober(implementation, stderr)
     found = frozenset(prober.probe())
-    if not found & {"train", "encode", "decode"}:
+    if not found & TESTABLE:
         if prober.constructor_refuses:
-            raise LoadError(f"{factory.name} cannot be tested: its constructor raises NotImplementedError")
-        raise LoadError(f"{factory.name} supports none of train, encode and decode; implement at least one of them")
+            raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
+        raise LoadError(f"{implementation.name} supports none of train, encode and decode; implement at least one")
+    if prober.stubs and not (found & TESTABLE) - prober.stubs.keys():
+        raise LoadError(f"{implementation.name}: {next(iter(prober.stubs.values()))}")
+    for stub in prober.stubs.values():
+        implementation.note(f"{stub}; raise NotImplementedError to have its tests skipped")
     return found
 
 
 class _Prober:
-    def __init__(self, factory: Factory) -> None:
-        self._factory = factory
-        self._target = factory.target
-        self._name = factory.name
-        self._fixed = factory.fixed_model is not None
+    def __init__(self, implementation: Probed, stderr: int) -> None:
+        self._implementation = implementation
+        self._target = implementation.target
+        self._name = implementation.name
+        self._fixed = implementation.fixed_model is not None
+        self._stderr = stderr
         self.constructor_refuses = False
+        self.stubs: dict[str, str] = {}
+        """Method that returned None → what is wrong."""
+        self._late: set[str] = set()
 
     def probe(self) -> Iterator[str]:
-        if not self._factory.is_remote:
+        if not self._implementation.is_remote:
             yield "shared memory"
         offered = self._methods()
         yield from offered
-        train = self._factory.train
-        if self._can_train(bool(offered)) and not self._refuses(lambda: train("ab ab", 257, [])):
+        train, build = self._implementation.train, self._implementation.build
+        if self._can_train(bool(offered)) and not self._refuses("train", lambda: train("ab ab", 257, [])):
             yield "train"
-            if not self._refuses(lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
+            if not self._refuses("train", lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
-            yield from self._patterns("train-", self._target.train, self._trains_with)
-        if offered and not self._fixed and not self._refuses(lambda: self._factory.build(_WITH_SPECIAL)):
+            yield from self._patterns("train-", self._target.train, lambda name: train("ab ab ab", 257, [], name))
+        if offered and not self._fixed and not self._refuses("the constructor", lambda: build(_WITH_SPECIAL)):
             yield "special"
         if "encode" in offered and not self._fixed:
-            yield from self._patterns("", self._target, self._encodes_with)
+            yield from self._patterns("", self._target, self._encode_with)
 
     def _methods(self) -> list[str]:
         """Return the methods, except train, that exist and do not refuse a small call."""
         is_class = isinstance(self._target, type)
-        if is_class and not any(hasattr(self._target, name) for name in ("encode", "decode")):
+        if is_class and not any(hasattr(self._target, name) for name in TESTABLE - {"train"}):
             if self._constructor_fault():
                 return []
         elif fault := self._constructor_fault():
             raise LoadError(fault)
         try:
-            with self._factory.time_limit():
-                proxy = self._factory.build(_SMALL)
+            with self._implementation.time_limit():
+                proxy = self._implementation.build(_SMALL)
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
                 self.constructor_refuses = True
                 if fault.message not in ("", NotImplementedError.__name__):
-                    self._factory.note(f"the constructor raised NotImplementedError: {fault.message}")
+                    self._implementation.note(f"the constructor raised NotImplementedError: {fault.message}")
                 return []
+            if isinstance(fault, TimedOut):
+                self._tell("the constructor", fault)
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
-        found = [name for name in found if not self._refuses(partial(_CALLS[name], proxy))]
-        if callable(getattr(self._target, "from_files", None)) and not self._refuses(self._load_files):
+        found = [name for name in found if not self._refuses(name, partial(_CALLS[name], proxy), proxy)]
+        if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
-        if chooses and not self._refuses(lambda: proxy.encode_allowed("ab", (), ())):
+        if chooses and not self._refuses("encode", lambda: proxy.encode_allowed("ab", (), ()), proxy):
             found.append("allowed_special")
         return found
 
@@ -121,61 +214,96 @@ class _Prober:
         if fault and not is_testable:
             raise LoadError(f"{self._name}: {fault}")
         if fault:
-            self._factory.note(f"training is not tested: {self._name}: {fault}")
+            self._implementation.note(f"training is not tested: {self._name}: {fault}")
         return not fault
 
-    def _refuses(self, probe: Callable[[], object]) -> bool:
+    def _refuses(self, method: str, probe: Callable[[], object], proxy: TokenizerProxy | None = None) -> bool:
         """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
 
         Raises:
-            LoadError: if the answer has a shape that no test can use.
+            LoadError: if the answer has a shape that no test can use, unless it is the None of an unwritten method.
         """
+        if method in self._late:
+            return False
         try:
-            with self._factory.time_limit():
+            with self._implementation.time_limit():
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
         except Malformed as malformed:
-            raise LoadError(f"{self._name}: {malformed}") from None
-        except TimedOut:
-            return False
+            if not self._is_stub(method, proxy):
+                raise LoadError(f"{self._name}: {malformed}") from None
+            self.stubs[method] = str(malformed)
+        except TimedOut as late:
+            self._tell(method, late)
         return False
+
+    def _is_stub(self, method: str, proxy: TokenizerProxy | None) -> bool:
+        try:
+            return proxy is not None and method in TESTABLE and proxy.returned(method, _ARGUMENTS[method]) is None
+        except CallFailed:  # another process has looked at the answer already
+            return False
+
+    def _tell(self, method: str, late: TimedOut) -> None:
+        """Tell the user at once why nothing happens, and ask the method no more."""
+        self._late.add(method)
+        line = f"bpe-conformance: {self._name}: {method} gave {late}; its tests run all the same\n"
+        os.write(self._stderr, ascii_only(line).encode("ascii"))
 
     def _load_files(self) -> None:
         with scratch_folder() as folder:
-            self._factory.from_files(*gpt2_files.write(_SMALL, folder), None)
+            self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
 
-    def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
+    def _patterns(self, prefix: str, function: Any, probe: Callable[[str], object]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
+        declared = self._implementation.conventions["pattern"]
+        own = [name for name in PATTERNS if PATTERNS[name] == PATTERNS.get(declared) and declared != "gpt2"]
+        yield from (f"{prefix}pattern:{name}" for name in own)
+        what = "train" if prefix else "the constructor"
         if not takes(function, "pattern"):
             if takes_others(function):
-                what = "train" if prefix else "the constructor"
                 fix = "if one of them is a pattern, name that parameter pattern"
-                self._factory.note(f"no pattern is tested: {what} takes any keyword arguments; {fix}")
+                self._implementation.note(f"no pattern is tested: {what} takes any keyword arguments; {fix}")
             return
-        for name, expression in PATTERNS.items():
-            if name == "gpt2":
-                continue
-            for spelling in (expression, name):
-                self._factory.spellings[prefix + name] = spelling
-                try:
-                    with self._factory.time_limit():
-                        found = works(name)
-                except CallFailed:
-                    found = False
-                except TimedOut:
-                    return
-                if found:
-                    yield f"{prefix}pattern:{name}"
-                    break
+        refusals: dict[str, Raised] = {}
+        always_raises = self._raised(prefix, "gpt2", None, probe) is not None
+        for name in [name for name in PATTERNS if name not in ("gpt2", *own)]:
+            if (refusal := self._refusal(prefix, name, probe)) is None or always_raises:
+                yield f"{prefix}pattern:{name}"
+            elif not isinstance(refusal.error, NotImplementedError):
+                refusals[name] = refusal
+        self._implementation.spellings.pop(prefix + _NO_PATTERN, None)
+        if refusals:
+            first, several = next(iter(refusals.values())), "s" * (len(refusals) > 1)
+            self._implementation.note(f"{what} refuses the pattern{several} {', '.join(refusals)}: {first}")
 
-    def _encodes_with(self, pattern: str) -> bool:
-        model = Model(_SMALL.vocab, _SMALL.merges, None, pattern)
-        return self._factory.build(model).encode("xab") == [120, 256]
+    def _refusal(self, prefix: str, name: str, probe: Callable[[str], object]) -> Raised | None:
+        """Return the exception that a call with a pattern raises, whether as an expression or by name, or None."""
+        refusal = self._raised(prefix, name, PATTERNS[name], probe)
+        if refusal is None or self._raised(prefix, _NO_PATTERN, _NO_PATTERN, probe) is None:
+            return refusal  # it takes any text for an expression, even a name
+        return refusal if self._raised(prefix, name, name, probe) is not None else None
 
-    def _trains_with(self, pattern: str) -> bool:
-        """Return whether training learns a pair, even an incorrect one: the tests report that."""
-        return bool(self._factory.train("ab ab ab", 257, [], pattern).merges)
+    def _raised(self, prefix: str, name: str, spelling: str | None, probe: Callable[[str], object]) -> Raised | None:
+        """Return the ordinary exception of a call with a pattern in this spelling, or None. Tests report all else."""
+        if spelling is not None:
+            self._implementation.spellings[prefix + name] = spelling
+        method = "train" if prefix else "encode"
+        if self._late & {method, "the constructor"}:
+            return None
+        try:
+            with self._implementation.time_limit():
+                probe(name)
+        except Raised as raised:
+            return raised if raised.is_error else None
+        except Malformed:
+            return None
+        except TimedOut as late:
+            self._tell(method, late)
+        return None
+
+    def _encode_with(self, pattern: str) -> None:
+        self._implementation.build(Model(_SMALL.vocab, _SMALL.merges, None, pattern)).encode("xab")
 
 
 def _save(proxy: TokenizerProxy) -> None:
@@ -183,12 +311,20 @@ def _save(proxy: TokenizerProxy) -> None:
         proxy.save(folder)
 
 
+_ARGUMENTS: dict[str, Any] = {
+    "encode": "ab",
+    "decode": [97],
+    "encode_iterable": ["ab"],
+    "encode_batch": ["ab"],
+    "decode_bytes": [97],
+}
+"""Method of a tokenizer → the argument of a small call."""
 _CALLS: dict[str, Callable[[TokenizerProxy], object]] = {
-    "encode": lambda proxy: proxy.encode("ab"),
-    "decode": lambda proxy: proxy.decode([97]),
-    "encode_iterable": lambda proxy: proxy.stream(["ab"]),
-    "encode_batch": lambda proxy: proxy.encode_batch(["ab"]),
-    "decode_bytes": lambda proxy: proxy.decode_bytes([97]),
+    "encode": lambda proxy: proxy.encode(_ARGUMENTS["encode"]),
+    "decode": lambda proxy: proxy.decode(_ARGUMENTS["decode"]),
+    "encode_iterable": lambda proxy: proxy.stream(_ARGUMENTS["encode_iterable"]),
+    "encode_batch": lambda proxy: proxy.encode_batch(_ARGUMENTS["encode_batch"]),
+    "decode_bytes": lambda proxy: proxy.decode_bytes(_ARGUMENTS["decode_bytes"]),
     "save": _save,
 }
 """Method of a tokenizer → a small call of it."""
@@ -207,7 +343,6 @@ def _is_like_minbpe(target: Any) -> bool:
 
 
 def _train_fault(target: Any) -> str:
-    """Return why `train` cannot be called as the protocol says, or ""."""
     if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
         return (
             "train is an instance method; write "

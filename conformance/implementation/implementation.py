@@ -1,50 +1,300 @@
-"""The implementation under test: what it supports, and the same in other processes."""
+"""The implementation under test: loads it, and builds, trains and loads its tokenizers, each call within a limit."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
-from . import capabilities, environment
-from .factory import Factory
+from bpe_conformance.adapters import AdapterError, RemoteTokenizer, resolve
+from bpe_conformance.adapters.bridge.client import bridge, isolated
+from bpe_conformance.adapters.loading import program_arguments
+from bpe_conformance.adapters.shapes.functions import with_trainer
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
+from bpe_conformance.fixtures.conventions import DEFAULTS
 
+from ..answer import Table
+from . import capabilities, output, time_limit
+from .capabilities import LoadError
+from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy, contained
+from .time_limit import Clock, TimeLimit
+
+__all__ = ["Implementation", "LoadError", "Trained", "constructor_arguments", "load"]
+T = TypeVar("T")
+IMPORT_FACTOR = 6
+"""How many times as long as a case the import of the adapter may take."""
+_REMOTE_GRACE = 1.0
+"""Seconds for the connection to another process to notice its own time limit, because its message is better."""
 SpawnFactory = Callable[[Mapping[str, str]], Any]
 """Starts the adapter in a new process, with these environment variables added."""
 
 
-class Implementation(Factory):
+@dataclass(frozen=True)
+class Trained:
+    """The result of training: id → bytes, merges in order of rank, and the tokenizer if there is one."""
+
+    vocab: dict[int, bytes]
+    merges: list[Merge]
+    proxy: TokenizerProxy | None = field(default=None, compare=False)
+
+    @property
+    def table(self) -> Table:
+        return Table(self.vocab, tuple(self.merges))
+
+    def tokenizer(self) -> TokenizerProxy | None:
+        """Return the tokenizer if it encodes. Only a call shows this for a tokenizer in another process."""
+        if self.proxy is None:
+            return None
+        try:
+            if not self.proxy.has("encode"):
+                return None
+            self.proxy.encode("")
+        except Raised as raised:
+            if isinstance(raised.error, NotImplementedError):
+                return None
+            raise
+        return self.proxy
+
+
+class Implementation:
     """The implementation under test.
 
     Attributes:
+        name: the name that `--adapter` gives it.
+        target: the class or the factory.
+        limit: seconds that the calls of one case may take, or infinity.
+        spawn: starts it in a new process, or None if that is not possible.
+        notes: lines for the user, in addition to the results.
+        conventions: the value of every convention.
+        declared: the declared conventions that differ from the defaults.
+        fixed_model: the name of the only model that it has, or None if it takes any.
+        spellings: pattern → what it calls it, for training with the prefix `train-`; nothing is passed for others.
+        returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
         capabilities: what it supports, see `capabilities.settle`; and `new process`, if it can be started in another
             process, with Python's hash seed and locale.
-        spawn: starts it in a new process, or None if that is not possible.
     """
 
     def __init__(
         self, name: str, target: Any, limit: float = 10.0, spawn: SpawnFactory | None = None, stderr: int = 2
     ) -> None:
-        """Find out what `target` supports.
+        """Read what `target` declares, and find out what it supports.
 
         Args:
             name: how the user named it.
             target: a class or factory of the adapter protocol.
             limit: seconds for one case, and for one probe; 0 is no limit.
             spawn: starts it in a new process; None if that is not possible.
-            stderr: the file descriptor to which the reason is written if this process has to end.
+            stderr: the file descriptor for what the user has to know at once.
 
         Raises:
             LoadError: if it offers nothing that can be tested, or declares an unknown convention.
         """
-        super().__init__(name, target, limit, stderr)
+        if not callable(target):
+            raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
+        self.name = name
+        self.target = target
+        self.limit = limit or math.inf
         self.spawn = spawn
+        self.notes: list[str] = []
+        self.spellings: dict[str, str] = {}
+        self.returns_pair = False
+        self._time = TimeLimit(stderr)
+        self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         self._elsewhere: dict[str, Implementation] = {}
-        with environment.kept():  # the tests report changes
-            self.capabilities = capabilities.settle(self) | (
-                {"new process"} if spawn and not self.is_program else set()
-            )
+        model = getattr(target, "model", None)
+        self.fixed_model = model if isinstance(model, str) else None
+        self.conventions = capabilities.conventions(name, target)
+        self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
+        if not self.is_remote and not time_limit.is_available():
+            self.note("the suite cannot interrupt a call that does not end here; use --bpe-isolate to end such calls")
+        with output.restored():  # the tests report changes
+            self.capabilities = capabilities.settle(self, stderr)
+        if spawn and not self.is_program:
+            self.capabilities |= {"new process"}
+
+    # Who it is
+
+    @property
+    def title(self) -> str:
+        """Its name: what a program in another process announces, or what the user wrote."""
+        return self._short if self.is_program else self.name
+
+    @property
+    def version(self) -> str:
+        """The version of the implementation from `version` or its package's `__version__`, or ""."""
+        own = getattr(self.target, "version", None)
+        package = str(getattr(self.target, "__module__", "")).partition(".")[0]
+        found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def language(self) -> str:
+        """The language that a program in another process announces, or "Python"."""
+        if not self.is_remote:
+            return "Python"
+        announced = getattr(self.target, "language", "")
+        return announced if isinstance(announced, str) else ""
+
+    @property
+    def is_program(self) -> bool:
+        return self.name.startswith("cmd:")
+
+    @property
+    def is_remote(self) -> bool:
+        return isinstance(self.target, type) and issubclass(self.target, RemoteTokenizer)
+
+    @property
+    def _short(self) -> str:
+        name = getattr(self.target, "__name__", None)
+        return name if isinstance(name, str) and name else self.name.rpartition(":")[2]
+
+    def note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+
+    # Calls and their time
+
+    @property
+    def seconds(self) -> float:
+        return self._time.seconds
+
+    @contextlib.contextmanager
+    def time_limit(self, timeout_factor: float = 1, is_diagnosis: bool = False) -> Iterator[Clock]:
+        """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
+
+        An infinite limit around many others prepares the process once for all of them. If an implementation in another
+        process is not running, it is started first, which does not count either.
+
+        Args:
+            timeout_factor: multiplies the limit.
+            is_diagnosis: whether the calls only explain a failure, so that `seconds` leaves them out.
+
+        Yields:
+            The clock: its `seconds` are those spent in calls so far.
+
+        Raises:
+            TimedOut: from the call that exceeds the limit.
+        """
+        if self.is_remote and self.target.client.pid is None:
+            with contextlib.suppress(Exception):  # the first call tries it again
+                self.target.client.start()
+        with self._time.within(self.limit * timeout_factor, is_diagnosis) as clock:
+            yield clock
+
+    def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
+        """Call the implementation as `contained` does. Outside any finite time limit, the limit of one case applies.
+
+        Raises:
+            CallFailed: as `contained` raises it.
+            TimedOut: likewise.
+        """
+        with contextlib.nullcontext() if self._time.is_finite else self.time_limit():
+            grace = 0.0
+            if self.is_remote:
+                self.target.client.time_limit, grace = self._time.remaining, _REMOTE_GRACE
+            return self._time.run(what, lambda: contained(what, function, *arguments, **keywords), grace)
+
+    @contextlib.contextmanager
+    def kept_watchdog(self) -> Iterator[None]:
+        """Keep the watchdog running between tests. `stop_watchdog` stops it before something else takes long."""
+        self._time.keeps_watchdog = True
+        try:
+            yield
+        finally:
+            self._time.keeps_watchdog = False
+            self.stop_watchdog()
+
+    def stop_watchdog(self) -> None:
+        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
+        self._time.stop_watchdog()
+
+    # Tokenizers
+
+    def build(self, model: Model) -> TokenizerProxy:
+        """Return a tokenizer for `model`, built from fresh copies.
+
+        For a large table, it is built only once. After a `TimedOut`, the constructor is called again only if it may
+        take longer than before.
+
+        Raises:
+            CallFailed: if the constructor raises.
+            TimedOut: if it exceeds the time limit.
+        """
+        if not model.is_large:
+            return self._build(model)
+        seconds = self._time.remaining if self._time.is_finite else self.limit
+        built, tried = self._large.get(model.name, (None, 0.0))
+        if built is None or (isinstance(built, TimedOut) and seconds > tried):
+            try:
+                built = self._build(model)
+            except CallFailed as failed:
+                built = failed
+            except TimedOut as late:  # its traceback would keep everything alive that the constructor has made
+                built = TimedOut(late.seconds, late.call, late.answer.traceback)
+            self._large[model.name] = built, seconds
+        if isinstance(built, TimedOut):
+            raise TimedOut(built.seconds, built.call, built.answer.traceback)
+        if isinstance(built, CallFailed):
+            raise built
+        return built
+
+    def _build(self, model: Model) -> TokenizerProxy:
+        if self.fixed_model is not None:
+            return self._proxy(f"{self._short}()")
+        arguments, keywords = constructor_arguments(model, self.spellings)
+        text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
+        return self._proxy(text, *arguments, **keywords)
+
+    def _proxy(self, what: str, *arguments: Any, **keywords: Any) -> TokenizerProxy:
+        return TokenizerProxy(self.call(what, self.target, *arguments, **keywords), self.call)
+
+    def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
+        """Return a tokenizer built from exactly these objects, so that a test can inspect them afterwards."""
+        return self._proxy(f"{self._short}(...)", *arguments)
+
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy:
+        """Return a tokenizer loaded from `vocab.json` and `merges.txt`. The list itself is passed, not a copy."""
+        arguments: list[Any] = [str(vocab), str(merges)]
+        if special_tokens is not None:
+            arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
+        return TokenizerProxy(self.call("from_files(...)", self.target.from_files, *arguments), self.call)
+
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
+        """Train and return plain values.
+
+        Raises:
+            CallFailed: if training raises, or what it returns has no readable vocabulary and merges.
+        """
+        spelling = self.spellings.get(f"train-{pattern}")
+        keywords = {} if spelling is None else {"pattern": spelling}
+        return self.train_from(text, vocab_size, list(special_tokens), **keywords)
+
+    def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
+        """Train with exactly this list, so that a test can inspect it afterwards. Raises what `train` raises."""
+        result = self.call("train(...)", self.target.train, text, vocab_size, special_tokens, **keywords)
+
+        def has(name: str) -> bool:
+            return self.call(f"train(...).{name}", hasattr, result, name)
+
+        missing = next((name for name in ("vocab", "merges") if not has(name)), "")
+        is_pair = issubclass(type(result), tuple) and tuple.__len__(result) == 2
+        if missing and not is_pair:
+            fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
+            raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing}; {fix}")
+        vocab = self.call("train(...).vocab", lambda: rebuild_vocab(result[0] if missing else result.vocab))
+        merges = self.call("train(...).merges", lambda: rebuild_merges(result[1] if missing else result.merges))
+        self.returns_pair = bool(missing) and is_pair
+        if is_pair and not any(map(has, ("encode", "decode"))):
+            return Trained(vocab, merges)
+        return Trained(vocab, merges, TokenizerProxy(result, self.call))
+
+    # Other processes
 
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
@@ -69,25 +319,7 @@ class Implementation(Factory):
             self._elsewhere[key] = self._spawned(environment)
         return self._elsewhere[key]
 
-    @contextlib.contextmanager
-    def kept_watchdog(self) -> Iterator[None]:
-        """Keep the watchdog running between tests: its thread takes longer to start and end than most tests.
-
-        `stop_watchdog` stops it before something else takes long.
-        """
-        self._timer.keeps_watchdog = True
-        try:
-            yield
-        finally:
-            self._timer.keeps_watchdog = False
-            self.stop_watchdog()
-
-    def stop_watchdog(self) -> None:
-        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
-        self._timer.close()
-
     def close(self) -> None:
-        """End the processes of `elsewhere`."""
         while self._elsewhere:
             self._elsewhere.popitem()[1].target.close()
 
@@ -97,3 +329,58 @@ class Implementation(Factory):
         other.target, other.spawn, other._large = self.call("a new process", self.spawn, environment), None, {}
         other.capabilities = self.capabilities - {"new process", "shared memory"}
         return other
+
+
+def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of the constructor for `model`: fresh copies."""
+    vocab, merges, special_tokens = model.fresh()
+    arguments: list[Any] = [vocab, merges]
+    if special_tokens is not None:
+        arguments.append(special_tokens)
+    return arguments, {"pattern": spellings[model.pattern]} if model.pattern in spellings else {}
+
+
+def load(
+    name: str, trainer: str | None = None, isolate: bool = False, limit: float = 10.0, stderr: int = 2
+) -> Implementation:
+    """Return the implementation that `name` means. What it prints goes to standard error.
+
+    Args:
+        name: as `--adapter` takes it.
+        trainer: as `--bpe-trainer` takes it.
+        isolate: whether to run it in another process.
+        limit: seconds for one case.
+        stderr: the file descriptor for what the user has to know at once.
+
+    Raises:
+        LoadError: if it cannot be imported or tested; one line.
+    """
+    is_program = name.startswith("cmd:")
+
+    def resolved() -> Any:
+        if isolate and not is_program:
+            return isolated(name, trainer, time_limit=limit)
+        target = resolve(name)
+        return with_trainer(target, trainer) if trainer else target
+
+    def spawn(environment: Mapping[str, str]) -> Any:
+        if is_program:
+            return bridge(program_arguments(name), time_limit=limit, env=environment)
+        return isolated(name, trainer, time_limit=limit, env=environment, memory=0)  # no limit of memory
+
+    importing = TimeLimit(stderr)
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            with importing.within(IMPORT_FACTOR * limit):
+                target = importing.run("", lambda: contained("", resolved))
+            return contained("", Implementation, name, target, limit, spawn, stderr)
+        except TimedOut as late:
+            if is_program:
+                see = "run bpe-conformance check-bridge to see the messages"
+                raise LoadError(f"{name}: the program gave {late} to start; {see}") from None
+            raise LoadError(f"{name}: importing it gave {late}") from None
+        except Raised as raised:
+            if isinstance(raised.error, AdapterError | LoadError):
+                raise LoadError(str(raised.error)) from None
+            at = f" ({raised.place})" if raised.place else ""
+            raise LoadError(f"{name}: inspecting it{raised}{at}") from None

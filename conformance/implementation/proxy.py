@@ -1,39 +1,154 @@
-"""A proxy for one tokenizer of an implementation, which rebuilds every answer from exact builtins."""
+"""A proxy for one tokenizer of an implementation. It rebuilds every answer from exact builtins.
+
+Everything that a call raises becomes an exception of the suite, with the implementation's own frames.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
+import re
+import sys
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
-from . import calls
+from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
+SHOWN_FRAMES = 4
+"""How many frames of a traceback are shown, the innermost ones."""
+_LONGEST_MESSAGE = 300
+_LONGEST_LINE = 500
+_OUR_MODULE = "/protocol.mjs:"
+"""Marks the frames of the module that implements the protocol for JavaScript programs."""
+_PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
+_PACKAGE = __name__.partition(".")[0]
+_UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
+"""Parts of this package that are implementations."""
+
+
+class CallFailed(Exception):
+    """A call gave no answer. The message is one line."""
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """The same as a value."""
+        raise NotImplementedError
+
+
+class Raised(CallFailed):
+    """A call raised.
+
+    Attributes:
+        error: the exception.
+        message: the first line of its message, or "".
+        where: lines of its traceback, without the suite's own frames.
+        place: file:line of the innermost of them, or "".
+        is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
+            ended.
+    """
+
+    def __init__(self, call: str, error: BaseException) -> None:
+        self.error = error
+        frames = frames_of(error)
+        self.where = [str(frame) for frame in frames] + remote_frames(_attribute(error, "details"))
+        self.place = frames[-1].place if frames else error.place if isinstance(error, RemoteError) else ""
+        self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
+        self._kind = _attribute(error, "type") if type(error) is RemoteError else type_name(error)
+        self.message = _message(error)
+        self._description = describe(error)
+        super().__init__(f"{call} raised {self._description}")
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """A refusal if it is an ordinary exception, else a fault."""
+        return (Refusal if self.is_error else Fault)(self._kind, self._description, tuple(self.where))
+
+
+class Malformed(CallFailed):
+    @property
+    def answer(self) -> Refusal | Fault:
+        """A fault with the message."""
+        return Fault(MALFORMED, str(self))
+
+
+class TimedOut(BaseException):
+    """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it.
+
+    Attributes:
+        seconds: the limit.
+        call: the call that was running, for example `encode(...)`.
+    """
+
+    def __init__(self, seconds: float, call: str, where: Sequence[str] = ()) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
+        self.seconds = seconds
+        self.call = call
+        self._where = tuple(where)
+
+    @property
+    def answer(self) -> Fault:
+        """The same as a value, with the implementation's frames in which the call was interrupted."""
+        return Fault(TIMED_OUT, str(self), self._where or tuple(map(str, frames_of(self))))
+
+
+def answered(ask: Callable[[], Answer]) -> Answer:
+    try:
+        return ask()
+    except (CallFailed, TimedOut) as failed:
+        return failed.answer
 
 
 class Call(Protocol):
-    """The type of `calls.call`."""
+    """The type of `contained`, and of `Implementation.call`."""
 
     def __call__(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
         """Call an implementation."""
 
 
+def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
+    """Call an implementation.
+
+    Args:
+        what: the call as messages show it: `encode(...)`.
+        function: the function to call.
+        arguments: its arguments.
+        keywords: its keyword arguments.
+
+    Raises:
+        Raised: if it raises anything, `SystemExit` and other `BaseException`s included.
+        Malformed: if an answer has the wrong shape (`fixtures.answers`).
+        TimedOut: if the time limit is exceeded.
+        KeyboardInterrupt: if it raises that, as Python does for Ctrl-C.
+    """
+    try:
+        return function(*arguments, **keywords)
+    except (TimedOut, CallFailed, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if type(error) is MalformedAnswer:
+            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
+        raise Raised(what, error) from None
+
+
 class TokenizerProxy:
-    """One tokenizer of the implementation. Each method raises as `calls.call` does.
+    """One tokenizer of the implementation. Each method raises as `contained` does.
 
     Attributes:
         instance: the tokenizer itself.
     """
 
-    def __init__(self, instance: Any, call: Call = calls.call) -> None:
+    def __init__(self, instance: Any, call: Call = contained) -> None:
         self.instance = instance
         self._call = call
 
     def has(self, name: str) -> bool:
-        """Return whether the tokenizer has an attribute of this name."""
         return self._call(name, hasattr, self.instance, name)
 
     def returned(self, method: str, *arguments: Any, **keywords: Any) -> Any:
@@ -41,7 +156,6 @@ class TokenizerProxy:
         return self._call(f"{method}(...)", lambda: getattr(self.instance, method)(*arguments, **keywords))
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return self._ids("encode", lambda: self.instance.encode(text))
 
     def encode_allowed(
@@ -68,7 +182,6 @@ class TokenizerProxy:
         return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of `ids`."""
         return self.decode_bytes_itself(list(ids))
 
     def decode_bytes_itself(self, ids: list[int]) -> bytes:
@@ -77,14 +190,12 @@ class TokenizerProxy:
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return self._call(
             "encode_batch(...)",
             lambda: answers.rebuild_rows("encode_batch", self.instance.encode_batch(list(texts)), len(texts)),
         )
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
-        """Return all ids that encode_iterable yields."""
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
     def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
@@ -119,7 +230,6 @@ class TokenizerProxy:
         return self._call("encode_iterable(...)", read)
 
     def save(self, folder: Path) -> None:
-        """Save into `folder`."""
         self._call("save(...)", lambda: self.instance.save(str(folder)))
 
     def _ids(self, method: str, ask: Callable[[], Any]) -> list[int]:
@@ -127,3 +237,87 @@ class TokenizerProxy:
 
     def _begin(self, chunks: Iterable[str]) -> Iterator[Any]:
         return answers.iterate("encode_iterable", self.instance.encode_iterable(chunks))
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the first line of the message of `error`, whatever its `__str__` does.
+
+    An exception that another process reports is described as that process would.
+    """
+    name, message = type_name(error), _message(error)
+    if message and type(error) is RemoteError:
+        return message.removesuffix(": ")
+    return f"{name}: {message}" if message else name
+
+
+def _message(error: BaseException) -> str:
+    try:
+        lines = str.__add__("", str(error)).strip().splitlines()
+    except TimedOut:
+        raise
+    except BaseException:
+        return "(its message cannot be read)"
+    return lines[0][:_LONGEST_MESSAGE] if lines else ""
+
+
+def _attribute(error: BaseException, name: str) -> str:
+    """Return an attribute of an exception as text, "yes" for True, or "". Reading it can run foreign code."""
+    try:
+        value = getattr(error, name, "")
+    except TimedOut:
+        raise
+    except BaseException:
+        return ""
+    return str.__add__("", value) if issubclass(type(value), str) else "yes" if value is True else ""
+
+
+def is_ours(module: str) -> bool:
+    """Return whether a module belongs to the suite, and not to an implementation, its packages, or Python."""
+    return _is_part(module, _PACKAGE) and not any(_is_part(module, name) for name in _UNDER_TEST)
+
+
+def _is_part(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+class Frame(NamedTuple):
+    """A frame of a traceback; `place` is file:line."""
+
+    place: str
+    function: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.place} in {self.function}: {self.source}"[:_LONGEST_LINE]
+
+
+def frames_of(error: BaseException) -> list[Frame]:
+    """Return the innermost frames that are not the suite's own, innermost last."""
+    try:
+        found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
+        theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
+    except BaseException:  # reading an exception of the implementation can raise anything
+        return []
+    return [
+        Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "")
+        for frame in theirs[-SHOWN_FRAMES:]
+    ]
+
+
+def remote_frames(text: str) -> list[str]:
+    """Return the innermost lines of a traceback, or of an error output, that another process wrote, innermost last."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^~")]
+    lines = [_PYTHON_FILE.sub(lambda found: as_imported(found[0]), line)[:_LONGEST_LINE] for line in lines]
+    first = next((index for index, line in enumerate(lines) if line.startswith("at ")), None)
+    if first is None:
+        return lines[-SHOWN_FRAMES:]
+    error = lines[:first][-1:]  # JavaScript and Java name the error, then the innermost frame, then its callers
+    innermost_first = [line.removeprefix("at ") for line in lines[first:] if line.startswith("at ")]
+    theirs = [line for line in innermost_first if _OUR_MODULE not in line] or innermost_first
+    return [*error, *reversed(theirs[: SHOWN_FRAMES - 1])]
+
+
+def as_imported(filename: str) -> str:
+    """Return a file's path relative to where it is imported from, so that reports do not depend on that directory."""
+    folders = {os.path.join(os.path.abspath(folder), "") for folder in [*sys.path, ""]}  # noqa: PTH100, PTH118
+    return filename[max((len(folder) for folder in folders if filename.startswith(folder)), default=0) :]

@@ -1,4 +1,4 @@
-"""The time limit: a clock that runs only during calls of the implementation, and a timer that interrupts them."""
+"""The time limit: clocks that run only during calls of the implementation, and a timer that interrupts them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
-from types import FrameType
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType, FunctionType
+from typing import Any, NoReturn, TypeVar
 
-from ..answer import TIMED_OUT, Fault
-from . import tracebacks
+from .proxy import TimedOut
 
 T = TypeVar("T")
 REPEAT = 0.25
@@ -28,152 +27,140 @@ WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
 _WATCHDOG_MOST = 1e6
 _WATCHDOG_RENEWED = 5.0
-_WATCHDOG_KEPT = 1.0
 
 
-class TimedOut(BaseException):
-    """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it.
-
-    Attributes:
-        seconds: the limit.
-        call: the call that was running, for example `encode(...)`.
-    """
-
-    def __init__(self, seconds: float, call: str, where: Sequence[str] = ()) -> None:
-        super().__init__(f"no answer within {seconds:g} s")
-        self.seconds = seconds
-        self.call = call
-        self._where = tuple(where)
-
-    @property
-    def answer(self) -> Fault:
-        """The same as a value, with the implementation's frames in which the call was interrupted."""
-        return Fault(TIMED_OUT, str(self), self._where or tuple(map(str, tracebacks.frames(self))))
-
-
+@dataclass
 class Clock:
-    """The time that an implementation has spent in calls, and may spend. `time_limit` makes one.
+    """The time that calls within a `TimeLimit.within` may take and have taken.
 
     Attributes:
-        limit: seconds that all calls together may take, or infinity.
-        seconds: seconds that they have taken so far.
-        judged: the same without the calls of a diagnosis.
+        limit: seconds that they may take together, or infinity.
         is_diagnosis: whether the calls from now on only explain a failure.
+        seconds: seconds that they have taken so far.
         longest_call: seconds that the longest of the completed calls took.
         last_call: seconds that the latest call took.
     """
 
-    def __init__(
-        self,
-        limit: float,
-        timer: Timer,
-        outer: Clock | None,
-        before_call: Callable[[float], object],
-        grace: float,
-        is_diagnosis: bool,
-    ) -> None:
-        self.limit = limit
-        self.seconds = self.judged = 0.0
-        self.longest_call = self.last_call = 0.0
-        self.timer = timer
-        self._outer = outer
-        self._before_call = before_call
-        self._grace = grace
-        self.is_diagnosis = is_diagnosis
+    limit: float
+    is_diagnosis: bool = False
+    seconds: float = 0.0
+    longest_call: float = 0.0
+    last_call: float = 0.0
 
     @property
     def remaining(self) -> float:
         """Seconds that are left, or infinity."""
-        tightest = self._tightest
-        return tightest.limit - tightest.seconds
-
-    @property
-    def _tightest(self) -> Clock:
-        """The clock with the least time left: this one, or one of those around it."""
-        outer = self._outer._tightest if self._outer is not None else self
-        return self if self.limit - self.seconds <= outer.limit - outer.seconds else outer
-
-    def run(self, what: str, function: Callable[[], T]) -> T:
-        """Call `function` and charge the time. A call within another call is not charged again.
-
-        Raises:
-            TimedOut: if no time is left, before the call or after it, whatever it returned or raised.
-        """
-        if self.timer.running:
-            return function()
-        if self.remaining <= 0:
-            raise TimedOut(self._tightest.limit, what)
-        self._before_call(self.remaining)
-        failure: BaseException | None = None
-        started = time.monotonic()
-        try:
-            self.timer.start(self.remaining + self._grace, self._tightest.limit, what)
-            return _inside(function)
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            self.timer.stop()
-            self._charge(time.monotonic() - started, failure is None)
-            if self.remaining <= 0 and not isinstance(failure, TimedOut):
-                raise TimedOut(self._tightest.limit, what, getattr(failure, "where", ())) from None
-
-    def _charge(self, seconds: float, is_completed: bool, is_judged: bool = True) -> None:
-        is_judged &= not self.is_diagnosis
-        self.seconds += seconds
-        self.judged += seconds if is_judged else 0
-        self.last_call = seconds
-        if is_completed:
-            self.longest_call = max(self.longest_call, seconds)
-        if self._outer is not None:
-            self._outer._charge(seconds, is_completed, is_judged)
+        return self.limit - self.seconds
 
 
-class Timer:
-    """Raises `TimedOut` by SIGALRM in a call whose time is up, and repeats this until the call ends.
+class TimeLimit:
+    """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
-    Where there is no SIGALRM, on Windows and off the main thread, it raises nothing.
+    Where there is no SIGALRM, on Windows and off the main thread, a late answer is still refused.
 
     Args:
         stderr: the file descriptor for the reason, if the process has to be ended.
 
     Attributes:
-        running: whether a call is running.
-        keeps_watchdog: whether the watchdog keeps running between calls in quick succession. `close` must then end it.
+        seconds: seconds that all calls have taken, without those of a diagnosis.
+        keeps_watchdog: whether the watchdog keeps running between calls, because its thread takes longer to start and
+            end than most of them. `stop_watchdog` must then end it.
     """
 
     def __init__(self, stderr: int = 2) -> None:
-        self.running = self.keeps_watchdog = False
-        self._can_interrupt = is_available()
+        self.seconds = 0.0
+        self.keeps_watchdog = False
         self._stderr = stderr
-        self._handler = self._ring
+        self._clocks: list[Clock] = []
+        self._running = ""
         self._attempts = 0
-        self._limit = math.inf
-        self._call = ""
         self._watched = -math.inf
+        self._handler = self._ring
+        self._can_interrupt = is_available()
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the calls at this point have a finite limit."""
+        return any(clock.limit < math.inf for clock in self._clocks)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left for calls at this point, or infinity."""
+        return self._tightest.remaining
+
+    @property
+    def _tightest(self) -> Clock:
+        return min(self._clocks, key=lambda clock: clock.remaining, default=Clock(math.inf))
 
     @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
-        """Handle SIGALRM within the block."""
-        if not self._can_interrupt:
-            yield
-            return
-        earlier = signal.signal(signal.SIGALRM, self._handler)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGALRM, earlier if earlier is not None else signal.SIG_DFL)
+    def within(self, seconds: float, is_diagnosis: bool = False) -> Iterator[Clock]:
+        """Limit the total time of the calls within the block. In a nested block, they count for both.
 
-    def start(self, seconds: float, limit: float, call: str) -> None:
-        """Interrupt what runs after so many seconds.
+        Warnings are ignored meanwhile.
 
         Args:
-            seconds: from now.
-            limit: the time limit, for the message.
-            call: what is called, for the message.
+            seconds: the limit; 0 and infinity are none.
+            is_diagnosis: whether the calls only explain a failure.
+
+        Yields:
+            The clock.
         """
-        self._attempts, self._limit, self._call = 0, limit, call
-        self.running = True
+        clock = Clock(seconds or math.inf, is_diagnosis)
+        with contextlib.nullcontext() if self._clocks else self._prepared():
+            self._clocks.append(clock)
+            try:
+                yield clock
+            finally:
+                self._clocks.pop()
+
+    @contextlib.contextmanager
+    def _prepared(self) -> Iterator[None]:
+        earlier = signal.signal(signal.SIGALRM, self._handler) if self._can_interrupt else None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            if self._can_interrupt:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL if earlier is None else earlier)
+            if not self.keeps_watchdog:
+                self.stop_watchdog()
+
+    def run(self, what: str, function: Callable[..., T], grace: float = 0.0) -> T:
+        """Call `function` and charge the time to all clocks. A call within another call is not charged again.
+
+        Args:
+            what: the call, for messages.
+            function: the function to call.
+            grace: seconds after its time at which it is interrupted, if it has a time limit of its own.
+
+        Raises:
+            TimedOut: if no time is left, before the call or after it, whatever it returned or raised.
+        """
+        if self._running:
+            return function()
+        tightest = self._tightest
+        if tightest.remaining <= 0:
+            raise TimedOut(tightest.limit, what)
+        failure: BaseException | None = None
+        started = time.monotonic()
+        try:
+            self._start(what, tightest.remaining + grace)
+            result: T = _inside(function)
+            return result
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if self._can_interrupt:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            self._running = ""
+            self._charge(time.monotonic() - started, failure is None)
+            if tightest.remaining <= 0 and not isinstance(failure, TimedOut):
+                raise TimedOut(tightest.limit, what, getattr(failure, "where", ())) from None
+
+    def _start(self, what: str, seconds: float) -> None:
+        self._attempts, self._running = 0, what
         if seconds == math.inf:
             return
         self._watch(seconds)
@@ -182,23 +169,29 @@ class Timer:
                 signal.signal(signal.SIGALRM, self._handler)
             signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)
 
-    def stop(self) -> None:
-        """Stop interrupting."""
-        if self._can_interrupt:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        self.running = False
+    def _charge(self, seconds: float, is_completed: bool) -> None:
+        for clock in self._clocks:
+            clock.seconds += seconds
+            clock.last_call = seconds
+            if is_completed:
+                clock.longest_call = max(clock.longest_call, seconds)
+        if not any(clock.is_diagnosis for clock in self._clocks):
+            self.seconds += seconds
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
-        if not self.running or not _is_inside(frame):
+        while frame is not None and frame.f_code is not _inside.__code__:
+            frame = frame.f_back
+        if frame is None:  # the signal came while the call started or ended
             return
         self._attempts += 1
+        limit = self._tightest.limit
         if self._attempts > ATTEMPTS:
-            self._end_process()
-        raise TimedOut(self._limit, self._call)
+            self._end_process(limit)
+        raise TimedOut(limit, self._running)
 
-    def _end_process(self) -> NoReturn:
+    def _end_process(self, limit: float) -> NoReturn:
         line = (
-            f"\nbpe-conformance: {self._call} catches the exception of every time limit ({self._limit:g} s), "
+            f"\nbpe-conformance: {self._running} catches the exception of every time limit ({limit:g} s), "
             "so the run ends here. Run with --bpe-isolate to end such calls and continue.\n"
         )
         with contextlib.suppress(OSError):
@@ -214,24 +207,11 @@ class Timer:
                 faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)
             self._watched = now
 
-    def rest(self) -> None:
-        """Cancel the watchdog, unless `keeps_watchdog` is set and it was started a moment ago."""
-        if not self.keeps_watchdog or time.monotonic() - self._watched > _WATCHDOG_KEPT:
-            self.close()
-
-    def close(self) -> None:
-        """Cancel the watchdog."""
+    def stop_watchdog(self) -> None:
+        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
         if self._watched > -math.inf:
             faulthandler.cancel_dump_traceback_later()
             self._watched = -math.inf
-
-
-_current: ContextVar[Clock | None] = ContextVar("clock", default=None)
-
-
-def current() -> Clock | None:
-    """Return the clock of the innermost `time_limit`, or None."""
-    return _current.get()
 
 
 def is_available() -> bool:
@@ -239,59 +219,16 @@ def is_available() -> bool:
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
-def no_preparation(remaining: float) -> None:
-    """Do nothing before a call."""
+def _compiled() -> FunctionType:
+    """Return a function that calls its argument, in a file whose name says what to do.
 
-
-@contextlib.contextmanager
-def time_limit(
-    seconds: float,
-    timer: Timer | None = None,
-    before_call: Callable[[float], object] = no_preparation,
-    grace: float = 0.0,
-    is_diagnosis: bool = False,
-) -> Iterator[Clock]:
-    """Limit the total time of calls within the block; only calls count. In a nested block, they count for both.
-
-    Warnings are ignored meanwhile.
-
-    Args:
-        seconds: the limit; 0 and infinity are none.
-        timer: the timer of the outermost time limit; a new one by default.
-        before_call: called before each call with the seconds that are left.
-        grace: seconds after its time at which a call is interrupted, for calls that have a time limit of their own.
-        is_diagnosis: whether the calls only explain a failure.
-
-    Yields:
-        The clock.
+    Where a call does not end, faulthandler prints the names of files and functions, and nothing else.
     """
-    outer = _current.get()
-    used = outer.timer if outer is not None else timer or Timer()
-    clock = Clock(seconds or math.inf, used, outer, before_call, grace, is_diagnosis)
-    token = _current.set(clock)
-    try:
-        if outer is not None:
-            yield clock
-            return
-        with warnings.catch_warnings(), used.installed():
-            warnings.simplefilter("ignore")
-            yield clock
-    finally:
-        _current.reset(token)
-        if outer is None:
-            used.rest()
+    names: dict[str, Any] = {}
+    code = compile("def call(function): return function()", "this call does not end: run with --bpe-isolate", "exec")
+    exec(code, names)
+    function: FunctionType = names["call"]
+    return function
 
 
-def _inside(function: Callable[[], T]) -> T:
-    return function()
-
-
-# faulthandler can only print the names of functions: this one says what to do.
-_inside.__code__ = _inside.__code__.replace(co_name="a call that does not end (run with --bpe-isolate)")
-
-
-def _is_inside(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to a call of the implementation, not to the code that starts and stops the timer."""
-    while frame is not None and frame.f_code is not _inside.__code__:
-        frame = frame.f_back
-    return frame is not None
+_inside = _compiled()

@@ -21,8 +21,8 @@ from ..answer import (
     first_difference,
 )
 from ..implementation.implementation import Implementation
+from ..implementation.output import scratch_folder
 from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
 from .encode import Encode, Encoding
 from .expected import Expected, OwnTable
 from .operation import Call, Directory, Operation, plain

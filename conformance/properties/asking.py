@@ -14,9 +14,8 @@ from bpe_conformance.fixtures.values import write_flow
 from ..answer import Acceptable, Accepted, Answer, Table
 from ..cases import dependence
 from ..cases.judging import compare
-from ..implementation.calls import answered
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import TokenizerProxy, answered
 from ..operations import OPERATIONS, Batch, Construct, Expected, Load, Question, Save, Setting, Stream, Train
 from ..outcome import Dependence, Expectation, Mismatch
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..answer import Answer, Changed, Fault, Ids, Refusal, Text, Unchanged
-from ..implementation.factory import constructor_arguments
-from ..implementation.implementation import Implementation
+from ..implementation.implementation import Implementation, constructor_arguments
 from ..operations import Construct, Decode, Encode, EncodeAllowed, Question
 from ..outcome import Expectation, Mismatch
 from . import strategies

@@ -14,10 +14,9 @@ from hypothesis.strategies import SearchStrategy
 from bpe_conformance.fixtures import Merge, Model, gpt2_files
 
 from ..answer import Accepted, Answer, Changed, Ids, Refusal, Unchanged
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Load, Question
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 
 from ..implementation.implementation import Implementation
+from ..implementation.output import scratch_folder
 from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
 from ..operations import OPERATIONS
 from .asking import load, posed, train
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Ids, NewIds, Text
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Decode, Encode, EncodeAllowed, Expected, Question, oracle
 from ..outcome import Expectation, Mismatch
 from . import strategies

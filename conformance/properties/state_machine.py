@@ -17,10 +17,9 @@ from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.answers import rebuild_ids
 
 from ..answer import Accepted, Answer, Bytes, Changed, Ids, Table, Text, Unchanged, fingerprint
-from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.factory import constructor_arguments
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
+from ..implementation.implementation import constructor_arguments
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Question, Train
 from ..outcome import Expectation, Mismatch
 from .asking import CALLERS_SPECIALS, is_correct, load, posed, train

@@ -9,9 +9,8 @@ from bpe_conformance.fixtures import Model
 
 from ..answer import Answer, Changed, Ids, Table, Unchanged
 from ..cases import stored_training
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Question, Setting, Train, oracle, training_key
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from ..answer import Acceptable, Accepted, Answer, Ids, Rows
-from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Question
 from ..outcome import Dependence, Expectation, Mismatch
 from .asking import Instance, accept, ask, contained, correct_answer, fault_of, is_correct, train

@@ -38,7 +38,6 @@ class Corpus:
 
     @property
     def id(self) -> str:
-        """The id of the test; unique in a run."""
         return f"corpus-{self.name}" + (f"-{self.number}" if self.number > 1 else "")
 
 

@@ -120,7 +120,6 @@ class Fuzzing:
 
 
 def _written(tested: Property, failure: Found) -> Found:
-    """Write a counterexample as a case with an id of its own, and return it with its file."""
     if not failure.case:
         return failure
     own = f"{tested.id}-found-{hashlib.sha256(failure.case.encode('utf-8')).hexdigest()[:8]}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import io
 import math
+import pickle
 import traceback
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -14,12 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from bpe_conformance.fixtures.models import Model
+
 from ..answer import TIMED_OUT, Changed, Fault, Unchanged
 from ..cases import dependence, judging
-from ..implementation import environment, leftovers, output
-from ..implementation.calls import describe
+from ..implementation import output
+from ..implementation.proxy import describe
 from ..operations import IN_YAML, Encode, ManyCalls, Question, Stream
-from ..outcome import Expectation, Mismatch, Outcome, State
+from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
 from ..spec import Case, Clause
 from ..terminal.failure import describe as describe_failure
@@ -36,6 +42,8 @@ MANY_CHUNKS = 1_000
 
 MOST_LATE = 3
 """After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
+MOST_LATE_IN_A_ROW = 6
+"""After this many of them in a row, the operation is not asked any more."""
 SHORTEST_LIMIT = 1.0
 """The shortest time limit, in seconds."""
 MUCH_LONGER = 3
@@ -49,21 +57,35 @@ class TestFailed(Exception):
     """A test did not pass."""
 
 
+@dataclass(frozen=True)
+class FailureText:
+    """The text of a failure, made only where pytest writes it: into JUnit XML, or for another process."""
+
+    outcome: Outcome
+    command: Command
+
+    def __str__(self) -> str:
+        return str(describe_failure(self.outcome, self.command))
+
+    def toterminal(self, writer: Any) -> None:
+        describe_failure(self.outcome, self.command).toterminal(writer)
+
+
 class Suite(pytest.Directory):
     """The installed suite, instead of its directory."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the selected tests in the order of the spec; for pytest-xdist, properties are among the cases."""
-        run = run_of(self.config)
-        cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
+        setup = setup_of(self.config)
+        cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in setup.cases]
         groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-        for tested in run.properties:
+        for tested in setup.properties:
             groups[tested.shares].append(PropertyItem.from_parent(self, name=tested.id, tested=tested))
         if hasattr(self.config, "workerinput"):
             yield from spread([*groups.values()], cases)
         else:
             yield from (*cases, *chain.from_iterable(groups.values()))
-        for corpus in run.corpora:
+        for corpus in setup.corpora:
             yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
 
 
@@ -80,10 +102,9 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
         yield from unit
 
 
-def run_of(config: pytest.Config) -> Setup:
-    """Return this session's run."""
-    run: Setup = config.pluginmanager.getplugin("bpe-conformance-run")
-    return run
+def setup_of(config: pytest.Config) -> Setup:
+    setup: Setup = config.pluginmanager.getplugin("bpe-conformance-run").setup
+    return setup
 
 
 class BpeItem(pytest.Item):
@@ -104,12 +125,10 @@ class BpeItem(pytest.Item):
         self.untestable = ""
 
     @property
-    def run(self) -> Setup:
-        """This session's run."""
-        return run_of(self.config)
+    def run_setup(self) -> Setup:
+        return setup_of(self.config)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the location of the item: the suite, and its id."""
         return self.path, None, f"conformance::{self.name}"
 
     def result(self, report: pytest.TestReport) -> Outcome:
@@ -123,22 +142,24 @@ class BpeItem(pytest.Item):
         return Outcome(self.name, self.kind, self.title, state, conformance_class=self.conformance_class, **fields)
 
     def runtest(self) -> None:
-        """Run the test, and keep its outcome."""
         reason = self.skip_reason()
         if reason is not None:
             self.outcome = self._made("skipped", reason=reason)
             pytest.skip(reason)
         self.untestable = ""
-        captured = self.config.getoption("capture", "no") == "fd"
-        before = self.run.implementation.seconds
-        with output.bounded(captured), environment.kept() as changes:
-            failure = self.test()
+        before = self.run_setup.implementation.seconds
+        try:
+            with output.restored() as changes:
+                failure = self.test()
+        finally:
+            if self.config.getoption("capture", "no") == "fd":
+                output.cut_captured()
         clause = self.clause
         if failure is None and changes:
             failure = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
-            clause = self.run.spec.clauses.get(UNDISTURBED, clause)
+            clause = self.run_setup.spec.clauses.get(UNDISTURBED, clause)
         elif failure is not None and failure.mismatch.clause_id:
-            clause = self.run.spec.clauses[failure.mismatch.clause_id]
+            clause = self.run_setup.spec.clauses[failure.mismatch.clause_id]
         state, reason = self._state(failure, clause)
         fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": failure is None and state == "failed"}
         if failure is not None:
@@ -146,16 +167,16 @@ class BpeItem(pytest.Item):
                 **vars(failure),
                 "more": tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more),
             }
-        self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
+        self.outcome = self._made(state, seconds=round(self.run_setup.implementation.seconds - before, 4), **fields)
         if state == "failed":
-            self.run.implementation.stop_watchdog()  # as pytest does, for debuggers
+            self.run_setup.implementation.stop_watchdog()  # as pytest does, for debuggers
             raise TestFailed
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
     def _state(self, failure: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
         """Return the state of the test, and the reason for it or ""."""
-        known = self.run.known_failures.get(self.name)
+        known = self.run_setup.known_failures.get(self.name)
         if failure is None:
             return ("passed", "") if known is None else ("failed", known)
         if self.untestable and known is None:
@@ -180,10 +201,16 @@ class BpeItem(pytest.Item):
         """Ask the implementation, and return the incorrect answer, or None."""
         raise NotImplementedError
 
+    def never_answers(self, operations: Set[str]) -> str | None:
+        """Return why the test is skipped if the last cases of one of these operations had no answer in time."""
+        late = self.run_setup.late_in_a_row
+        operation = next((name for name in sorted(operations) if late[name] >= MOST_LATE_IN_A_ROW), None)
+        return operation and f"{late[operation]} {operation} cases in a row had no answer in time; no more are asked"
+
     @contextlib.contextmanager
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
         """Shorten the time limit within the block if many cases of one of these operations had no answer in time."""
-        implementation, late = self.run.implementation, self.run.late
+        implementation, late = self.run_setup.implementation, self.run_setup.late
         limit = implementation.limit
         slow = sorted(operation for operation in operations if late[operation] >= MOST_LATE)
         if slow and limit > SHORTEST_LIMIT:
@@ -200,15 +227,13 @@ class BpeItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
-            return str(describe_failure(self.outcome, self.run.command))
+            return FailureText(self.outcome, self.run_setup.command)
         frames = traceback.extract_tb(excinfo.tb)  # no values: showing an object of the implementation can run any code
         ours = next((index for index, frame in enumerate(frames) if frame.filename == __file__), 0)
         return f"{''.join(traceback.format_list(frames[ours:]))}{describe(excinfo.value)}"
 
 
 class CaseItem(BpeItem):
-    """One golden case."""
-
     kind = "case"
 
     def __init__(self, *, case: Case, **keywords: Any) -> None:
@@ -219,35 +244,34 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return the capability that the case needs and the implementation lacks, or None."""
-        return judging.skip_reason(self.case, self.run.implementation)
+        return judging.skip_reason(self.case, self.run_setup.implementation) or self.never_answers(
+            {self.case.operation.name}
+        )
 
     def question(self) -> Question[Any]:
-        """Return the question of the case."""
         return self.case.question
 
     def test(self) -> engine.Found | None:
-        """Test the case within its time limit."""
-        implementation, model = self.run.implementation, self.case.model
+        implementation, model = self.run_setup.implementation, self.case.model
         is_large = model is not None and model.is_large
         operation = self.case.operation
         if implementation.is_remote and isinstance(operation, Stream):
             is_large |= len(operation.chunks) > MANY_CHUNKS
         factor = LARGE_TIMEOUT_FACTOR if is_large else 1
-        ended = leftovers.ended_processes()
+        ended = _ended_processes()
         with self.shorter_limit({operation.name}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
+        late_in_a_row = self.run_setup.late_in_a_row.pop(operation.name, 0)
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
-            if is_like_others and leftovers.ended_processes() != ended:
+            if is_like_others and _ended_processes() != ended:
                 self.untestable = "each call starts processes, which takes too long"
                 return engine.Found(mismatch)
-            self.run.late[operation.name] += 1
-        return (
-            None
-            if mismatch is None
-            else engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
-        )
+            self.run_setup.late[operation.name] += 1
+            self.run_setup.late_in_a_row[operation.name] = late_in_a_row + 1
+        if mismatch is None:
+            return None
+        return engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
 
 
 class PropertyItem(BpeItem):
@@ -258,28 +282,26 @@ class PropertyItem(BpeItem):
     def __init__(self, *, tested: engine.Property, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.tested = tested
+        self.operations = {kind.name for kind in IN_YAML if kind.conformance_class == tested.conformance_class}
         self.title = tested.clause.statement.partition(". ")[0].rstrip(".")
         self.clause = tested.clause
         self.conformance_class = tested.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return the capability that the property needs and the implementation lacks, or None."""
-        if self.run.fuzzing is not None and self.run.fuzzing.interrupted:
+        if self.run_setup.fuzzing is not None and self.run_setup.fuzzing.interrupted:
             return "Ctrl-C ended --bpe-fuzz early"
-        return engine.skip_reason(self.tested, self.run.implementation)
+        missing = engine.skip_reason(self.tested, self.run_setup.implementation)
+        return missing or self.never_answers(self.operations)
 
     def question(self) -> Question[Any]:
-        """Return a question that stands for all examples of the property."""
         return Question(ManyCalls("property"), None, self.title)
 
     def test(self) -> engine.Found | None:
-        """Test the property."""
-        run = self.run
-        effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
-        operations = {kind.name for kind in IN_YAML if kind.conformance_class == self.conformance_class}
-        with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
-            failure = self.tested.run(run.implementation, effort)
-        return failure if run.fuzzing is None else run.fuzzing.ended(self.tested, failure)
+        implementation, fuzzing, effort = self.run_setup.implementation, self.run_setup.fuzzing, self.run_setup.effort
+        effort = effort if fuzzing is None else fuzzing.effort(self.tested, effort)
+        with self.shorter_limit(self.operations), implementation.time_limit(math.inf):
+            failure = self.tested.run(implementation, effort)
+        return failure if fuzzing is None else fuzzing.ended(self.tested, failure)
 
 
 class CorpusItem(BpeItem):
@@ -294,8 +316,7 @@ class CorpusItem(BpeItem):
         self.conformance_class = "corpus"
 
     def skip_reason(self) -> str | None:
-        """Return what is needed and missing, or None."""
-        implementation = self.run.implementation
+        implementation = self.run_setup.implementation
         if "encode" not in implementation.capabilities:
             return "encode"
         if implementation.conventions["pattern"] != "gpt2":
@@ -303,12 +324,56 @@ class CorpusItem(BpeItem):
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
     def question(self) -> Question[Any]:
-        """Return a question that stands for all texts of the corpus."""
         return Question(Encode(self.corpus.id))
 
     def test(self) -> engine.Found | None:
-        """Compare the ids with those of tiktoken."""
         from .corpus import compare
 
-        mismatch = compare(self.corpus, self.run.implementation)
+        mismatch = compare(self.corpus, self.run_setup.implementation)
         return None if mismatch is None else engine.Found(mismatch)
+
+
+def _ended_processes() -> Any:
+    """Return a value that changes whenever a process that this one has started ends, or None if that is unknown."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+# Outcomes as text, which the workers of pytest-xdist send to the main process
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles the tables of named models by name, because each takes megabytes."""
+
+    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
+        super().__init__(file)
+        self._names = {id(part): name for name, model in models.items() for part in (model.vocab, model.merges)}
+
+    def persistent_id(self, value: object) -> tuple[str, bool] | None:
+        name = self._names.get(id(value)) if isinstance(value, Mapping | tuple) else None
+        return None if name is None else (name, isinstance(value, Mapping))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
+        super().__init__(file)
+        self._models = models
+
+    def persistent_load(self, part: tuple[str, bool]) -> object:
+        name, is_vocab = part
+        return self._models[name].vocab if is_vocab else self._models[name].merges
+
+
+def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
+    """Return an outcome as text for another process; `models` are those that have a name."""
+    file = io.BytesIO()
+    _Pickler(file, models).dump(outcome)
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
+    outcome: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
+    return outcome

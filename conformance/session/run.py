@@ -1,9 +1,13 @@
-"""One run of the suite under pytest: the selection, the implementation, the outcomes, and the exit status."""
+"""One run of the suite under pytest: the outcomes, the result, the reports, and the exit status."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import multiprocessing
+import os
+import signal
+import threading
 import traceback
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -17,22 +21,22 @@ from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..answer import Changed, Fault
 from ..cases.judging import judge
-from ..implementation import leftovers
-from ..implementation.calls import CallFailed, TimedOut, describe
-from ..implementation.loading import LoadError
+from ..implementation import time_limit
+from ..implementation.implementation import LoadError
 from ..implementation.output import shown
+from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
+from ..report import document, writing
 from ..selection import Entry
 from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
 from ..terminal.show import counted
-from . import known_failures, reporting
-from .items import BpeItem
+from . import known_failures
+from .items import BpeItem, pack, unpack
 from .setup import Setup
-from .transfer import pack, unpack
 
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
@@ -41,51 +45,67 @@ PARTS = 5
 """How many of the selecting options a verdict names."""
 ALONE_TIMEOUT_FACTOR = 3
 """How many times as long a case may take when it is tested again in a new process."""
+NO_DIAGNOSIS = Diagnosis()
+GRACE = 5.0
+"""Seconds after the report in which threads and processes of the implementation can end."""
 
 
-class Run(Setup):
-    """One run. It is registered as a pytest plugin of its own."""
+class Run:
+    """One run. It is registered as a pytest plugin of its own.
+
+    Attributes:
+        config: pytest's.
+        setup: what is tested.
+        implementation: the implementation under test.
+        outcomes: test → its outcome, so far.
+        expected: the tests that were collected.
+        result: the run as a value, once it has ended.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         """Load what is tested. Raises as `Setup` does."""
-        super().__init__(config)
+        self.config = config
+        self.setup = Setup(config)
+        self.implementation = self.setup.implementation
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
-        self.missing: tuple[str, ...] = ()
-        self.diagnosis = Diagnosis()
-        self.reports = reporting.targets(config)
-        self.unwritten: list[str] = []
-        self.shows_failures = False
-        self.session: pytest.Session | None = None
+        self.result: RunResult | None = None
+        self._reports = _report_targets(config)
+        self._shows_failures = False
+        self._session: pytest.Session | None = None
+
+    @property
+    def _is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
 
     @cached_property
     def progress(self) -> Progress:
-        """The progress line of a long run."""
         return Progress(self.config)
 
     @cached_property
     def sections(self) -> dict[str, str]:
         """Test → the section of its clause."""
-        entries: list[Entry] = [*self.cases, *self.properties]
+        entries: list[Entry] = [*self.setup.cases, *self.setup.properties]
         return {entry.id: entry.clause.section for entry in entries}
 
     # pytest hooks
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
-        """Let Ctrl-C end the time of `--bpe-fuzz`."""
+        """Let Ctrl-C end the time of `--bpe-fuzz`, and SIGTERM interrupt the run."""
         gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
-        interruptible = self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext()
-        with interruptible, self.implementation.kept_watchdog():
+        interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
+        ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_sigterm()
+        with interruptible, ends, self.implementation.kept_watchdog():
             return (yield)
 
     def pytest_report_header(self) -> list[str]:
-        """Print what is tested."""
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         seed = self.config.getoption("--bpe-seed")
-        properties = f"{len(self.properties)} propert{'y' if len(self.properties) == 1 else 'ies'}"
+        cases, count = counted(len(self.setup.cases), "case"), len(self.setup.properties)
+        properties = f"{count} propert{'y' if count == 1 else 'ies'}"
         return [
-            f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {counted(len(self.cases), 'case')}, "
+            f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {cases}, "
             f"{properties}{'' if seed is None else f' with seed {seed}'}; "
             f"conventions declared: {', '.join(declared) or 'none'}",
             *(f"bpe-conformance: {ascii_only(note)}" for note in self.implementation.notes),
@@ -97,8 +117,7 @@ class Run(Setup):
         report = yield
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             outcome = item.result(report)
-            is_worker = hasattr(self.config, "workerinput")
-            report.bpe = pack(outcome, self.spec.models) if is_worker else outcome
+            report.bpe = pack(outcome, self.setup.spec.models) if self._is_worker else outcome
             report.bpe_notes = list(self.implementation.notes)
             report.sections = [(name, shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
@@ -109,14 +128,12 @@ class Run(Setup):
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Return pytest's category, the letter and the word of a state."""
         if not hasattr(report, "bpe") or report.when != "call":
             return None
         state = self.outcomes[_test_of(report)].state
-        return state, "" if self.fuzzing and state == "passed" else LETTERS[state], state.upper()
+        return state, "" if self.setup.fuzzing and state == "passed" else LETTERS[state], state.upper()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Count what was collected (without xdist)."""
         self.expected |= {item.name for item in session.items if isinstance(item, BpeItem)}
 
     @pytest.hookimpl(optionalhook=True)
@@ -132,50 +149,50 @@ class Run(Setup):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Keep each outcome."""
         self.progress.erase()
         if hasattr(report, "bpe"):
             is_packed = isinstance(report.bpe, str)
-            self.outcomes[_test_of(report)] = unpack(report.bpe, self.spec.models) if is_packed else report.bpe
+            self.outcomes[_test_of(report)] = unpack(report.bpe, self.setup.spec.models) if is_packed else report.bpe
             for note in report.bpe_notes:  # those of a worker come with its reports
                 self.implementation.note(note)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare outcomes with what was collected, find likely causes, and set the exit status."""
-        self.session = session
+        """Build the result: compare with what was collected, find likely causes, write reports, set the exit status."""
         self.progress.erase()
-        if hasattr(self.config, "workerinput"):
+        self._session = session
+        if self._is_worker:
             return
         status = int(session.exitstatus)
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self.config.option.collectonly:
+            self.result = self._result()
             return
-        if status == pytest.ExitCode.INTERRUPTED:
-            with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
-                self.diagnosis = self._diagnosed()
-            self._take_over_failures()
-            return
-        stopped = bool(session.shouldstop or session.shouldfail)
-        self.missing = () if stopped else tuple(sorted(self.expected - set(self.outcomes)))
-        if self.missing or self._count_undisturbed():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif status == pytest.ExitCode.OK and all(outcome.state == "skipped" for outcome in self.outcomes.values()):
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        self.diagnosis = self._diagnosed()
-        self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
-        self._take_over_failures()
-        self._write_known_failures()
-        if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        result = self.result(int(session.exitstatus), not stopped)
-        self.unwritten += reporting.write(result, self.reports)
-        if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        is_interrupted = status == pytest.ExitCode.INTERRUPTED
+        is_stopped = is_interrupted or bool(session.shouldstop or session.shouldfail)
+        missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
+        fails = bool(missing) | (not is_interrupted and self._count_undisturbed())
+        diagnosis, problems = NO_DIAGNOSIS, []
+        with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
+            diagnosis = self._diagnosed()
+        if not is_interrupted:
+            diagnosis = replace(diagnosis, passes_alone=self._passes_alone(diagnosis))
+            problems = self._write_known_failures()
+            self._note_untested()
+
+        def decided(result: RunResult, problems: list[str]) -> RunResult:
+            result = replace(result, unwritten=tuple(problems))
+            return replace(result, exit_status=_exit_status(status, fails, result))
+
+        result = decided(self._result(diagnosis, missing, not is_stopped), problems)
+        problems = [*problems, *_written_reports(result, self._reports)]
+        self.result = decided(result, problems)
+        session.exitstatus = self.result.exit_status
+        self._take_over_failures(diagnosis)
 
     def _diagnosed(self) -> Diagnosis:
         """Return the likely causes. If the search for them fails, that is a note, and the failures are printed."""
         try:
-            return diagnose(self._in_order(), self.spec.cases, self.implementation.conventions)
+            return diagnose(self._in_order(), self.setup.spec.cases, self.implementation.conventions)
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
             position = f"{Path(file).name}:{line}: {describe(error)}"
@@ -194,7 +211,7 @@ class Run(Setup):
         ]
         alone = [outcome for outcome in dependent if outcome.class_at_fault not in faulty]
         for outcome in alone:
-            known = self.known_failures.get(outcome.test)
+            known = self.setup.known_failures.get(outcome.test)
             self.outcomes[outcome.test] = replace(
                 outcome, state="known failure" if known else "failed", reason=known or ""
             )
@@ -211,29 +228,30 @@ class Run(Setup):
         terminal.stats["skipped"] = [report for report in skipped if report not in moved]
         terminal.stats.setdefault("failed", []).extend(moved)
 
-    def _take_over_failures(self) -> None:
-        """Keep pytest from printing the failures, if all of them are the suite's."""
+    def _take_over_failures(self, diagnosis: Diagnosis) -> None:
+        """Keep pytest from printing the failures, if all of them are the suite's. If not, name their causes."""
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is None:
             return
         failed = [report for category in ("failed", "error") for report in terminal.stats.get(category, [])]
-        for report in failed:
-            if hasattr(report, "bpe"):
-                report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.command, self.diagnosis)
-        self.shows_failures = all(hasattr(report, "bpe") for report in failed)
-        if self.shows_failures:
+        self._shows_failures = all(hasattr(report, "bpe") for report in failed)
+        if self._shows_failures:
             self.config.option.tbstyle = "no"
             terminal.reportchars = ""
+            return
+        for report in failed:
+            if hasattr(report, "bpe"):
+                report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.setup.command, diagnosis)
 
-    def _passes_alone(self) -> str:
+    def _passes_alone(self, diagnosis: Diagnosis) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
-        mismatches = {test: self.outcomes[test].mismatch for test in self.diagnosis.unexplained}
+        mismatches = {test: self.outcomes[test].mismatch for test in diagnosis.unexplained}
         values = [
             test
             for test, mismatch in mismatches.items()
             if mismatch is None or not isinstance(mismatch.answer, Fault | Changed)
         ]
-        case = next((case for case in self.cases if case.id in values), None)
+        case = next((case for case in self.setup.cases if case.id in values), None)
         if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:
@@ -247,30 +265,28 @@ class Run(Setup):
         """Print likely causes and failures first, and the summary last, below everything that pytest prints."""
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
             warning.message = shown(warning.message)
-        if self.shows_failures:
-            in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.fuzzing)
-            summary.failures(terminalreporter, self.result(0), in_full)
+        result = self.result
+        if self._shows_failures and result is not None:
+            in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.setup.fuzzing)
+            summary.failures(terminalreporter, result, in_full)
         yield
-        if not self.config.option.collectonly:
-            summary.write(terminalreporter, self.result(0))
+        if result is not None and not self.config.option.collectonly:
+            summary.write(terminalreporter, result)
 
     def pytest_unconfigure(self) -> None:
         """End this process even if the implementation left threads or processes for which Python waits."""
         self.implementation.close()
-        if self.session is not None and all(isinstance(item, BpeItem) for item in self.session.items):
-            if not self.implementation.is_remote and not self.config.pluginmanager.hasplugin("dsession"):
-                count = leftovers.end_programs(leftovers.programs() - self.earlier_programs)
-                if count:
-                    leftovers.report(count)
-            leftovers.end_process(int(self.session.exitstatus))
+        if self._session is not None and all(isinstance(item, BpeItem) for item in self._session.items):
+            _end_process(int(self._session.exitstatus))
 
     # The result
 
-    def result(self, status: int, complete: bool = True) -> RunResult:
-        """Return the run as a value."""
+    def _result(
+        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: tuple[str, ...] = (), complete: bool = True
+    ) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
-        of_pack = (case.model.name for case in self.spec.cases if case.model is not None)
+        of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
         return RunResult(
             Tested(
                 implementation.name,
@@ -282,11 +298,11 @@ class Run(Setup):
                 frozenset(implementation.capabilities),
                 tuple(sorted(implementation.notes)),
             ),
-            self.command,
-            self.spec.clauses,
+            self.setup.command,
+            self.setup.spec.clauses,
             self._in_order(),
-            self.diagnosis,
-            self.missing,
+            diagnosis,
+            missing,
             len(self.expected),
             complete,
             self._part(),
@@ -295,16 +311,13 @@ class Run(Setup):
                 bool(option("--bpe-isolate")),
                 option("--bpe-seed"),
                 next(of_pack, "") if option("--bpe-pack") else None,
-                bool(self.command.selecting),
+                bool(self.setup.command.selecting),
             ),
-            status,
-            Path(option("--bpe-spec") or FOLDER),
-            tuple(self.unwritten),
-            self._programs(),
+            spec=Path(option("--bpe-spec") or FOLDER),
+            programs=self._programs(),
         )
 
     def _programs(self) -> Path | None:
-        """Return a directory of pytest's cache, if anything failed."""
         cache = getattr(self.config, "cache", None)
         if cache is None or all(outcome.mismatch is None for outcome in self.outcomes.values()):
             return None
@@ -315,35 +328,159 @@ class Run(Setup):
 
     def _part(self) -> str:
         """Return what was selected, and how much of it ran; "" is the whole suite."""
-        named = list(self.command.selecting[1::2])
-        parts = ["properties"] * (self.fuzzing is not None) + named[:PARTS]
+        named = list(self.setup.command.selecting[1::2])
+        parts = ["properties"] * (self.setup.fuzzing is not None) + named[:PARTS]
         parts += [f"{len(named) - PARTS} more"] if len(named) > PARTS else []
-        selected = len(self.cases) + len(self.properties) + len(self.corpora)
+        selected = len(self.setup.cases) + len(self.setup.properties) + len(self.setup.corpora)
         if len(self.outcomes) < selected:
             parts.append(f"{len(self.outcomes)} of {selected} cases and properties")
         return ", ".join(parts)
 
     def _in_order(self) -> list[Outcome]:
-        entries: list[Any] = [*self.cases, *self.properties, *self.corpora]
+        entries: list[Any] = [*self.setup.cases, *self.setup.properties, *self.setup.corpora]
         return [self.outcomes[entry.id] for entry in entries if entry.id in self.outcomes]
 
-    def _write_known_failures(self) -> None:
+    def _note_untested(self) -> None:
+        """Add a note that names what the implementation supports and no selected case could test."""
+        if self._part():
+            return
+        tested = {test for test, outcome in self.outcomes.items() if outcome.state != "skipped"}
+        methods = {case.operation.needs[0]: False for case in self.setup.cases}
+        for case in self.setup.cases:
+            methods[case.operation.needs[0]] |= case.id in tested
+        untested = sorted(name for name, is_tested in methods.items() if not is_tested)
+        untested = [name for name in untested if name in self.implementation.capabilities]
+        if untested:
+            self.implementation.note(f"announced and not tested: {', '.join(untested)}")
+
+    def _write_known_failures(self) -> list[str]:
+        """Write the list of known failures, and return a line for what could not be written."""
         file = self.config.getoption("--bpe-write-known-failures")
         if not file:
-            return
+            return []
         tested = {name for name, outcome in self.outcomes.items() if outcome.state != "skipped"}
-        reasons = {**self.listed_before, **self.known_failures}
+        reasons = {**self.setup.listed_before, **self.setup.known_failures}
         failures = {name: reason for name, reason in reasons.items() if name not in tested}
         for outcome in self._in_order():
             if outcome.state in ("failed", "known failure") and outcome.clause is not None and not outcome.stale:
                 failures[outcome.test] = reasons.get(outcome.test) or f"fails {outcome.clause.id}; not investigated yet"
         try:
             known_failures.write(Path(file), failures)
-            self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
         except Exception as error:
-            self.unwritten.append(reporting.unwritten(Path(file), "the known failures", error))
+            return [_unwritten(Path(file), "the known failures", error)]
+        self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
+        return []
+
+
+def _exit_status(status: int, fails: bool, result: RunResult) -> int:
+    """Return the exit status of a run, from pytest's and from what pytest does not see.
+
+    Args:
+        status: pytest's.
+        fails: whether a test has no result, or counts as failed although pytest saw it skipped.
+        result: the run.
+    """
+    if status == pytest.ExitCode.INTERRUPTED:
+        return status
+    if fails:
+        return pytest.ExitCode.TESTS_FAILED
+    if status == pytest.ExitCode.OK and not result.tested_outcomes:
+        return pytest.ExitCode.NO_TESTS_COLLECTED
+    return pytest.ExitCode.TESTS_FAILED if status == pytest.ExitCode.OK and result.unwritten else status
+
+
+def _report_targets(config: pytest.Config) -> list[Path]:
+    """Return the absolute paths that `--bpe-report` names.
+
+    Raises:
+        pytest.UsageError: if one cannot be written, or its name has no known form.
+    """
+    paths = []
+    for name in config.getoption("--bpe-report") or ():
+        path = config.invocation_params.dir / name
+        try:
+            writing.check(path, folder=name.endswith(("/", "\\")))
+        except document.ReportError as error:
+            raise pytest.UsageError(str(error)) from None
+        paths.append(path)
+    return paths
+
+
+def _written_reports(result: RunResult, paths: list[Path]) -> list[str]:
+    """Write the reports of a run. Return a line for each file that could not be written; the others are written."""
+    problems = []
+    built: document.Document | None = None
+    for file in [file for path in paths for file in writing.files(path)]:
+        try:
+            built = document.build(result) if built is None else built
+            writing.write(built, file)
+        except Exception as error:  # the run is complete, and its results are shown, whatever fails here
+            problems.append(_unwritten(file, "the report", error))
+    return problems
+
+
+def _unwritten(file: Path, what: str, error: Exception) -> str:
+    reason = (error.strerror if isinstance(error, OSError) else None) or describe(error)
+    return ascii_only(f"{file}: cannot write {what}: {reason}")
+
+
+@contextlib.contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt the run within the block as Ctrl-C does, unless something else handles it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _pause_at_forks() -> None:
+    """Let SIGTERM end the processes that the implementation forks, the workers of a pool for example."""
+    is_paused = False
+
+    def pause() -> None:
+        nonlocal is_paused
+        is_paused = signal.getsignal(signal.SIGTERM) is _interrupt
+        if is_paused:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def resume() -> None:
+        if is_paused:
+            signal.signal(signal.SIGTERM, _interrupt)
+
+    os.register_at_fork(before=pause, after_in_parent=resume)
+
+
+if hasattr(os, "register_at_fork"):
+    _pause_at_forks()
+
+
+def _end_process(status: int) -> None:
+    """End this process with `status` if Python still waits for threads or processes some seconds from now.
+
+    Where there is no SIGALRM, nothing is done.
+    """
+    threads = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    is_waiting = multiprocessing.active_children() or not all(thread.daemon for thread in threads)
+    if not is_waiting or not time_limit.is_available():
+        return
+
+    def end(*_: object) -> None:
+        for child in multiprocessing.active_children():
+            child.kill()
+        os._exit(status)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, GRACE)
 
 
 def _test_of(report: Any) -> str:
-    """Return the id of the test that a report of pytest is about."""
     return str(report.nodeid.partition("::")[2])

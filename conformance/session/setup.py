@@ -13,9 +13,7 @@ import pytest
 
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..implementation import leftovers
-from ..implementation.implementation import Implementation
-from ..implementation.loading import LoadError, load
+from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
 from ..properties.catalogue import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
@@ -37,7 +35,6 @@ class Setup:
     Attributes:
         config: pytest's.
         spec: the specification or, with `--bpe-pack`, with the cases of the pack.
-        earlier_programs: the processes that ran before the adapter was loaded.
         implementation: the implementation under test.
         command: the command line, as messages repeat it.
         cases: the selected cases, in the order of the spec.
@@ -46,6 +43,7 @@ class Setup:
         effort: how many examples the properties try.
         fuzzing: the time of `--bpe-fuzz`, or None.
         late: operation → how many of its cases had no answer in time.
+        late_in_a_row: operation → how many of its last cases had none.
         known_failures: test → reason.
         listed_before: the entries of the file that `--bpe-write-known-failures` replaces.
     """
@@ -64,7 +62,6 @@ class Setup:
             raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
         if directory and seed is not None:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
-        self.earlier_programs = leftovers.programs()
         self.implementation = implementation = _implementation(config)
         self.command = Command(
             option("--adapter"),
@@ -79,7 +76,7 @@ class Setup:
         is_other_spec = directory or option("--bpe-pack")
         properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
         self.corpora = _corpora(self.command.corpora)
-        order = {clause: place for place, clause in enumerate(self.spec.clauses)}
+        order = {clause: position for position, clause in enumerate(self.spec.clauses)}
         ids = {*(case.id for case in self.spec.cases), *(property_.id for property_ in properties)}
         selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
         selection.check(ids, order)
@@ -95,6 +92,7 @@ class Setup:
             self.cases, self.properties = [], [property_ for property_ in self.properties if property_.search]
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()
+        self.late_in_a_row: Counter[str] = Counter()
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")

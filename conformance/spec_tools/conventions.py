@@ -17,10 +17,8 @@ from bpe_conformance.reference import textbook
 
 from ..answer import first_difference
 from ..command_line import print_lines
-from ..implementation import loading
-from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.factory import Trained
-from ..implementation.implementation import Implementation
+from ..implementation.implementation import Implementation, Trained, load
+from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import TRAINING_KEYS, conventions_of, expression
 from ..terminal import show
 
@@ -176,7 +174,7 @@ def find(name: str) -> Report:
         CommandError: one line, if it cannot be used.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        return probe(loading.load(name))
+        return probe(load(name))
 
 
 def probe(implementation: Implementation) -> Report:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, gpt2_files
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
 
 from ..operations import Directory, Load, Question, Train
@@ -91,6 +91,8 @@ def _call(asked: Question[Any], command: Command) -> str:
     if made.arguments in (None, ("",)) and made.on != "tokenizer":
         return "TOKENIZER"
     shown = f"TOKENIZER.{show.call(made, show.PYTHON)}"
+    if made.arguments is None:  # several calls
+        return ""
     if Directory() in made.arguments:
         return f"{shown}\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
     return f"print(list({shown}))" if made.is_lazy else f"print({shown})"
@@ -102,8 +104,8 @@ def _training(asked: Train, command: Command) -> str:
     name = command.trainer[1]
     text = "path" if command.trains_from_file else ascii(asked.text)
     arguments = f"{text}, {asked.vocab_size}, {list(asked.special)!a}"
-    if asked.pattern != "gpt2":
-        arguments += f", pattern={command.spellings.get(f'train-{asked.pattern}', PATTERNS[asked.pattern])!a}"
+    if (spelling := command.spellings.get(f"train-{asked.pattern}")) is not None:
+        arguments += f", pattern={spelling!a}"
     if command.trains_from_file:
         return f"print({name}({arguments})[1])"
     return f"print({name}.train({arguments}){'[1]' if command.returns_pair else '.merges'})"
@@ -118,8 +120,8 @@ def _arguments(model: Model | None, command: Command) -> list[str]:
 
 def _further(model: Model, command: Command) -> list[str]:
     found = [ascii(list(model.special_tokens))] if model.special_tokens is not None else command.always_passed
-    if model.pattern != "gpt2":
-        found.append(f"pattern={command.spellings.get(model.pattern, model.expression)!a}")
+    if (spelling := command.spellings.get(model.pattern)) is not None:
+        found.append(f"pattern={spelling!a}")
     return found
 
 

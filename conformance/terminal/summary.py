@@ -205,8 +205,10 @@ def _narrowed(result: RunResult) -> str:
     return f": no test matches {' and '.join(kinds)} together; use only one of them"
 
 
-def _kept(verdict: counts.Verdict) -> int:
-    return verdict.must - verdict.elsewhere
+def _kept(verdict: counts.Verdict, unit: str = "") -> str:
+    """Return how many tests of a MUST count, and how many do not."""
+    elsewhere = f"; {verdict.elsewhere} more fail only because another class is incorrect" if verdict.elsewhere else ""
+    return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
 def _verdicts(terminal: Any, result: RunResult) -> None:
@@ -216,10 +218,7 @@ def _verdicts(terminal: Any, result: RunResult) -> None:
     passed = [verdict for verdict in verdicts if verdict.word == "pass"]
     if passed:
         first, *others = passed
-        named = [
-            f"{first.name} ({_kept(first)} MUST tests)",
-            *(f"{verdict.name} ({_kept(verdict)})" for verdict in others),
-        ]
+        named = [_kept(first, " MUST tests"), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for verdict in verdicts:
         if verdict.word != "pass":

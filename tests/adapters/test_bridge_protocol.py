@@ -16,8 +16,7 @@ from bpe_conformance.adapters import AdapterError, CrashError, MalformedAnswer, 
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.fixtures import answers
-from bpe_conformance.implementation.calls import Malformed
-from bpe_conformance.implementation.proxy import TokenizerProxy
+from bpe_conformance.implementation.proxy import Malformed, TokenizerProxy
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
 

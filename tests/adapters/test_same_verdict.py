@@ -20,8 +20,7 @@ from bpe_conformance.adapters.bridge.server import Server
 from bpe_conformance.answer import Fault
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.implementation.loading import LoadError
+from bpe_conformance.implementation.implementation import Implementation, LoadError
 from bpe_conformance.reference import Tokenizer as Right
 from bpe_conformance.spec import installed_spec
 

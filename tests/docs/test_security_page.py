@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance.adapters.bridge import server
-from bpe_conformance.implementation import leftovers, output, time_limit
+from bpe_conformance.implementation import output, time_limit
+from bpe_conformance.session import run
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -52,7 +53,7 @@ def test_page_states_the_limits_of_the_code() -> None:
         f"more than {server.GIBIBYTES:g} GiB of memory",
     ):
         assert figure in page
-    assert (time_limit.WATCHDOG_FACTOR, time_limit.WATCHDOG_LEAST, leftovers.GRACE) == (10, 60, 5)
+    assert (time_limit.WATCHDOG_FACTOR, time_limit.WATCHDOG_LEAST, run.GRACE) == (10, 60, 5)
 
 
 def _tests(folder: Path) -> list[Path]:

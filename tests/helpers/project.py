@@ -37,7 +37,7 @@ class Project:
         """Do the same in this process, which is faster; with `alone`, failures are tested again in a new process."""
         with pytest.MonkeyPatch.context() as patch:
             if not alone:
-                patch.setattr(Run, "_passes_alone", lambda _: "")
+                patch.setattr(Run, "_passes_alone", lambda *_: "")
             arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
             return self.pytester.runpytest_inprocess(*arguments)
 

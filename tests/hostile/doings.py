@@ -36,12 +36,16 @@ class FloodError(Attack):
 
 
 class EndlessFlood(Attack):
+    in_process = False  # it fills the disk until its time is up
+
     def act(self) -> None:
         while True:
             os.write(1, b"\x1b[2J" * (1 << 18))
 
 
 class EndlessPrints(Attack):
+    in_process = False
+
     def act(self) -> None:
         while True:
             print("\x1b[31m" + "p" * 1000)
@@ -204,6 +208,7 @@ class AlarmBlocked(Attack):
 
 class Handlers(Attack):
     outcome = "passed"
+    in_process = False
 
     def act(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):

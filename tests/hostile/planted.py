@@ -2,26 +2,31 @@
 
     python tests/hostile/planted.py [NAME ...]
 
-Each fault is planted in a copy of the package. tests/hostile/run.py must report the attacks that it lets through, or
-the named tests must fail; otherwise the exit status is 1.
+A fault overrides a part of the suite, in every process of a run. tests/hostile/run.py must report the attacks that it
+lets through, or the named tests must fail; otherwise the exit status is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-PLACES = {"conformance": ".", "adapters": "adapters", "fixtures": "fixtures", "reference": "reference"}
-"""Directory of the clone → its directory in the package."""
+VARIABLE = "PLANTED_FAULT"
+"""The environment variable that names the fault in each process."""
+START = "import os, sys\nsys.path.insert(0, {folder!r})\nfrom hostile import planted\nplanted.plant()\n"
+"""What Python runs at its start (`sitecustomize.py`)."""
 TIMEOUT, TIME_LIMIT = "25", "2"
 """Time limits of a run and of a case in it, in seconds."""
 
@@ -31,223 +36,147 @@ class Fault:
     """A removed defence.
 
     Attributes:
-        name: the missing defence.
-        file: the file, in the package.
-        old: the source of the defence.
-        new: what replaces it.
+        plant: overrides it.
         attacks: the attacks that are no longer contained, separated by spaces.
         tests: an expression for pytest -k, for faults that show only in the output or at the end of a run.
         module: the file of those tests.
     """
 
-    name: str
-    file: str
-    old: str
-    new: str
+    plant: Callable[[], object]
     attacks: str = ""
     tests: str = ""
     module: str = "slow/test_hostile_adapters.py"
 
 
-ANSWERS, CALLS = "fixtures/answers.py", "implementation/calls.py"
-TIME_LIMIT_FILE, ENVIRONMENT = "implementation/time_limit.py", "implementation/environment.py"
-PROCESS, CLIENT = "adapters/bridge/process.py", "adapters/bridge/client.py"
-OF_LIMITS, OF_ENVIRONMENT = "slow/test_time_limit.py", "implementation/test_environment.py"
-FAULTS = (
-    Fault(
-        "ids-rebuilt",
-        ANSWERS,
-        "    ids = list(islice(iterate(what, value), MOST_IDS + 1))",
-        "    return value\n    ids = list(islice(iterate(what, value), MOST_IDS + 1))",
-        "equal equalids equallist equalints",
+def override(name: str, value: Any) -> Callable[[], None]:
+    """Return a function that replaces `module:attribute` of the package by a value."""
+
+    def plant() -> None:
+        module, _, path = name.partition(":")
+        owner: Any = importlib.import_module(f"bpe_conformance.{module}")
+        *parents, last = path.split(".")
+        for parent in parents:
+            owner = getattr(owner, parent)
+        setattr(owner, last, value)
+
+    return plant
+
+
+def several(*plants: Callable[[], object]) -> Callable[[], None]:
+    return lambda: [plant() for plant in plants].clear()
+
+
+def nothing(*_arguments: Any, **_keywords: Any) -> None: ...
+
+
+def unchanged(what: str, value: Any, *_more: Any) -> Any:
+    return value
+
+
+def only_exceptions(what: str, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any:
+    from bpe_conformance.implementation import proxy
+
+    try:
+        return function(*arguments, **keywords)
+    except Exception as error:
+        raise error if isinstance(error, proxy.CallFailed) else proxy.Raised(what, error) from None
+
+
+@contextmanager
+def beside() -> Iterator[Path]:
+    """Yield a directory beside a temporary one."""
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-", ignore_cleanup_errors=True) as outer:
+        inner = Path(f"{outer}-saved")
+        inner.mkdir()
+        yield inner
+
+
+def interrupt_once() -> None:
+    real = signal.setitimer
+    signal.setitimer = lambda which, seconds, interval=0.0: real(which, seconds)
+
+
+def of_type(value: object) -> str:
+    return type(value).__name__
+
+
+def parent_forever() -> None:
+    parent = os.getppid()
+    os.getppid = lambda: parent
+
+
+CALLS, LIMITS = "implementation.proxy", "implementation.time_limit"
+OF_LIMITS, OF_RUNS = "slow/test_time_limit.py", "session/test_states.py"
+FAULTS = {
+    "ids-rebuilt": Fault(override("fixtures.answers:rebuild_ids", unchanged), "equal equalids equalints"),
+    "text-rebuilt": Fault(override("fixtures.answers:rebuild_text", unchanged), "equaltext"),
+    "rows-counted": Fault(override("fixtures.answers:rebuild_rows", unchanged), "equalrows"),
+    "merges-rebuilt": Fault(
+        override("implementation.implementation:rebuild_merges", lambda value: value), "equalmerges"
     ),
-    Fault("text-rebuilt", ANSWERS, 'return str.__add__("", value)', "return value", "equaltext"),
-    Fault(
-        "rows-counted",
-        ANSWERS,
-        '    rows = list(islice(iterate(what, value, "list[list[int]]"), count + 1))',
-        "    return value",
-        "equalrows",
-    ),
-    Fault("tables-rebuilt", ANSWERS, "return bytes(memoryview(value))", "return value", "equalbytes"),
-    Fault(
-        "merges-rebuilt",
-        ANSWERS,
-        '        raise MalformedAnswer(f"merges is {type_name(value)}; {expected}")',
-        "        return value",
-        "equalmerges",
-    ),
-    Fault("large-ids-refused", ANSWERS, "<= {int} and (not ids", "<= {int} or (not ids", "huge"),
-    Fault(
-        "exits-caught",
-        CALLS,
-        "        except BaseException as error:\n            if type(error)",
-        "        except Exception as error:\n            if type(error)",
-        "exit base closing",
-    ),
-    Fault(
-        "errors-read-safely",
-        CALLS,
-        '    except BaseException:\n        return "(its message',
-        '    except ZeroDivisionError:\n        return "(its message',
-        "odderror",
-    ),
-    Fault(
-        "names-read-safely",
-        ANSWERS,
-        'name = type.__dict__["__name__"].__get__(type(value))',
-        "name = type(value).__name__",
+    "exits-caught": Fault(override("implementation.implementation:contained", only_exceptions), "exit base closing"),
+    "errors-read-safely": Fault(override(f"{CALLS}:_message", str), "odderror"),
+    "names-read-safely": Fault(
+        several(override("fixtures.answers:type_name", of_type), override(f"{CALLS}:type_name", of_type)),
         "hostilekindoferror",
     ),
-    Fault(
-        "shape-reported-over-the-bridge",
-        CALLS,
-        "if type(error) is MalformedAnswer:",
-        "if False:",
-        tests="wrong_shape",
+    "raised-again": Fault(interrupt_once, tests="catches_every", module=OF_LIMITS),
+    "ended-after-many-attempts": Fault(
+        override(f"{LIMITS}:TimeLimit._end_process", nothing), tests="catches_every", module=OF_LIMITS
     ),
-    Fault(
-        "raised-again",
-        TIME_LIMIT_FILE,
-        "signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)",
-        "signal.setitimer(signal.ITIMER_REAL, seconds)",
-        tests="catches_every",
-        module=OF_LIMITS,
+    "watched": Fault(override(f"{LIMITS}:TimeLimit._watch", nothing), tests="no_signal", module=OF_LIMITS),
+    "late-answers-refused": Fault(
+        override(f"{LIMITS}:TimeLimit._charge", nothing), tests="late_answer", module=OF_LIMITS
     ),
-    Fault(
-        "ended-after-many-attempts",
-        TIME_LIMIT_FILE,
-        "            self._end_process()",
-        "            pass",
-        tests="catches_every",
-        module=OF_LIMITS,
+    "directory-reported": Fault(override("implementation.output:_restored_directory", lambda _: ()), "folder"),
+    "locale-reported": Fault(override("implementation.output:_restored_locale", lambda _: ()), "locale"),
+    "directories-gone": Fault(override("cases.files:scratch_folder", beside), "savedelsewhere savedlocked"),
+    "output-cut": Fault(
+        override("implementation.output:cut_captured", nothing), tests="flood", module="slow/test_containment.py"
     ),
-    Fault(
-        "watched",
-        TIME_LIMIT_FILE,
-        "faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)",
-        "pass",
-        tests="no_signal_interrupts",
-        module=OF_LIMITS,
-    ),
-    Fault(
-        "late-answers-refused",
-        TIME_LIMIT_FILE,
-        "if self.remaining <= 0 and not isinstance(failure, TimedOut):",
-        "if False:",
-        tests="late_answer or in_python_code",
-        module=OF_LIMITS,
-    ),
-    Fault(
-        "variables-put-back",
-        ENVIRONMENT,
-        "        os.environ.update(",
-        "        dict(",
-        tests="put_back",
-        module=OF_ENVIRONMENT,
-    ),
-    Fault(
-        "handlers-put-back",
-        ENVIRONMENT,
-        "            signal.signal(number, handler)",
-        "            pass",
-        tests="put_back",
-        module=OF_ENVIRONMENT,
-    ),
-    Fault("directory-reported", ENVIRONMENT, 'yield f"{changed}; leave it as it is"', "return", "folder"),
-    Fault(
-        "locale-reported",
-        ENVIRONMENT,
-        '        yield f"the tokenizer changed',
-        '        f"the tokenizer changed',
-        "locale",
-    ),
-    Fault(
-        "folders-gone",
-        "implementation/scratch.py",
-        'inner = Path(outer, "saved")',
-        'inner = Path(outer + "-saved")',
-        "savedelsewhere savedlocked",
-    ),
-    Fault(
-        "output-bounded",
-        "implementation/output.py",
-        "found.st_size > KEPT",
-        "found.st_size > KEPT * 10**9",
-        tests="flood",
+    "output-escaped": Fault(
+        several(*(override(f"{name}:ascii_only", str) for name in ("terminal.failure", "implementation.output"))),
+        tests="effects_of_encode and process",
         module="slow/test_containment.py",
     ),
-    Fault(
-        "output-escaped",
-        "fixtures/one_line.py",
-        "return _UNSAFE.sub(lambda match: ascii(match.group())[1:-1], text)",
-        "return text",
-        tests="isolated_run and failed",
+    "threads-not-waited-for": Fault(
+        override("session.run:_end_process", nothing), tests="leaves_running", module=OF_RUNS
     ),
-    Fault(
-        "threads-not-waited-for",
-        "implementation/leftovers.py",
-        "if not is_waiting or",
-        "if True or",
-        tests="does_not_keep",
-        module="implementation/test_leftovers.py",
+    "sigterm-handled": Fault(override("session.run:_interrupt", nothing), tests="sigterm", module=OF_RUNS),
+    "group-ended": Fault(override("adapters.bridge.process:os.killpg", nothing), "spin terminate"),
+    "sessions-ended": Fault(
+        override("adapters.bridge.process:_kill_marked", nothing), "detachedchild daemon children-hold-the-pipes"
     ),
-    Fault("group-ended", PROCESS, "os.killpg(self.popen.pid, signal.SIGKILL)", "pass", "spin terminate"),
-    Fault(
-        "sessions-ended",
-        PROCESS,
-        'if not _kill_marked(f"{_MARK}={self._mark}".encode()):',
-        "if True:",
-        "detachedchild daemon children-hold-the-pipes",
-    ),
-    Fault(
-        "numbers-compared",
-        CLIENT,
-        'if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:',
-        "if False:",
-        "next-number last-number no-number number-as-text number-as-float",
-    ),
-    Fault("kinds-of-numbers-compared", CLIENT, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
-    Fault(
-        "errors-drained",
-        PROCESS,
-        "target=target, args=(stream,)",
-        "target=target if stream is not self.popen.stderr else str, args=(stream,)",
-        "flooderror",
-    ),
-    Fault("output-kept-apart", "adapters/bridge/server.py", "    os.dup2(2, 1)", "    pass", "floodout"),
-    Fault(
-        "parent-watched",
-        "adapters/bridge/server.py",
-        "    while os.getppid() == parent:",
-        "    while True:",
-        tests="leaves_no_process",
-    ),
-    Fault("names-shortened", "adapters/bridge/client.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
-)
+    "output-kept-apart": Fault(override("adapters.bridge.server:os.dup2", nothing), "floodout"),
+    "parent-watched": Fault(parent_forever, tests="leaves_no_process"),
+}
+"""Name of the missing defence → the fault."""
 
 
-def silent(fault: Fault, folder: Path, planted: bool = True) -> list[str]:
-    """Plant a fault in a copy of the package in `folder`, and return the attacks or tests that do not notice it."""
-    package = folder / "bpe_conformance"
-    for name, place in PLACES.items():
-        shutil.copytree(ROOT / name, package / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    file = package / fault.file
-    source = file.read_text("utf-8")
-    if source.count(fault.old) != 1:
-        raise SystemExit(f"{fault.name}: {fault.file} has {source.count(fault.old)} times {fault.old!r}; 1 is wanted")
-    file.write_text(source.replace(fault.old, fault.new if planted else fault.old), "utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+def plant() -> None:
+    """Plant the fault that the environment names."""
+    FAULTS[os.environ[VARIABLE]].plant()
+
+
+def silent(name: str, is_planted: bool = True) -> list[str]:
+    """Return the attacks or tests that do not notice a fault."""
+    fault = FAULTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        if is_planted:
+            Path(folder, "sitecustomize.py").write_text(START.format(folder=str(HERE.parent)), "utf-8")
+        environment = {**os.environ, "PYTHONPATH": folder, VARIABLE: name}
+        if fault.tests:
+            module = str(HERE.parent / fault.module)
+            arguments = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", module, "-k", fault.tests]
+        else:
+            arguments = [str(HERE / "run.py"), *fault.attacks.split(), "--timeout", TIMEOUT, "--time-limit", TIME_LIMIT]
+        done = subprocess.run(
+            [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=HERE.parents[1]
+        )
     if fault.tests:
-        module = str(HERE.parent / fault.module)
-        arguments = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", module, "-k", fault.tests]
-    else:
-        arguments = [str(HERE / "run.py"), *fault.attacks.split(), "--timeout", TIMEOUT, "--time-limit", TIME_LIMIT]
-    found = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=ROOT)
-    if fault.tests:
-        return [] if found.returncode == 1 else [fault.tests]
-    broken = re.findall(r"^BROKEN +(?:in the process|isolated|over the wire) +(\S+)", found.stdout, re.MULTILINE)
-    return [name for name in fault.attacks.split() if name not in broken]
+        return [] if done.returncode == 1 else [fault.tests]
+    broken = re.findall(r"^BROKEN +(?:in the process|isolated|over the wire) +(\S+)", done.stdout, re.MULTILINE)
+    return [attack for attack in fault.attacks.split() if attack not in broken]
 
 
 def main() -> None:
@@ -255,21 +184,19 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults; all of them if none is named")
     parser.add_argument("--control", action="store_true", help="plant nothing, and see that nothing is noticed")
     options = parser.parse_args()
-    unknown = sorted({*options.names} - {fault.name for fault in FAULTS})
-    if unknown:
-        parser.error(f"no such fault: {', '.join(unknown)} (known: {', '.join(fault.name for fault in FAULTS)})")
-    chosen = [fault for fault in FAULTS if fault.name in options.names or not options.names]
+    if unknown := sorted({*options.names} - FAULTS.keys()):
+        parser.error(f"no such fault: {', '.join(unknown)} (known: {', '.join(FAULTS)})")
+    chosen = [name for name in FAULTS if name in options.names or not options.names]
     wrong = 0
-    for fault in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            quiet = silent(fault, Path(folder), planted=not options.control)
-        by = fault.attacks.split() or [fault.tests]
-        reported = [name for name in by if name not in quiet]
+    for name in chosen:
+        quiet = silent(name, is_planted=not options.control)
+        noticing = FAULTS[name].attacks.split() or [FAULTS[name].tests]
+        reported = [test for test in noticing if test not in quiet]
         wrong += bool(reported if options.control else quiet)
-        print(f"{fault.name:30} noticed by {', '.join(reported) or 'none'}", end="")
+        print(f"{name:30} noticed by {', '.join(reported) or 'none'}", end="")
         print(f"; NOT by {', '.join(quiet)}" if quiet and not options.control else "", flush=True)
     what = "looked for, none planted" if options.control else "planted"
-    print(f"{len(chosen)} faults {what}, {wrong} not as wanted")
+    print(f"{len(chosen)} faults {what}, {wrong} not as expected")
     raise SystemExit(1 if wrong else 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType, SimpleNamespace
@@ -15,9 +16,9 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
-from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
-from bpe_conformance.implementation.declarations import GPT2_REWRITTEN, LoadError
+from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut
 from bpe_conformance.operations import Encode
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -90,6 +91,47 @@ def test_pattern_is_passed_by_name_or_expression() -> None:
 
     claimed = Implementation("x", ByName).capabilities
     assert {name for name in claimed if ":" in name} == {"pattern:cl100k"}
+
+
+class Expressions(Right):
+    """Compiles the pattern with `re`, which has no \\p, and so takes a name for an expression."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str = "") -> None:
+        re.compile(pattern)
+        super().__init__(vocab, merges, special_tokens)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:  # type: ignore[override]
+        return Right.train(text, vocab_size, special_tokens)
+
+
+class Anything(Expressions):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str = "") -> None:
+        super().__init__(vocab, merges, special_tokens)
+        self.pattern = pattern
+
+    def encode(self, text: str) -> list[int]:  # type: ignore[override]
+        return [0] if self.pattern else super().encode(text)
+
+
+class NoneForPatterns(Anything):
+    def encode(self, text: str) -> Any:
+        return None if self.pattern else super().encode(text)
+
+
+def test_a_pattern_is_supported_unless_an_exception_says_otherwise() -> None:
+    def patterns(adapter: Any) -> set[str]:
+        return {name for name in Implementation("x", adapter).capabilities if name.startswith("pattern:")}
+
+    every = {f"pattern:{name}" for name in PATTERNS if name != "gpt2"}
+    assert patterns(Expressions) == {"pattern:none"}
+    assert patterns(Anything) == patterns(NoneForPatterns) == every
+    always = type("Always", (Anything,), {"encode": fail_with_value_error})
+    assert patterns(always) == every
+
+
+def fail_with_value_error(*_: Any) -> NoReturn:
+    raise ValueError("always")
 
 
 def test_fixed_model_is_built_without_arguments() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -128,7 +130,30 @@ def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
         ]
     )
     assert "FAILED conformance" not in result.stdout.str()
-    assert not (project.path / "report.json").exists()
+    report = json.loads((project.path / "report.json").read_text("utf-8"))
+    assert (report["run"]["complete"], report["run"]["exit"]) == (False, pytest.ExitCode.INTERRUPTED)
+
+
+TERMINATED = """
+import os, signal
+from mine import Greedy
+
+class Terminated(Greedy):
+    def decode(self, ids):
+        if 226 in ids:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().decode(ids)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project) -> None:
+    project.write("terminated.py", TERMINATED)
+    chosen = ("-k", "merge-priority or decode-euro")
+    result = project.run("terminated:Terminated", "--bpe-report", "report.json", *chosen)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["FAILED merge-priority *", "verdict *FAIL: 1 of 1 MUST tests fail (in part: *"])
+    assert json.loads((project.path / "report.json").read_text("utf-8"))["run"]["complete"] is False
 
 
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +192,65 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in printed
 
 
+HANGS = """
+from mine import Right
+
+class Hangs(Right):
+    def encode(self, text):
+        while text != "exit":
+            pass
+        return super().encode(text)
+"""
+
+
+def test_an_operation_that_never_answers_is_not_asked_any_more(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("hangs.py", HANGS)
+    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
+    result = project.judge("hangs:Hangs", "--bpe-time-limit", "0.1", "--bpe-section", "BYTES", "-v")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert [*states(result).values()] == ["FAILED"] * 3 + ["PASSED"] + ["FAILED"] * 6 + ["SKIPPED"] * 2
+    printed = " ".join(result.stdout.str().split())
+    assert "6 encode cases in a row had no answer in time; no more are asked (2)" in printed
+
+
+def test_a_probe_without_an_answer_is_named_before_the_run_and_not_repeated(project: Project) -> None:
+    project.write("loops.py", LOOPS)
+    result = project.run("loops:Loops", "--bpe-time-limit", "0.5", "--bpe-case", "decode-euro")
+    assert result.ret == pytest.ExitCode.OK
+    line = "bpe-conformance: loops:Loops: encode gave no answer within 0.5 s; its tests run all the same"
+    assert [one for one in result.errlines if "answer" in one] == [line]
+
+
+LEAVES = """
+import multiprocessing, threading, time
+from bpe_conformance.session import run
+from mine import Right
+
+run.GRACE = 0.2
+
+class Thread(Right):
+    def encode(self, text):
+        if text == "abc":
+            threading.Thread(target=time.sleep, args=(1000,)).start()
+        return super().encode(text)
+
+class Process(Right):
+    def encode(self, text):
+        if text == "abc":
+            multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
+        return super().encode(text)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("name", ["Thread", "Process"])
+def test_a_run_ends_with_its_own_status_whatever_an_implementation_leaves_running(project: Project, name: str) -> None:
+    project.write("leaves.py", LEAVES)
+    assert project.run(f"leaves:{name}", "--bpe-case", "merge-priority").ret == pytest.ExitCode.OK
+
+
 def test_the_shorter_limit_applies_to_properties_of_the_operation(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +263,29 @@ def test_the_shorter_limit_applies_to_properties_of_the_operation(
     assert "gave no answer within 0.05 s" in printed.partition("FAILED law-encode [")[2].partition("\nFAILED")[0]
 
 
+BACKWARD_ROWS = """
+from mine import Right
+
+class Backward(Right):
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts][::-1]
+"""
+WARNS_AND_FAILS = """
+from mine import Right
+
+class WarnsAndFails(Right):
+    def encode(self, text):
+        return [0] if text in ("abc", "aaa") else super().encode(text)
+"""
+MOVES = """
+import os
+from mine import Right
+
+class Moves(Right):
+    def encode(self, text):
+        os.chdir("/")
+        return super().encode(text)
+"""
 AGEING = """
 from mine import Right
 
@@ -253,6 +360,36 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     project.write("known.yaml", 'stream-cut: "see issue 8"\n')
     unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
     assert unselected.ret == pytest.ExitCode.OK
+
+
+def test_a_known_failure_is_one_test_and_not_those_whose_ids_begin_with_it(project: Project) -> None:
+    project.write("known.yaml", 'batch-order: "see issue 7"\n')
+    project.write("rows.py", BACKWARD_ROWS)
+    options = ["--bpe-case=batch-order", "--bpe-case=batch-order-lengths", "--bpe-known-failures=known.yaml", "-v"]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "rows:Backward", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert states(result) == {"batch-order": "KNOWN FAILURE", "batch-order-lengths": "FAILED"}
+
+
+def test_the_rewritten_list_has_the_failures_of_this_run_and_the_tests_that_did_not_run(project: Project) -> None:
+    listed = ("merge-lookup", "merge-priority", "style-left", "stream-cut", "decode-euro")
+    project.write("known.yaml", "".join(f'{name}: "see issue {number}"\n' for number, name in enumerate(listed)))
+    project.write("both.py", WARNS_AND_FAILS)
+    project.judge("both:WarnsAndFails", "--bpe-section", "MERGE", "--bpe-write-known-failures", "known.yaml")
+    assert (project.path / "known.yaml").read_text("utf-8").splitlines()[1:] == [
+        'decode-euro: "see issue 4"',
+        'merge-priority: "see issue 1"',
+        'stream-cut: "see issue 3"',
+    ]
+
+
+def test_a_changed_directory_fails_a_property_too(project: Project) -> None:
+    project.write("moves.py", MOVES)
+    whole = ["conformance", "--adapter", "moves:Moves", "--bpe-case=law-encode"]
+    result = project.pytester.runpytest_inprocess(*whole)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["FAILED law-encode ?ERROR-STATE-3, MUST?"])
+    assert Path.cwd() == project.path
 
 
 def test_warnings_fail_only_when_strict(project: Project) -> None:

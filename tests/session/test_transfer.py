@@ -10,7 +10,7 @@ from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Expectation, Mismatch, Outcome
-from bpe_conformance.session.transfer import pack, unpack
+from bpe_conformance.session.items import pack, unpack
 
 MODELS = {"gpt2": gpt2_model()}
 

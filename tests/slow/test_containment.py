@@ -124,9 +124,9 @@ def test_an_invalid_time_limit_is_refused(project: Project, limit: str) -> None:
 FLOOD = """
 import os
 from bpe_conformance.implementation import output
-with output.bounded(True):
-    for _ in range(50):
-        os.write(1, b"x" * 100_000)
+for _ in range(50):
+    os.write(1, b"x" * 100_000)
+output.cut_captured()
 """
 
 

@@ -20,13 +20,19 @@ from hostile.hangs import INTERRUPTED, spin
 from bpe_conformance.answer import TIMED_OUT
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation import time_limit as limits
-from bpe_conformance.implementation.calls import TimedOut, call
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.implementation.time_limit import time_limit
+from bpe_conformance.implementation.proxy import TimedOut
+from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.reference.textbook import Tokenizer
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
 MODEL = read_model({"merges": [["a", "b"]]})
+
+
+def ask(seconds: float, function: Callable[[], Any]) -> Any:
+    limit = TimeLimit()
+    with limit.within(seconds):
+        return limit.run("encode(...)", function)
 
 
 # Interruption
@@ -37,8 +43,8 @@ MODEL = read_model({"merges": [["a", "b"]]})
 def test_a_hang_in_python_code_ends(hang: Callable[[], None]) -> None:
     handlers = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     started = time.monotonic()
-    with pytest.raises(TimedOut, match=r"no answer within 0\.1 s") as caught, time_limit(0.1):
-        call("encode(...)", hang)
+    with pytest.raises(TimedOut, match=r"no answer within 0\.1 s") as caught:
+        ask(0.1, hang)
     assert caught.value.call == "encode(...)"
     assert time.monotonic() - started < 2
     now = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
@@ -48,8 +54,8 @@ def test_a_hang_in_python_code_ends(hang: Callable[[], None]) -> None:
 
 @posix
 def test_time_out_shows_the_frame() -> None:
-    with pytest.raises(TimedOut) as caught, time_limit(0.1):
-        call("encode(...)", spin)
+    with pytest.raises(TimedOut) as caught:
+        ask(0.1, spin)
     answer = caught.value.answer
     assert (answer.kind, answer.message) == (TIMED_OUT, "no answer within 0.1 s")
     assert "in spin: " in answer.traceback[-1]
@@ -58,7 +64,6 @@ def test_time_out_shows_the_frame() -> None:
 HEAD = """
 import itertools, signal, sys
 from bpe_conformance.implementation import time_limit as limits
-from bpe_conformance.implementation.calls import call
 
 limits.ATTEMPTS, limits.REPEAT, limits.WATCHDOG_FACTOR, limits.WATCHDOG_LEAST = 3, 0.05, {0}, {0}
 """
@@ -81,8 +86,9 @@ def encode():
         pass
 """
 TAIL = """
-with limits.time_limit(0.1):
-    call("encode(...)", encode)
+limit = limits.TimeLimit()
+with limit.within(0.1):
+    limit.run("encode(...)", encode)
 """
 
 
@@ -113,8 +119,7 @@ def test_watchdog_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WATCHDOG_LEAST", 0.05)
     monkeypatch.setattr(limits, "WATCHDOG_FACTOR", 0)
     for _ in range(3):
-        with time_limit(0.05):
-            call("encode(...)", lambda: None)
+        ask(0.05, lambda: None)
     time.sleep(0.3)  # otherwise, this process would have ended
 
 
@@ -125,7 +130,7 @@ def count_watchdogs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return events
 
 
-def test_watchdog_is_kept_between_tests_that_follow_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watchdog_is_kept_between_calls_and_ends_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     implementation, events = Implementation("x", Tokenizer), count_watchdogs(monkeypatch)
     with implementation.kept_watchdog():
         for _ in range(3):
@@ -134,16 +139,14 @@ def test_watchdog_is_kept_between_tests_that_follow_soon(monkeypatch: pytest.Mon
         implementation.stop_watchdog()
         implementation.build(MODEL)
         assert events == ["start", "stop", "start"]
-        monkeypatch.setattr(limits, "_WATCHDOG_KEPT", 0)
-        implementation.build(MODEL)
-        assert events == ["start", "stop", "start", "stop"]
-        implementation.build(MODEL)
-    assert events[-2:] == ["start", "stop"]
+    assert events[-1] == "stop"
+    events.clear()
+    implementation.build(MODEL)
+    assert events == ["start", "stop"]
 
 
 def test_watchdog_starts_again_after_a_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     events = count_watchdogs(monkeypatch)
-    monkeypatch.setattr(limits, "_WATCHDOG_KEPT", math.inf)
     project.judge("mine:Right")
     starts = events.count("start")
     events.clear()
@@ -154,10 +157,10 @@ def test_watchdog_starts_again_after_a_failure(project: Project, monkeypatch: py
 @posix
 def test_cleaning_up_after_a_hang_is_not_interrupted() -> None:
     def test_and_clean_up() -> None:
-        with time_limit(0.1), contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             stack.callback(cleaned.append, True)
             stack.callback(time.sleep, 0.6)
-            call("encode(...)", spin)
+            ask(0.1, spin)
 
     cleaned: list[bool] = []
     with pytest.raises(TimedOut):
@@ -171,16 +174,16 @@ def test_an_implementation_may_use_the_alarm_itself() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         return 1
 
-    with time_limit(0.3):
-        assert call("encode(...)", encode) == 1
+    limit = TimeLimit()
+    with limit.within(0.3):
+        assert limit.run("encode(...)", encode) == 1
         with pytest.raises(TimedOut):
-            call("encode(...)", spin)
+            limit.run("encode(...)", spin)
 
 
 FORKING = """
 import multiprocessing, signal, time
-from bpe_conformance.implementation.calls import call
-from bpe_conformance.implementation.time_limit import time_limit
+from bpe_conformance.implementation.time_limit import TimeLimit
 
 def square(number):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -192,9 +195,10 @@ def encode_batch():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         return sum(pool.map(square, range(30)))
 
+limit = TimeLimit()
 for _ in range(5):
-    with time_limit(10):
-        assert call("encode_batch(...)", encode_batch) == 8555
+    with limit.within(10):
+        assert limit.run("encode_batch(...)", encode_batch) == 8555
 print("ended")
 """
 
@@ -226,9 +230,7 @@ def test_only_calls_count_towards_the_time_limit() -> None:
         tokenizer.encode("abc")
         time.sleep(0.7)
         assert 0.1 <= clock.seconds < 0.4
-        assert implementation.budget == clock.limit == 0.5
-        assert implementation.remaining == pytest.approx(0.5 - clock.seconds)
-    assert implementation.remaining == implementation.budget == math.inf
+        assert clock.remaining == pytest.approx(0.5 - clock.seconds)
 
 
 @posix
@@ -248,8 +250,9 @@ def test_the_limit_is_for_all_calls_together() -> None:
 
 
 def test_a_call_within_a_call_counts_once() -> None:
-    with time_limit(5) as clock:
-        call("outer", lambda: call("inner", time.sleep, 0.2))
+    limit = TimeLimit()
+    with limit.within(5) as clock:
+        limit.run("outer", lambda: limit.run("inner", lambda: time.sleep(0.2)))
         assert 0.2 <= clock.seconds < 0.39
 
 
@@ -261,15 +264,17 @@ def test_a_call_outside_any_time_limit_has_the_limit_of_a_case() -> None:
 @posix
 @pytest.mark.parametrize(("outer", "inner", "reported"), [(5, 0.1, "0.1"), (0.1, 5, "0.1")])
 def test_the_tighter_of_two_time_limits_applies(outer: float, inner: float, reported: str) -> None:
-    with time_limit(outer) as whole:
-        with pytest.raises(TimedOut, match=f"no answer within {reported} s"), time_limit(inner) as part:
-            call("encode(...)", spin)
+    limit = TimeLimit()
+    with limit.within(outer) as whole:
+        with pytest.raises(TimedOut, match=f"no answer within {reported} s"), limit.within(inner) as part:
+            limit.run("encode(...)", spin)
         assert whole.seconds == part.seconds >= 0.1
 
 
 def test_time_limit_of_0_never_interrupts() -> None:
-    with time_limit(0) as clock:
-        call("encode(...)", time.sleep, 0.01)
+    limit = TimeLimit()
+    with limit.within(0) as clock:
+        limit.run("encode(...)", lambda: time.sleep(0.01))
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert clock.remaining == math.inf
 
@@ -283,13 +288,13 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
 
 
 def test_late_answer_is_a_time_out_where_nothing_can_interrupt() -> None:
-    def ask() -> Any:
+    def encode() -> Any:
         implementation = Implementation("x", waiting(0.3), 0.1)
         with contextlib.suppress(TimedOut):
             return implementation.build(MODEL).encode("abc")
         return implementation.notes
 
-    (note,) = in_a_thread(ask)
+    (note,) = in_a_thread(encode)
     assert "cannot interrupt a call that does not end" in note
     assert "--bpe-isolate" in note
     assert Implementation("x", Tokenizer).notes == []

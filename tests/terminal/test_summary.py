@@ -14,8 +14,8 @@ from helpers.project import SPEC, Project
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.implementation.calls import Raised
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.proxy import Raised
 from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
