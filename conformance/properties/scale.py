@@ -46,13 +46,15 @@ from .scale_inputs import (
     BESIDE,
     BLANK,
     DOUBLED,
+    FAR,
+    FEW,
     LESS,
     LETTERS,
     LONG_SPECIALS,
     MANY_SPECIALS,
-    MORE_SIZES,
     NARROW,
     ORDERED,
+    SIZES,
     WIDE,
     Posed,
     RepeatedText,
@@ -80,8 +82,12 @@ DIFFERENT = (10, 1_000, 11_000, 70_000)
 DIFFERENT_MERGES = (30, 300, 1_100)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
-SECONDS, MORE_SECONDS = 2.0, 60.0
-"""The suite leaves out a size that would take longer; `MORE_SECONDS` applies with `--bpe-scale`."""
+SECONDS, FAR_SECONDS, MORE_SECONDS = 2.0, 0.8, 60.0
+"""The suite leaves out a size that would take longer. `FAR_SECONDS` applies to the longest texts of a default run, and
+`MORE_SECONDS` with `--bpe-scale`."""
+FAR_QUICK = 0.1
+"""As `Row.quick`, for the longest texts."""
+LONGEST_GROWTH = 280_000
 TIMEOUT_FACTOR = 6
 MOST_PROCESSES = 8
 """At most this many processes compete for the machine."""
@@ -98,10 +104,14 @@ LEAST_SECONDS, MOST_POWER = 0.001, 3
 def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long text gives the ids of its parts."""
     texts = Texts(implementation)
-    for text in (*texts.words, *texts.mixed, texts.runs):
+    for text in (*texts.words[:-1], texts.runs):
         yield Row(text.what, with_more(effort), text.encode)
+    for text in (texts.words[-1], texts.mixed[0]):
+        yield Row(text.what, (*SIZES, *FAR), text.encode)
+    for text in texts.mixed[1:]:
+        yield Row(text.what, with_more(effort, FEW), text.encode)
     for text in texts.unspaced:
-        yield Row(text.what, with_more(effort, LESS), text.encode)
+        yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
         yield Row("different pre-tokens", (*DIFFERENT, *((280_000,) if effort.scale else ())), _different)
 
@@ -217,14 +227,14 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     """A long stream gives the ids of its parts, whatever its chunks."""
     texts = Texts(implementation)
     text = texts.words[-1]
-    yield Row(f"{text.what} in chunks of 66,001", with_more(effort), partial(text.stream, chunk=66_001))
+    yield Row(f"{text.what} in chunks of 66,001", (*SIZES, *FAR), partial(text.stream, chunk=66_001))
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
     yield Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
-        yield Row(f"{text.what} in chunks of 4,095", with_more(effort), pose)
+        yield Row(f"{text.what} in chunks of 4,095", with_more(effort, FEW), pose)
     if "special" in implementation.capabilities:
         many, long = partial(_in_two_chunks, _many_specials), partial(_in_two_chunks, _long_special)
         yield Row("a stream with a table of special tokens", MANY_SPECIALS[:3], many)
@@ -277,7 +287,7 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
         yield Row("the id of a token", RUN_SIZES, pose_token)
-    yield Row("ids of mixed text", sizes, text.decode)
+    yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, text.decode_bytes)
 
@@ -315,12 +325,18 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
     took: list[tuple[int, float]] = []
     waited = 0.0
     for number, size in enumerate(row.sizes):
-        if (
-            number > 1
-            and took[-1][1] > row.quick
-            and forecast(took, size) > (MORE_SECONDS if effort.scale else SECONDS)
-        ):
-            implementation.note(f"{id_}: {row.what}: size {size:,} and more would take too long")
+        is_far = size >= FAR[0] and not effort.scale
+        seconds = forecast(took, size) if number > 1 and took[-1][1] > (FAR_QUICK if is_far else row.quick) else 0.0
+        if is_far and seconds > FAR_SECONDS:
+            more = f"{id_}: lengths of {size:,} and more were not tested: the implementation is too slow for them"
+            if not any(note.startswith(f"{id_}: lengths of") for note in implementation.notes):
+                implementation.note(f"{more}; --bpe-scale gives it {MORE_SECONDS:.0f} seconds for each")
+            break
+        if seconds > (MORE_SECONDS if effort.scale else SECONDS):
+            implementation.note(
+                f"{id_}: {row.what}: sizes from {size:,} on were not tested: the implementation would take about "
+                f"{seconds:.0f} seconds for one"
+            )
             break
         question, right = row.pose(size)
         instance = Instance(implementation, question.model, TIMEOUT_FACTOR) if question.model else None
@@ -432,7 +448,7 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
         return posed("encode", ORDERED, {"text": "abc" * (length // 3)})
 
     length = 300
-    while (before := _timed(implementation, pose(length))[1]) < SHORTEST and length < MORE_SIZES[0]:
+    while (before := _timed(implementation, pose(length))[1]) < SHORTEST and length < LONGEST_GROWTH:
         length *= 2
     after = min(_timed(implementation, pose(8 * length))[1] for _ in range(2))
     growth = math.ceil(after / max(before, 1e-9))

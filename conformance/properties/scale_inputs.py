@@ -52,8 +52,9 @@ class Row:
 
 SIZES = (60, 1_100, 8_800, 70_000)
 LESS = (60, 1_100, 4_400, 17_200)
-MORE_SIZES = (280_000, 1_100_000)
-"""Sizes to add with `--bpe-scale`."""
+FEW = (60, 1_100, 12_000)
+FAR = (420_000, 1_100_000)
+"""Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
 
 MANY_SPECIALS = (3, 20, 300, 1_100)
@@ -74,7 +75,7 @@ def places_among(count: int) -> list[int]:
 
 def with_more(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
     """Return these sizes and, with `--bpe-scale`, those up to a million."""
-    return (*sizes, *(size for size in MORE_SIZES if effort.scale))
+    return (*sizes, *(size for size in FAR if effort.scale))
 
 
 SPECIAL = "<|en|>"
@@ -110,8 +111,17 @@ BLANK_RUNS = " ab" + 32 * " \n"
 
 Each run is one token, so a text that is cut at white space before the end of a block has other ids.
 """
-UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
-"""A text without white space that is cut after a pre-token or a full stop has other ids."""
+UNSPACED = read_model(
+    {
+        "merges": [
+            *(["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}], [".", "\n"], [".\n", "/"]),
+            *([".", "\r"], [".\r", "\n"], ["1", "2"], ["12", "3"], ["\n", "\n"], ["\n\n", "\n"], ["A", "b"]),
+        ]
+    }
+)
+"""A text without spaces that is cut after a pre-token or a full stop has other ids."""
+UNSPACED_PARTS = ("ab'll", "\u65e5\u672c\u3002\u300d", ".\n/a", ".\r\nx", "\n\n\nx", "123a", "AbAb'LL.")
+"""Texts in which a program that looks for a position to cut finds only the middle of what some pattern keeps."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first, so an encoder that takes the longest tokens is incorrect."""
 DOUBLED = read_model({"merges": [["a", "a"]]})
@@ -267,49 +277,59 @@ def irregular_blocks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """A part that long texts repeat, and its ids.
+    """Parts that long texts repeat, one after the other, and their ids.
 
     Attributes:
         what: what it consists of, for messages.
         model: the model of the tokenizer.
-        part: the part. Its ids do not depend on the text around it.
-        ids: its ids.
+        parts: the parts, with their ids, which do not depend on the text around them.
     """
 
     what: str
     model: Model
-    part: str
-    ids: tuple[int, ...]
+    parts: tuple[tuple[str, tuple[int, ...]], ...]
 
-    def times(self, size: int) -> int:
-        """Return how often a text of about this length repeats the part."""
-        return max(1, size // len(self.part))
+    @property
+    def part(self) -> str:
+        return self.repeated(1)[0]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return self.repeated(1)[1]
+
+    def repeated(self, times: int) -> tuple[str, tuple[int, ...]]:
+        """Return a text that repeats each part so many times, and its ids."""
+        ids = (index for _, known in self.parts for index in known * times)
+        return "".join(part * times for part, _ in self.parts), tuple(ids)
+
+    def of_size(self, size: int) -> tuple[str, tuple[int, ...]]:
+        """Return a text of about this length, and its ids."""
+        return self.repeated(max(1, size // len(self.part)))
 
     def encode(self, size: int) -> Posed:
-        """Pose `encode` of a text of about this length."""
-        return posed("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
+        text, ids = self.of_size(size)
+        return posed("encode", self.model, {"text": text}), Ids(ids)
 
     def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
         """Pose a stream of a text of about this length, in chunks of `chunk` characters (the first: `first`)."""
-        text = self.part * self.times(size)
+        text, ids = self.of_size(size)
         ends = [0, *range(first or chunk, len(text), chunk), len(text)]
         chunks = [text[start:end] for start, end in pairwise(ends)]
-        return posed("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
+        return posed("stream", self.model, {"chunks": chunks}), Ids(ids)
 
     def batch(self, size: int) -> Posed:
-        """Pose a batch with a long text between two parts."""
-        texts = [self.part, self.part * self.times(size), self.part]
-        return posed("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
+        """Pose a batch with a long text between two short ones."""
+        text, ids = self.of_size(size)
+        texts = [self.part, text, self.part]
+        return posed("batch", self.model, {"texts": texts}), Rows((self.ids, ids, self.ids))
 
     def decode(self, size: int) -> Posed:
-        """Pose `decode` of the ids of a text of about this length."""
-        given = {"ids": list(self.ids * self.times(size))}
-        return posed("decode", self.model, given), Text(self.part * self.times(size))
+        text, ids = self.of_size(size)
+        return posed("decode", self.model, {"ids": list(ids)}), Text(text)
 
     def decode_bytes(self, size: int) -> Posed:
-        """Pose `decode_bytes` of the ids of a text of about this length."""
-        given = {"ids": list(self.ids * self.times(size))}
-        return posed("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
+        text, ids = self.of_size(size)
+        return posed("decode_bytes", self.model, {"ids": list(ids)}), Bytes(text.encode("utf-8"))
 
 
 class Texts:
@@ -323,16 +343,14 @@ class Texts:
         words: words and runs of white space; the last text also has special tokens, if they are supported.
         mixed: a text that patterns split differently, for each pattern to test.
         runs: runs of white space.
-        unspaced: texts without white space; none for a fixed model.
+        unspaced: texts without spaces, for each pattern to test; none for a fixed model.
     """
 
     def __init__(self, implementation: Implementation) -> None:
         self._conventions = implementation.conventions
         self.own = implementation.fixed_model is not None
         special = "special" in implementation.capabilities
-        patterns = [
-            name for name in ("gpt2", "cl100k") if name == "gpt2" or f"pattern:{name}" in implementation.capabilities
-        ]
+        patterns = [name for name in strategies.patterns(implementation) if name != "none"]
         words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
         self.words = [
             words,
@@ -341,12 +359,14 @@ class Texts:
         self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
         self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
         self.unspaced = [
-            self._text("text without white space", UNSPACED, part) for part in ("ab'll", "\u65e5\u672c\u3002\u300d")
+            self._text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
+            for name in patterns
         ]
         if self.own:
             self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
             self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
             self.unspaced = []
 
-    def _text(self, what: str, model: Model, part: str) -> RepeatedText:
-        return RepeatedText(what, model, part, tuple(oracle(model, self._conventions).encode(part)))
+    def _text(self, what: str, model: Model, *parts: str) -> RepeatedText:
+        right = oracle(model, self._conventions)
+        return RepeatedText(what, model, tuple((part, tuple(right.encode(part))) for part in parts))
