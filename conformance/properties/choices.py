@@ -46,20 +46,16 @@ class Source:
         self._plan: Choices | None = None
 
     def begin(self) -> None:
-        """Begin an example."""
         self.made, self.spans, self._open, self._plan, self.is_begun = [], [], [], self.planned, True
 
     def open_span(self) -> None:
-        """Begin a part of the choices."""
         self._open.append(len(self.made))
 
     def close_span(self) -> None:
-        """End the part that began last."""
         if self._open:  # Hypothesis opens one before the example begins
             self.spans.append((self._open.pop(), len(self.made)))
 
     def integer(self, least: int, most: int) -> int:
-        """Return a number; of a wide range, often a small one."""
         bits = (most - least).bit_length()
         if bits > 8 and self._random.getrandbits(1):
             bits = self._random.randint(0, bits)
@@ -67,11 +63,9 @@ class Source:
         return int(self._choose(drawn, lambda value: type(value) is int and least <= value <= most, least))
 
     def boolean(self, chance: float) -> bool:
-        """Return whether something happens."""
         return bool(self._choose(self._random.random() < chance, lambda value: type(value) is bool, chance < RARE))
 
     def data(self, least: int, most: int) -> bytes:
-        """Return bytes, which are often few."""
         usual = min(max(2 * least, least + 10), most)
         drawn = self._random.randbytes(self._random.randint(least, usual if self._random.random() < 0.9 else most))
         return bytes(self._choose(drawn, lambda it: type(it) is bytes and least <= len(it) <= most, bytes(least)))
@@ -192,7 +186,6 @@ def _smaller(value: Any) -> Iterator[Any]:
 
 
 def write(choices: Choices) -> bytes:
-    """Return choices as bytes for a database."""
     return repr(choices).encode("ascii")
 
 

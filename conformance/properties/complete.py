@@ -101,7 +101,6 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
 
 
 def _allowed(lead: int, tail: int) -> bool:
-    """Whether UTF-8 allows this second byte."""
     least, most = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}.get(
         lead, (0x80, 0xBF)
     )

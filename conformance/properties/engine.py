@@ -112,13 +112,11 @@ class Property:
 
     @property
     def clause(self) -> Clause:
-        """The clause that states it."""
         assert self.bound is not None
         return self.bound
 
     @property
     def conformance_class(self) -> str:
-        """The class whose verdict it counts in."""
         return CLASS_OF_METHOD[self.needs[0]]
 
     @property
@@ -161,7 +159,6 @@ class Drawn(Generic[Example]):
     examples: int = 50
 
     def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
-        """Return a property: each example passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
@@ -197,7 +194,6 @@ class SharedRun:
         self._found = WeakKeyDictionary()
 
     def property(self, id_: str, clause_id: str, needs: tuple[str, ...], asks: str) -> Property:
-        """Return a property: the run has no finding of it."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             runs, key = self._found.setdefault(implementation, {}), (effort.seed, effort.examples_factor)
@@ -217,7 +213,6 @@ class Fixed:
     needs: tuple[str, ...]
 
     def __call__(self, test: Callable[[Implementation], Verdicts]) -> Property:
-        """Return a property: the implementation passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             mismatch = first(test(implementation))
@@ -227,7 +222,6 @@ class Fixed:
 
 
 def first(verdicts: Verdicts) -> Mismatch | None:
-    """Return the first incorrect answer, or None."""
     return next(filter(None, verdicts), None)
 
 
@@ -281,7 +275,6 @@ class Search:
     def over(
         self, strategy: SearchStrategy[Example], test: Callable[[Example], Mismatch | None], examples: int
     ) -> None:
-        """Search among the examples of a strategy."""
         self.run(strategy, lambda example: self.judge(test(example)), examples)
 
     def run(self, strategy: SearchStrategy[Example], execute: Callable[[Example], object], examples: int) -> None:
@@ -369,7 +362,6 @@ class Search:
         return True
 
     def _end(self) -> None:
-        """End an example, and choose the next one."""
         source, self._source.is_begun = self._source, False
         if self._wrong is not None:
             if self._shrinker is None:

@@ -178,7 +178,6 @@ class Origin:
     training: Train | None = None
 
     def make(self, implementation: Implementation) -> TokenizerProxy:
-        """Make a tokenizer in this way."""
         if self.training is None and self.made == "built":
             return implementation.build(self.model)
         made = None if self.training is None else train(implementation, self.training)[1]
@@ -251,7 +250,6 @@ class Undisturbed:
         self._processes = MOST_PROCESSES if implementation.spawn is not None else 0
 
     def correct(self, origin: Origin, question: Question[Any]) -> Acceptable:
-        """Return the oracle's answer."""
         if isinstance(question.operation, Construct | Load):
             return Accepted()
         key = _key(origin, question)
@@ -324,7 +322,6 @@ class Stage:
     examples: int
 
     def is_possible(self, capabilities: Set[str]) -> bool:
-        """Return whether this stage can test an implementation with these capabilities."""
         if self.steps & {"change_result", "clear_arguments"}:
             return {"encode", "shared memory"} <= capabilities
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
@@ -430,7 +427,6 @@ class Lifecycle:
             self._depends(history, mismatch, fault)
 
     def report_changed(self, mismatch: Mismatch) -> None:
-        """Report a changed list of the caller, which ends the example."""
         history = _history(mismatch.asked)
         self._fail("law-lists" if history == "law-history" else history, mismatch)
 
@@ -492,18 +488,15 @@ class Choice:
 
     @property
     def with_specials(self) -> str:
-        """A text with special tokens."""
         return FAMILIES[5][self._first % len(FAMILIES[5])]
 
     @property
     def short(self) -> str:
-        """A short text."""
         few = FAMILIES[0] + FAMILIES[5]
         return few[self._first % len(few)]
 
     @property
     def simplest(self) -> list[str]:
-        """The texts or, instead, one whose ids an encoder may keep ready."""
         return [("", "k", SPECIAL)[self._first % 3]] if self.is_simple else self.texts
 
 
@@ -556,7 +549,6 @@ _STEPS: dict[str, _Step] = {}
 
 
 def _step(*needs: str, tokenizers: int = 1, streams: int = 0) -> Callable[[Any], Any]:
-    """Return a decorator that makes a method a step."""
 
     def decorate(take: Callable[[Machine, Choice], None]) -> Any:
         _STEPS[take.__name__] = _Step(take, frozenset(needs), tokenizers, streams)
@@ -612,7 +604,6 @@ class Machine:
 
     @cached_property
     def _directory(self) -> Path:
-        """A directory that all tokenizers are saved into."""
         return self._scratch.enter_context(scratch_folder())
 
     def _chosen(self, choice: Choice) -> _Tokenizer:
@@ -642,7 +633,6 @@ class Machine:
     def _add(
         self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = (), state: str = ""
     ) -> bool:
-        """Make a tokenizer, and return whether that worked."""
         proxies: list[TokenizerProxy] = []
         self._made += 1
         name = f"t{self._made}"
@@ -654,7 +644,6 @@ class Machine:
         return bool(proxies)
 
     def _build_first(self, number: int) -> None:
-        """Build a tokenizer from the first table that the implementation accepts."""
         for at in range(len(self.lifecycle.origins)):
             with self.implementation.time_limit():
                 self._build(number + at)
@@ -662,7 +651,6 @@ class Machine:
                 return
 
     def _build(self, number: int) -> None:
-        """Build a tokenizer; the constructor must not change its arguments."""
         origin = self.lifecycle.origins[number % len(self.lifecycle.origins)]
         if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2":
             self._add(origin, partial(self.implementation.build, origin.model))
@@ -674,7 +662,6 @@ class Machine:
 
     @_step("encode")
     def encode(self, choice: Choice) -> None:
-        """Encode similar texts."""
         for text in choice.texts:
             self._ask(self._chosen(choice), Encode(text))
 
@@ -795,13 +782,11 @@ class Machine:
 
     @_step("encode", tokenizers=2)
     def encode_with_each(self, choice: Choice) -> None:
-        """Encode one text with each tokenizer."""
         for tokenizer in self.tokenizers:
             self._ask(tokenizer, Encode(choice.texts[0]))
 
     @_step("encode", "special", "allowed_special")
     def encode_allowed(self, choice: Choice) -> None:
-        """Encode with some special tokens allowed, and all others disallowed or ordinary."""
         special = self._chosen(choice).origin.model.special_tokens or ()
         allowed = [token for at, token in enumerate(special) if choice.number >> at & 1]
         disallowed = "all" if choice.flag and "refuse" in self.stage.steps else ()
@@ -847,7 +832,6 @@ class Machine:
 
     @_step("encode_iterable", "shared memory")
     def open_stream(self, choice: Choice) -> None:
-        """Read some ids of a stream."""
         tokenizer, texts, opened = self._chosen(choice), choice.texts, list[Iterator[Any]]()
         if not self._has(tokenizer, "encode_iterable"):
             return
@@ -859,7 +843,6 @@ class Machine:
 
     @_step(tokenizers=0, streams=1)
     def read_on(self, choice: Choice) -> None:
-        """Continue to read one of the streams."""
         self._read_on(choice.tokenizer % len(self.streams), 1 + choice.number % 99)
 
     def _read_on(self, number: int, count: int) -> None:
@@ -896,16 +879,13 @@ class Machine:
 
     @_step("encode", "shared memory")
     def keep_result(self, choice: Choice) -> None:
-        """Keep returned lists, and call all methods."""
         self._use_result(self._chosen(choice), choice.texts, choice.flag, change=False)
 
     @_step("encode", "shared memory")
     def change_result(self, choice: Choice) -> None:
-        """Change returned lists, and call all methods."""
         self._use_result(self._chosen(choice), choice.simplest, choice.flag, change=True)
 
     def _use_result(self, tokenizer: _Tokenizer, texts: list[str], batch: bool, change: bool) -> None:
-        """Keep or change returned lists. Call all methods before and after."""
         texts = [*texts, texts[0]] if batch else texts
         callers = list(texts)
         method, argument = ("encode_batch", callers) if batch else ("encode", texts[0])
@@ -938,7 +918,6 @@ class Machine:
         self._ask_again(tokenizer, texts[:2])
 
     def _encodes_to_one_list(self, tokenizer: _Tokenizer, text: str) -> bool:
-        """Return whether `encode` returns one list for two calls."""
         try:
             first, second = (tokenizer.proxy.returned("encode", text) for _ in range(2))
         except (CallFailed, TimedOut):
@@ -946,7 +925,6 @@ class Machine:
         return first is second
 
     def _ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
-        """Call `encode`, `encode_batch` and `decode`."""
         for text in texts:
             self._ask(tokenizer, Encode(text))
         self._ask(tokenizer, Batch(tuple(texts)))
@@ -954,7 +932,6 @@ class Machine:
 
     @_step("encode", "shared memory")
     def clear_arguments(self, choice: Choice) -> None:
-        """Empty the arguments of the constructor."""
         tokenizer = self._chosen(choice)
         if not tokenizer.arguments:
             return

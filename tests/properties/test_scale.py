@@ -21,7 +21,7 @@ from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
-from bpe_conformance.properties.scale_inputs import Texts
+from bpe_conformance.properties.scale import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
 from bpe_conformance.spec import installed_spec
 
