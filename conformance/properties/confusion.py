@@ -27,10 +27,10 @@ from .engine import Fixed, Property, Verdicts
 
 _LONG = "abcd" * 20
 _PREFIX = list(range(97, 101)) * 20
-WIDE_IDS = {321: b"ab", 65_601: b"cd", 131_137: b"abcd", 16_777_281: b"AB"}
-"""Their low bytes are 65, and so are the low 16 bits of all but the first."""
+WIDE_IDS = {321: b"ab", 65_601: b"cd", 131_137: b"abcd", 524_353: b"AB"}
+"""Their low bytes are 65, and so are the low 16 bits of all but the first. An id of 20 bits has to be possible."""
 IDS: Sequence[Sequence[Sequence[int]]] = (
-    ([65], [321], [65_601], [131_137], [16_777_281]),
+    ([65], [321], [65_601], [131_137], [524_353]),
     ([1, 23], [12, 3], [123], [1, 2, 3]),
     ([111], [11, 1], [1, 11], [1, 1, 1]),
     ([65, 66, 67], [67, 66, 65], [65, 67, 66], [66, 65, 67], [65, 66, 66, 67], [65, 65, 66, 67]),

@@ -65,7 +65,6 @@ TEXT_KEYS: dict[str, Callable[[Any], Hashable]] = {
 ID_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "low-byte": lambda ids: bytes(index & 0xFF for index in ids),
     "low-16-bits": lambda ids: tuple(index & 0xFFFF for index in ids),
-    "low-24-bits": lambda ids: tuple(index & 0xFFFFFF for index in ids),
     "joined": lambda ids: "".join(map(str, ids)),
     "length": len,
     "sum": of_numbers(sum),
