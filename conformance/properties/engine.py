@@ -234,9 +234,7 @@ class Search:
     """Searches for examples that break a property, and makes each one smaller.
 
     Args:
-        id_: the id of the property.
-        implementation: the implementation under test.
-        effort: how much to try.
+        id_, implementation, effort: the id of the property, what to test, and how much to try.
         several: whether to go on after a counterexample, to find those of other kinds. A search with a deadline does.
         most_shrinks: the most examples to try after one fails, to shrink it.
 

@@ -193,12 +193,7 @@ class Origin:
 
 
 def origins(implementation: Implementation, in_files: bool = True) -> list[Origin]:
-    """Return the ways to build tokenizers that the implementation supports.
-
-    Args:
-        implementation: the implementation under test.
-        in_files: whether to leave out tables that cannot be written to files.
-    """
+    """Return the ways to build tokenizers; `in_files`: without the tables that cannot be written to files."""
     special, ranked = "special" in implementation.capabilities, implementation.conventions["lookup"] == "bytes"
     tables = TABLES if in_files else {**TABLES, "spaced": UNSAVED}
     models = {name: read_model(table) for name, table in tables.items()}
@@ -232,16 +227,10 @@ CLASS_OF = {name: class_ for class_, name in HISTORIES.items()} | {
     "law-loaded-ways": "files",
 }
 """Property → its conformance class. All others are the encoder's."""
-_OF_SHOULDS = EncodeAllowed
-"""Operations of SHOULD clauses: an answer that is incorrect even without other calls breaks no MUST."""
 
 
 class Undisturbed:
-    """Knows the correct answers, and whether the implementation gives them if it gets no other call.
-
-    Args:
-        implementation: the implementation under test.
-    """
+    """Knows the correct answers, and whether the implementation gives them if it gets no other call."""
 
     def __init__(self, implementation: Implementation) -> None:
         self._implementation = implementation
@@ -340,13 +329,7 @@ MOST_SHRINKS = 150
 
 
 class Lifecycle:
-    """Runs the machine, and assigns each incorrect answer to a property.
-
-    Args:
-        implementation: the implementation under test.
-        effort: how much to try.
-        stages: the stages to run.
-    """
+    """Runs the machine, and assigns each incorrect answer to a property."""
 
     def __init__(self, implementation: Implementation, effort: Effort, stages: Sequence[Stage] = STAGES) -> None:
         self.implementation = implementation
@@ -389,7 +372,7 @@ class Lifecycle:
 
         Args:
             origin: how the tokenizer was made.
-            question: the question, with the earlier steps as its context.
+            question: with the earlier steps as its context.
             answer: the answer.
             encode: encodes a text with the same tokenizer. If it gives the incorrect ids of a batch or a stream, the
                 failure depends on `encode`.
@@ -420,7 +403,7 @@ class Lifecycle:
             self._fail("law-instances" if history == "law-history" else history, shared)
         elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
             self._fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
-        elif history not in self._dependent and not isinstance(question.operation, _OF_SHOULDS):
+        elif history not in self._dependent and not isinstance(question.operation, EncodeAllowed):  # a SHOULD
             fault = Dependence("undisturbed")
             if question.model is not None:
                 fault = fault_of(self.implementation, question, right, ask(self.implementation, question))
@@ -502,12 +485,9 @@ class Choice:
 
 @dataclass
 class _Tokenizer:
-    """A tokenizer of the machine.
+    """A tokenizer, by its name in the list of steps.
 
     Attributes:
-        name: its name in the list of steps.
-        origin: how it was made.
-        proxy: its proxy.
         grown: a list of ids that grows between calls of `decode`.
         arguments: the vocabulary and the lists that the constructor got.
         is_cleared: whether the machine has emptied these arguments.
@@ -558,12 +538,7 @@ def _step(*needs: str, tokenizers: int = 1, streams: int = 0) -> Callable[[Any],
 
 
 class Machine:
-    """Makes tokenizers and calls their methods.
-
-    Args:
-        lifecycle: compares the answers.
-        stage: says what steps the machine may take.
-    """
+    """Makes tokenizers and calls their methods. The stage says what steps it may take."""
 
     def __init__(self, lifecycle: Lifecycle, stage: Stage) -> None:
         self.lifecycle = lifecycle
@@ -751,16 +726,10 @@ class Machine:
         call: Callable[[TokenizerProxy], Answer] | None = None,
         state: str = "",
     ) -> bool:
-        """Ask a question, and compare the answer. Lists that were returned earlier must not change.
+        """Ask a question, and return whether the answer is correct. Lists that were returned earlier must not change.
 
-        Args:
-            tokenizer: the tokenizer.
-            operation: what to ask.
-            call: makes the call; None means the usual one.
-            state: as for `judge`.
-
-        Returns:
-            bool: whether the answer is correct; True if the tokenizer lacks the method.
+        `call` makes the call if it is not the usual one; `state` is as for `judge`. If the tokenizer lacks the method,
+        the answer counts as correct.
         """
         if not self._has(tokenizer, _method(operation)):
             return True

@@ -477,7 +477,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
 
 
 def _counts(count: int, more: str, fewer: str, divisor: int) -> Alike:
-    """Return training on two words: `more` occurs `count` times, and `fewer` 3 times less, or less than half as often."""
+    """Return training on two words: `more` occurs `count` times, `fewer` 3 times less, or less than half as often."""
     given = {"text": fewer * max(1, count // divisor - 3) + more * count, "vocab_size": 257, "special_tokens": []}
     return given, fewer + more * 2
 
@@ -523,7 +523,7 @@ def _tied_pairs(count: int) -> Alike:
 
 
 def _segments(count: int) -> Alike:
-    """Return training on many segments. The first, the middle ones and the last each have a pair that the others lack."""
+    """Return training on many segments. The first, middle and last ones each have a pair that the others lack."""
 
     def text(count: int) -> str:
         most = count // 2 + 3
