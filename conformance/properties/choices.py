@@ -174,8 +174,9 @@ def _smaller(value: Any) -> Iterator[Any]:
         yield from [False] * value
     elif isinstance(value, int):
         bits = [1 << bit for bit in reversed(range(value.bit_length())) if value >> bit & 1]
+        # the last hexadecimal digit of the number of a table says how many merges it has, so it comes first
         last_digit = (value & ~15 | digit for digit in range(value & 15))
-        yield from chain([0] * (value > 0), (value ^ bit for bit in bits), last_digit, [value - 1] * (value > 0))
+        yield from chain([0] * (value > 0), last_digit, (value ^ bit for bit in bits), [value - 1] * (value > 0))
     else:
         for length in (1 << step for step in reversed(range(len(value).bit_length()))):
             yield from (value[:start] + value[start + length :] for start in range(0, len(value), length))

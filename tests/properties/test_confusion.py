@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -210,7 +210,7 @@ def canonical(token: bytes) -> Hashable:
 class MergesEqualNumbers(Whole):
     """Compares the strings of a pair with `==` of PHP: 01 is 1."""
 
-    def _merge(self, word: Any) -> Any:
+    def merge(self, word: Any) -> Any:
         def key(token: bytes) -> Hashable:
             return int(token) if token.isdigit() else token
 
@@ -220,7 +220,7 @@ class MergesEqualNumbers(Whole):
         while True:
             pairs = [(ranks.get((key(left), key(right))), at) for at, (left, right) in enumerate(pairwise(word))]
             found = min(((rank, at) for rank, at in pairs if rank is not None), default=None)
-            if found is None or word[found[1]] + word[found[1] + 1] not in self._ids:
+            if found is None or word[found[1]] + word[found[1] + 1] not in self.ids:
                 return word
             at = found[1]
             word = (*word[:at], word[at] + word[at + 1], *word[at + 2 :])
@@ -229,21 +229,19 @@ class MergesEqualNumbers(Whole):
 class EmitsKnownPreTokens(Whole):
     """Emits a pre-token whole if its id is below that of the byte 0."""
 
-    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
-        data = text.encode()
-        if self._ids.get(data, 1 << 40) < self._ids[b"\0"] and len(data) > 1:
-            return [data]
-        return super().tokens(text, special_tokens)
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        index = self.ids.get(pre_token.encode(), 1 << 40)
+        return [index] if index < self.ids[b"\0"] else super().encode_pre_token(pre_token)
 
 
 class AddsPositionsToRanks(Whole):
     """Orders merges by the rank plus the position divided by the number of characters."""
 
-    def _merge(self, word: Any) -> Any:
+    def merge(self, word: Any) -> Any:
         length = len(b"".join(word).decode("utf-8", "ignore")) or 1
         while True:
             pairs = list(pairwise(word))
-            found = [(self._ranks[pair] + at / length, at) for at, pair in enumerate(pairs) if pair in self._ranks]
+            found = [(self.ranks[pair] + at / length, at) for at, pair in enumerate(pairs) if pair in self.ranks]
             if not found:
                 return word
             _, at = min(found)
