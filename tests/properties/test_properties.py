@@ -41,6 +41,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-allowed", "allowed-not-looked-at"),
     ("law-disallowed", "disallowed-not-looked-at"),
     ("law-allowed-choices", wrong.CachesByTheNumberAllowed),
+    ("law-allowed-choices", wrong.ForgetsChoicesThatShrink),
     ("law-special-absent", wrong.ReusesIds),
     ("law-decode-first", wrong.DecodesNewIdsOnceEncoded),
     ("law-round-trip", wrong.LosesTheLastByte),
@@ -57,7 +58,10 @@ WRONG: list[tuple[str, Any]] = [
     ("law-stream-apart", wrong.KeepsUnreadChunks),
     ("law-stream-apart", wrong.KeepsChunksInTheTokenizer),
     ("law-stream-apart", wrong.SharesIdsOfOpenStreams),
+    ("law-stream-apart", wrong.KeepsChunksBeforeAnError),
     ("law-stream-error", "error-of-chunks-ends-stream"),
+    ("law-stream-error", wrong.EndsStreamsAtOSErrors),
+    ("law-stream-error", wrong.EndsStreamsAtDecodingErrors),
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
@@ -70,6 +74,9 @@ WRONG: list[tuple[str, Any]] = [
     ("law-save", wrong.SortsTheCallersSpecialsWhenLoaded),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
     ("law-saved-over", wrong.KeepsFilesThatExist),
+    ("law-saved-over", wrong.KeepsLongerFiles),
+    ("law-saved-over", wrong.KeepsShorterFiles),
+    ("law-saved-over", wrong.KeepsFilesOfOneLength),
 ]
 IN_NEW_PROCESSES = {
     "law-hash-seed": wrong.TrainsInSetOrder,
