@@ -877,7 +877,7 @@ def _wrong_after_longest(
 
 def _of_encode(implementation: Implementation, question: Question[Any], right: Answer) -> Dependence | None:
     """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
-    if "encode" not in implementation.capabilities or question.operation.name not in ("stream", "batch"):
+    if "encode" not in implementation.capabilities or not isinstance(question.operation, Stream | Batch):
         return None
     expected: Sequence[int] = ()
     text = question.operation.texts()[0]
