@@ -41,7 +41,7 @@ from ..answer import (
 )
 from ..cases.judging import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
-from ..operations import Encode, Question, divergence, expression, oracle
+from ..operations import Batch, Encode, Question, Stream, divergence, expression, oracle
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, fault_of, is_correct, posed
