@@ -21,7 +21,7 @@ from ..implementation import leftovers
 from ..implementation.calls import CallFailed, TimedOut, describe
 from ..implementation.loading import LoadError
 from ..implementation.output import shown
-from ..known_bugs.likely_bugs import diagnose
+from ..known_bugs.causes import diagnose
 from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
 from ..selection import Entry
 from ..spec import FOLDER
