@@ -16,7 +16,7 @@ from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.likely_bugs import diagnose
+from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import streaming, training
 from bpe_conformance.properties.catalogue import SECTIONS, bind
