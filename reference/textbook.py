@@ -336,7 +336,8 @@ class Encoding:
         allowed = self.allowed(allowed_special)
         disallowed = self.disallowed(disallowed_special, allowed)
         if self.refuses(text, disallowed, allowed):
-            raise ValueError(f"the text contains a disallowed special token, one of {disallowed!a}")
+            token = next((token for token in disallowed if token in text), "")
+            raise ValueError(f"the text contains {token!a}, which is disallowed")
         return self.find_special(text, allowed)
 
     def allowed(self, allowed_special: Collection[str]) -> list[str]:
