@@ -219,10 +219,7 @@ def _taken(left: dict[str, Outcome], tests: Iterable[str]) -> set[str]:
 
 
 def _ranking(
-    tested: Sequence[Outcome],
-    golden: Mapping[str, Case],
-    bugs: Mapping[str, KnownBug],
-    declared: Mapping[str, str],
+    tested: Sequence[Outcome], golden: Mapping[str, Case], bugs: Mapping[str, KnownBug], declared: Mapping[str, str]
 ) -> Callable[[Collection[str]], list[Likeness]]:
     """Return `ranked` for the golden cases of a run; it takes the failures to explain."""
     wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch is not None and outcome.state != "passed"}
