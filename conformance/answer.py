@@ -66,43 +66,27 @@ class Measure:
 
 @dataclass(frozen=True)
 class Changed:
-    """The answer is correct, but the call changed something that it must not change.
+    """The answer is correct, but the call changed something that it must not change."""
 
-    Attributes:
-        what: each change, in the words of the check that found it, for example "the current directory".
-    """
-
-    what: tuple[str, ...]
+    what: tuple[str, ...]  # each change, in the words of the check that found it, for example "the current directory"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """The implementation raised an ordinary exception.
+    """The implementation raised an ordinary exception."""
 
-    Attributes:
-        kind: the name of its type.
-        message: its first line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
-    message: str
-    traceback: tuple[str, ...] = ()
+    kind: str  # the name of its type
+    message: str  # its first line
+    traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
 @dataclass(frozen=True)
 class Fault:
-    """The implementation gave no answer that can be compared.
+    """The implementation gave no answer that can be compared."""
 
-    Attributes:
-        kind: `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process.
-        message: one line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
+    kind: str  # `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process
     message: str
-    traceback: tuple[str, ...] = ()
+    traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
 Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
@@ -148,11 +132,7 @@ def fingerprint(answer: Answer) -> str:
 
 @dataclass(frozen=True)
 class AnyError:
-    """Any ordinary exception is correct.
-
-    Attributes:
-        reason: what the error is about.
-    """
+    """Any ordinary exception is correct."""
 
     reason: str = ""
 
@@ -268,15 +248,10 @@ class NotAResult:
 
 @dataclass(frozen=True)
 class WrongMerge:
-    """Merges in the wrong order.
+    """Merges in the wrong order."""
 
-    Attributes:
-        used: the merge that was applied, or None if one was only left out.
-        available: the merge that had to be applied first, or None if it is not known.
-    """
-
-    used: Pair | None
-    available: Pair | None
+    used: Pair | None  # the merge that was applied, or None if one was only left out
+    available: Pair | None  # the merge that had to be applied first, or None if it is not known
 
 
 EncodingCause: TypeAlias = (
@@ -294,36 +269,22 @@ EncodingCause: TypeAlias = (
 
 @dataclass(frozen=True)
 class EncodingDivergence:
-    """Two encodings differ at this token, which begins at this byte of the text.
+    """Two encodings differ at this token, which begins at this byte of the text."""
 
-    Attributes:
-        token: index of the first token that differs.
-        byte: offset of that token in the UTF-8 of the text.
-        cause: why, or None if the ids do not show it.
-    """
-
-    token: int
-    byte: int
-    cause: EncodingCause | None = None
+    token: int  # index of the first token that differs
+    byte: int  # offset of that token in the UTF-8 of the text
+    cause: EncodingCause | None = None  # why, or None if the ids do not show it
 
 
 @dataclass(frozen=True)
 class TrainingDivergence:
-    """Two lists of merges differ at this step, counted from 0.
+    """Two lists of merges differ at this step, counted from 0."""
 
-    Attributes:
-        step: index of the first merge that differs.
-        expected: the correct pair, or None where training has ended.
-        expected_count: how often it occurs at this step.
-        got: the pair that was chosen, or None where training ended.
-        got_count: how often it occurs at this step.
-    """
-
-    step: int
-    expected: Merge | None
-    expected_count: int
-    got: Merge | None
-    got_count: int
+    step: int  # index of the first merge that differs
+    expected: Merge | None  # the correct pair, or None where training has ended
+    expected_count: int  # how often it occurs at this step
+    got: Merge | None  # the pair that was chosen, or None where training ended
+    got_count: int  # how often it occurs at this step
 
     @property
     def is_tie(self) -> bool:
@@ -350,15 +311,10 @@ class EntryDivergence:
 
 @dataclass(frozen=True)
 class TextDivergence:
-    """Two texts differ at this character.
+    """Two texts differ at this character."""
 
-    Attributes:
-        character: index of the first character that differs.
-        source: the bytes from which that character is decoded.
-    """
-
-    character: int
-    source: bytes = b""
+    character: int  # index of the first character that differs
+    source: bytes = b""  # the bytes from which that character is decoded
 
 
 @dataclass(frozen=True)

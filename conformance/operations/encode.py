@@ -163,13 +163,9 @@ class EncodeAllowed(Encoding):
 
 @dataclass(frozen=True)
 class Construct(Operation):
-    """The constructor, which has to refuse the model, or to accept it.
+    """The constructor, which has to refuse the model, or to accept it."""
 
-    Attributes:
-        text: what can be encoded to find out, where a runner cannot ask the constructor alone.
-    """
-
-    text: str = ""
+    text: str = ""  # what can be encoded to find out, where a runner cannot ask the constructor alone
     name, needs, conformance_class = "construct", ("encode",), "encoder"
 
     @classmethod

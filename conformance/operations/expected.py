@@ -17,13 +17,9 @@ from .setting import token_of
 
 @dataclass(frozen=True)
 class StoredIds:
-    """The ids of a text under GPT-2's model, which a file stores because a case would be too long.
+    """The ids of a text under GPT-2's model, which a file stores because a case would be too long."""
 
-    Attributes:
-        text: the name of the file in `fixtures/texts`.
-    """
-
-    text: str
+    text: str  # the name of the file in `fixtures/texts`
 
     @property
     def ids(self) -> Ids:
@@ -39,15 +35,10 @@ def _gpt2_ids() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Merges:
-    """The merges of a training, in order.
-
-    Attributes:
-        merges: the pairs.
-        entries: (id, token) of the special tokens and merges with the default ids, if the clause is about ids.
-    """
+    """The merges of a training, in order; if the clause is about ids, with the entries that it adds."""
 
     merges: tuple[Merge, ...]
-    entries: tuple[tuple[int, bytes], ...] | None = None
+    entries: tuple[tuple[int, bytes], ...] | None = None  # with the default ids
 
 
 @dataclass(frozen=True)
@@ -65,11 +56,7 @@ Stored: TypeAlias = Acceptable | StoredIds | Merges | Lazy | OwnTable
 
 @dataclass(frozen=True)
 class Expected:
-    """The correct answers of a golden case.
-
-    Attributes:
-        values: key of a convention → alternatives, of which each is correct; "" stands for every key.
-    """
+    """The correct answers of a golden case: key of a convention → alternatives; the key "" stands for every one."""
 
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 

@@ -35,23 +35,14 @@ class Directory:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as values, which `terminal.show` prints.
+    """A call as values, which `terminal.show` prints."""
 
-    Attributes:
-        method: of the adapter protocol; "" is the constructor.
-        arguments: by position; None if there is nothing to show.
-        keywords: by name.
-        on: what the method is called on.
-        noun: what the texts in a list are.
-        is_lazy: whether the method returns an iterator that has to be read.
-    """
-
-    method: str
-    arguments: tuple[Any, ...] | None = ()
+    method: str  # of the adapter protocol; "" is the constructor
+    arguments: tuple[Any, ...] | None = ()  # by position; None if there is nothing to show
     keywords: Mapping[str, Any] = field(default_factory=dict)
     on: Literal["class", "tokenizer", "loaded"] = "tokenizer"
-    noun: str = "texts"
-    is_lazy: bool = False
+    noun: str = "texts"  # what the texts in a list are
+    is_lazy: bool = False  # whether the method returns an iterator that has to be read
 
     @property
     def uses_files(self) -> bool:
@@ -63,15 +54,13 @@ class Operation(ABC):
     """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments.
 
     Attributes:
-        name: in YAML and in exports.
         needs: the capabilities without which it cannot be asked; the first is the method or parameter that it tests.
-        conformance_class: the class whose verdict it counts in.
         prefix: before the names of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # in YAML and in exports
     needs: ClassVar[tuple[str, ...]]
-    conformance_class: ClassVar[str]
+    conformance_class: ClassVar[str]  # the class whose verdict it counts in
     prefix: ClassVar[str] = ""
 
     @classmethod
@@ -236,17 +225,11 @@ O_co = TypeVar("O_co", bound=Operation, covariant=True)
 
 @dataclass(frozen=True)
 class Question(Generic[O_co]):
-    """What the implementation is asked: enough to ask again.
-
-    Attributes:
-        operation: the call.
-        model: what the tokenizer is built from; None for training.
-        context: the situation of the call if it matters, for example "after 1,000 other texts"; else "".
-    """
+    """What the implementation is asked: enough to ask again."""
 
     operation: O_co
-    model: Model | None = None
-    context: str = ""
+    model: Model | None = None  # what the tokenizer is built from; None for training
+    context: str = ""  # the situation of the call if it matters, for example "after 1,000 other texts"; else ""
 
     @property
     def table(self) -> Model:

@@ -16,17 +16,11 @@ Conventions: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides the correct answer besides the arguments.
+    """What decides the correct answer besides the arguments."""
 
-    Attributes:
-        model: what the tokenizer is built from; None for training.
-        conventions: the value of every convention.
-        clause: the id of the clause that the question is about, or "". It decides how exactly ids are compared.
-    """
-
-    model: Model | None
+    model: Model | None  # what the tokenizer is built from; None for training
     conventions: Conventions = field(default_factory=lambda: DEFAULTS)
-    clause: str = ""
+    clause: str = ""  # the id of the clause that the question is about, or "". It decides how exactly ids are compared.
 
     @property
     def table(self) -> Model:

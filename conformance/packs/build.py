@@ -83,12 +83,7 @@ def make(source: ModelSource, seed: int, target: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Pack:
-    """The cases of a model, and what they cover.
-
-    Attributes:
-        coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
-            and how many words each incorrect encoder gets wrong; as in the manifest.
-    """
+    """The cases of a model, and what they cover, as in the manifest."""
 
     cases: list[Case]
     coverage: Json
@@ -143,17 +138,11 @@ def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
 
 @dataclass
 class Agreement:
-    """The answers of the engines.
+    """The answers of the engines."""
 
-    Attributes:
-        asked: package → its version, its lookup, and the number of cases it confirms.
-        not_asked: package → why it was not asked.
-        differs: the cases in which an engine differs for a known reason.
-    """
-
-    asked: dict[str, Json] = field(default_factory=dict)
-    not_asked: dict[str, str] = field(default_factory=dict)
-    differs: list[Json] = field(default_factory=list)
+    asked: dict[str, Json] = field(default_factory=dict)  # package → version, lookup, number of cases it confirms
+    not_asked: dict[str, str] = field(default_factory=dict)  # package → why it was not asked
+    differs: list[Json] = field(default_factory=list)  # the cases in which an engine differs for a known reason
 
     def lines(self) -> list[str]:
         """Return the lines to print."""

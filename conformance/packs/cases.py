@@ -122,17 +122,11 @@ def all_real_text() -> str:
 
 @dataclass(frozen=True)
 class Draft:
-    """A case before it has an id and an expected value.
+    """A case before it has an id and an expected value."""
 
-    Attributes:
-        kind: its purpose, a part of its id.
-        clause: the clause that it tests.
-        title: what it shows.
-    """
-
-    kind: str
+    kind: str  # its purpose, a part of its id
     clause: str
-    title: str
+    title: str  # what it shows
     operation: Operation
 
 

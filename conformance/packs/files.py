@@ -65,33 +65,21 @@ BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model, and the files that it was read from.
-
-    Attributes:
-        format: what the files are.
-        sources: file name → sha256.
-        notes: for the user, about how it was read.
-    """
+    """A model, and the files that it was read from."""
 
     model: Model
-    format: str
-    sources: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    format: str  # what the files are
+    sources: Mapping[str, str]  # file name → sha256
+    notes: tuple[str, ...] = ()  # for the user, about how it was read
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the user states. None means what the files, or their sha256, say.
-
-    Attributes:
-        name: the name of the model.
-        pattern: a name of a pattern, or a regular expression.
-        special: special tokens, with their ids if the vocabulary does not have them.
-    """
+    """What the user states. None means what the files, or their sha256, say."""
 
     name: str | None = None
-    pattern: str | None = None
-    special: Mapping[str, int | None] | None = None
+    pattern: str | None = None  # a name of a pattern, or a regular expression
+    special: Mapping[str, int | None] | None = None  # with their ids if the vocabulary does not have them
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

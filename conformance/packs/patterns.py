@@ -27,12 +27,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class Mutant:
-    """A pattern with one mistake.
-
-    Attributes:
-        what: the mistake, in words.
-        pattern: the regular expression.
-    """
+    """A pattern with one mistake."""
 
     what: str
     pattern: str

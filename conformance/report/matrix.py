@@ -28,17 +28,10 @@ USAGE_ERROR = 4
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """An implementation to test.
+    """An implementation to test."""
 
-    Attributes:
-        name: its name on the page.
-        adapter: as `--adapter` takes it.
-        options: further options of the suite.
-        variables: further environment variables.
-    """
-
-    name: str
-    adapter: str
+    name: str  # its name on the page
+    adapter: str  # as `--adapter` takes it
     options: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 

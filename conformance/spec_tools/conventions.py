@@ -84,19 +84,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of the probes for one convention.
-
-    Attributes:
-        name: the name of the convention.
-        value: the value found, or None if it is undetermined or no known value fits.
-        why: the probe that showed it, or why it is undetermined.
-        broken: whether no value that can be declared fits.
-    """
+    """The result of the probes for one convention."""
 
     name: str
-    value: str | None
-    why: str
-    broken: bool = False
+    value: str | None  # the value found, or None if it is undetermined or no known value fits
+    why: str  # the probe that showed it, or why it is undetermined
+    broken: bool = False  # whether no value that can be declared fits
 
     @property
     def line(self) -> str:

@@ -48,17 +48,11 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class View:
-    """How a case is shown.
+    """How a case is shown."""
 
-    Attributes:
-        tie_break: a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`).
-        lookup: pair or bytes.
-        cut: how much of a long table is shown.
-    """
-
-    tie_break: str = "lex-greater"
+    tie_break: str = "lex-greater"  # a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`)
     lookup: str = "pair"
-    cut: Cut = field(default_factory=Cut)
+    cut: Cut = field(default_factory=Cut)  # how much of a long table is shown
 
     @classmethod
     def checked(cls, tie_break: str | None, lookup: str | None, everything: bool) -> View:

@@ -48,21 +48,13 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass
 class Regeneration:
-    """The result of `regenerate`.
+    """The result of `regenerate`, with one line for each value, file or witness."""
 
-    Attributes:
-        differences: one line for each value or file that differed and, unless it was a check, was written.
-        refusals: one line for each value or file that was not written: a witness disagrees, or the file has changed.
-        notes: one line for each witness that did not run.
-        witnessed: number of marks in `agrees` → how many computed values have so many.
-        rules: how many cases state a rule instead of a value.
-    """
-
-    differences: list[str] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    witnessed: Counter[int] = field(default_factory=Counter)
-    rules: int = 0
+    differences: list[str] = field(default_factory=list)  # that were written, unless it was a check
+    refusals: list[str] = field(default_factory=list)  # not written: a witness disagrees, or the file has changed
+    notes: list[str] = field(default_factory=list)  # one line for each witness that did not run
+    witnessed: Counter[int] = field(default_factory=Counter)  # number of marks in `agrees` → number of values
+    rules: int = 0  # how many cases state a rule instead of a value
 
     @property
     def agreement(self) -> str:

@@ -27,23 +27,14 @@ _REASON_KEYS = {"witness", "case", "reason", "source"}
 
 @dataclass(frozen=True)
 class Witness:
-    """An independent implementation.
+    """An independent implementation."""
 
-    Attributes:
-        name: as in `agrees`.
-        package: its distribution.
-        version: the only version that is used.
-        adapter: short name or `module:Class` of its adapter.
-        asked: operation of a case → the convention whose value the witness computes.
-        upstream: repository and file of the code that it runs.
-    """
-
-    name: str
+    name: str  # as in `agrees`
     package: str
-    version: str
-    adapter: str
-    asked: Mapping[str, str]
-    upstream: str
+    version: str  # the only version that is used
+    adapter: str  # short name or `module:Class` of its adapter
+    asked: Mapping[str, str]  # operation of a case → the convention whose value the witness computes
+    upstream: str  # repository and file of the code that it runs
 
     def absent(self) -> str | None:
         """Return why this witness cannot run here, or None."""

@@ -62,42 +62,23 @@ STYLES: dict[str, dict[str, bool]] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """The text of one failure, in parts. It is also what pytest takes as the representation of a failure.
+    """The text of one failure, in parts. It is also what pytest takes as the representation of a failure."""
 
-    Attributes:
-        test: the id of the case or property.
-        label: `FAILED`, or `WARNING` for a SHOULD.
-        clause: its id and level, or "".
-        fact: what the implementation did, in one sentence.
-        evidence: (label, text) rows: merges, expected, got, and what else shows the failure. A row with the label
-            `POINTER` points at the first difference in the row above.
-        rule: the statement of the clause.
-        bugs: the known bugs that explain it, the most likely one first.
-        depends_on: the other part of the implementation that is at fault, or "".
-        conventions: what to declare, if the answer is correct under other conventions, or "".
-        case: a golden case in YAML that fails in the same way, or "".
-        file: the file with this case, or "".
-        reproduce: Python without the suite, or "".
-        rerun: the command that runs this test alone.
-        explain: the command that explains it, or "".
-        error: the traceback of an error of the suite itself, or "".
-    """
-
-    test: str
-    label: str
-    clause: str
-    fact: str
-    evidence: tuple[tuple[str, str], ...] = ()
-    rule: str = ""
-    bugs: tuple[Bug, ...] = ()
-    depends_on: str = ""
-    conventions: str = ""
-    case: str = ""
-    file: str = ""
-    reproduce: str = ""
-    rerun: str = ""
-    explain: str = ""
-    error: str = field(default="", repr=False)
+    test: str  # the id of the case or property
+    label: str  # `FAILED`, or `WARNING` for a SHOULD
+    clause: str  # its id and level, or ""
+    fact: str  # what the implementation did, in one sentence
+    evidence: tuple[tuple[str, str], ...] = ()  # (label, text) rows: merges, expected, got, and what else shows it
+    rule: str = ""  # the statement of the clause
+    bugs: tuple[Bug, ...] = ()  # the known bugs that explain it, the most likely one first
+    depends_on: str = ""  # the other part of the implementation that is at fault, or ""
+    conventions: str = ""  # what to declare, if the answer is correct under other conventions, or ""
+    case: str = ""  # a golden case in YAML that fails in the same way, or ""
+    file: str = ""  # the file with this case, or ""
+    reproduce: str = ""  # Python without the suite, or ""
+    rerun: str = ""  # the command that runs this test alone
+    explain: str = ""  # the command that explains it, or ""
+    error: str = field(default="", repr=False)  # the traceback of an error of the suite itself, or ""
 
     def brief(self) -> Failure:
         """Return the text without the counterexample as a golden case, and with the first sentences of a long rule."""

@@ -249,35 +249,20 @@ def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between:
 
 @dataclass(frozen=True)
 class Style:
-    """How values look in one place.
-
-    Attributes:
-        text: a text.
-        texts: a list of texts; the second argument says what they are.
-        sequence: ids as an argument.
-        choice: a choice of special tokens, as an argument with a name.
-        directory: the path of a directory, as an argument.
-        constructor: a call of the constructor.
-        keyword: whether special tokens are a keyword argument, which is left out if there are none.
-        ids: ids as an answer, with their tokens if the model is known.
-        tokens: tokens, without ids.
-        merges: the merges of a training.
-        entries: entries of a vocabulary.
-        reasons: whether to say why an error is expected.
-    """
+    """How values look in one place."""
 
     text: Callable[[str], str]
-    texts: Callable[[Sequence[str], str], str]
-    sequence: Callable[[Sequence[int]], str]
-    choice: Callable[[str, Any], str]
-    directory: str
+    texts: Callable[[Sequence[str], str], str]  # a list of texts; the second argument says what they are
+    sequence: Callable[[Sequence[int]], str]  # ids as an argument
+    choice: Callable[[str, Any], str]  # a choice of special tokens, as an argument with a name
+    directory: str  # the path of a directory, as an argument
     constructor: str
-    keyword: bool
-    ids: Callable[[Sequence[int], Model | None], str]
+    keyword: bool  # whether special tokens are a keyword argument, which is left out if there are none
+    ids: Callable[[Sequence[int], Model | None], str]  # ids as an answer, with their tokens if the model is known
     tokens: Callable[[Sequence[bytes]], str]
     merges: Callable[[Sequence[Merge]], str]
     entries: Callable[[Sequence[tuple[int, bytes]]], str]
-    reasons: bool = True
+    reasons: bool = True  # whether to say why an error is expected
 
 
 def call(made: Call, style: Style) -> str:

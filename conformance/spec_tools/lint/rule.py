@@ -14,21 +14,13 @@ from ...spec import Case, Clause, Spec
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule.
-
-    Attributes:
-        file: the file.
-        row: the line, from 1; 0 for the whole file.
-        message: what is wrong; after a semicolon, what to do.
-        rule: the name of the rule.
-        warning: whether it does not affect the exit status.
-    """
+    """A violation of a rule."""
 
     file: Path
-    row: int
-    message: str
+    row: int  # the line, from 1; 0 for the whole file
+    message: str  # what is wrong; after a semicolon, what to do
     rule: str = ""
-    warning: bool = False
+    warning: bool = False  # whether it does not affect the exit status
 
     def line(self, base: Path) -> str:
         """Return the finding as one line, with the file relative to `base` where it is below it."""
@@ -38,11 +30,7 @@ class Violation:
 
 
 class Context:
-    """The spec to check. Each part is read when a rule first uses it.
-
-    Attributes:
-        folder: its directory.
-    """
+    """The spec to check. Each part is read when a rule first uses it."""
 
     def __init__(self, folder: Path, spec: Spec | None = None) -> None:
         self.folder = folder
@@ -95,21 +83,13 @@ Check = Callable[[Context], Iterator[Violation]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for the form of a spec.
+    """A rule for the form of a spec."""
 
-    Attributes:
-        name: permanent; the stem of its fixture in tests/bad_specs/.
-        summary: what it requires, in one line.
-        check: yields the violations.
-        warning: whether a finding does not affect the exit status.
-        before_loading: whether it checks the files of a spec that need not load.
-    """
-
-    name: str
+    name: str  # permanent; the stem of its fixture in tests/bad_specs/
     summary: str
     check: Check
-    warning: bool = False
-    before_loading: bool = False
+    warning: bool = False  # whether a finding does not affect the exit status
+    before_loading: bool = False  # whether it checks the files of a spec that need not load
 
     def findings(self, context: Context) -> Iterator[Violation]:
         """Yield the violations, with the name of the rule."""
