@@ -18,36 +18,26 @@ from bpe_conformance.fixtures import Merge
 
 @dataclass(frozen=True)
 class Ids:
-    """Token ids, from `encode` or from a stream."""
-
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, from `decode`."""
-
     text: str
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """Bytes, from `decode_bytes`."""
-
     data: bytes
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Token ids of several texts, from `encode_batch`."""
-
     rows: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A vocabulary and its merges, from `train` or from saved files."""
-
     vocab: Mapping[int, bytes]
     merges: tuple[Merge, ...]
 
@@ -59,8 +49,6 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measured number, for example the number of characters that a stream holds back."""
-
     amount: int
 
 
@@ -151,8 +139,6 @@ class Lossless:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A measure of at most this amount."""
-
     amount: int
 
 
@@ -185,8 +171,6 @@ class Pair:
 
 @dataclass(frozen=True)
 class UnknownId:
-    """An id that the vocabulary does not have."""
-
     id: int
 
 
@@ -208,8 +192,6 @@ class WrongId:
 
 @dataclass(frozen=True)
 class CrossesBoundary:
-    """A token that crosses the boundary of a pre-token at this byte."""
-
     token: bytes
     byte: int
 
@@ -288,14 +270,11 @@ class TrainingDivergence:
 
     @property
     def is_tie(self) -> bool:
-        """Whether both pairs have the same count."""
         return self.expected is not None and self.got is not None and self.expected_count == self.got_count
 
 
 @dataclass(frozen=True)
 class VocabDivergence:
-    """Tokens that a vocabulary lacks, and tokens that it must not have."""
-
     missing: tuple[bytes, ...]
     surplus: tuple[bytes, ...]
 
@@ -319,16 +298,12 @@ class TextDivergence:
 
 @dataclass(frozen=True)
 class RowDivergence:
-    """The first row of a batch that differs."""
-
     row: int
     token: int = 0
 
 
 @dataclass(frozen=True)
 class ByteDivergence:
-    """Two byte strings differ at this byte."""
-
     byte: int
 
 

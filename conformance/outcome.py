@@ -77,22 +77,18 @@ class Outcome:
 
     @property
     def section(self) -> str:
-        """The section of its clause, or "corpus"."""
         return self.clause.section if self.clause else "corpus"
 
     @property
     def level(self) -> str:
-        """The level of its clause, or ""."""
         return self.clause.level if self.clause else ""
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the incorrect answer, or ""."""
         return self.mismatch.fingerprint if self.mismatch else ""
 
     @property
     def depends(self) -> bool:
-        """Whether it fails because another part fails."""
         return self.mismatch is not None and self.mismatch.depends_on is not None
 
     @property
@@ -123,16 +119,14 @@ class Command:
 
     @property
     def base(self) -> str:
-        """The command line without a selection."""
+        """Without a selection."""
         options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
         return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
 
     def rerun(self, test: str) -> str:
-        """Return the command line that runs exactly `test`."""
         return f"{self.base} {shlex.join(['--bpe-case', test])}"
 
     def rerun_corpus(self, test: str) -> str:
-        """Return the command line that compares one text of the corpus again."""
         named = [word for path in self.corpora for word in ("--bpe-corpus", path)]
         return f"{self.base} {shlex.join([*named, '-k', test])}"
 
@@ -151,12 +145,10 @@ class Command:
 
     @property
     def whole(self) -> str:
-        """The command line of the whole run, with the options that selected a part of the suite."""
         return f"{self.base} {shlex.join(self.selecting)}".rstrip()
 
     @property
     def builder(self) -> tuple[str, str] | None:
-        """Module and name of what builds a tokenizer, if it can be imported."""
         module, _, name = self.adapter.partition(":")
         if module == "cs336":
             return _importable(name, "get_tokenizer")
@@ -164,7 +156,6 @@ class Command:
 
     @property
     def built_by(self) -> str:
-        """The name of what builds a tokenizer, or ""."""
         return self.builder[1] if self.builder is not None else ""
 
     @property
@@ -184,7 +175,6 @@ class Command:
 
     @property
     def always_passed(self) -> list[str]:
-        """The argument that is passed if there are no special tokens."""
         return ["None"] if self.adapter.startswith("cs336:") else []
 
 
@@ -194,8 +184,6 @@ def _importable(module: str, name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Tested:
-    """The implementation that was tested."""
-
     spec: str  # the value of `--adapter`
     name: str  # what a program announces, or the same as `spec`
     version: str  # its own, or ""
@@ -246,8 +234,6 @@ Cause: TypeAlias = BugCause | ConventionCause | ErrorCause
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The likely causes of the failures of a run."""
-
     causes: tuple[Cause, ...] = ()  # each explains tests that no other one does; the one that explains most is first
     failing: tuple[str, ...] = ()  # the tests that failed; where none did, those with a warning
     warnings: bool = False
@@ -255,12 +241,11 @@ class Diagnosis:
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """The failing tests that no cause explains, in order."""
+        """In order."""
         explained = {test for cause in self.causes for test in cause.tests}
         return tuple(test for test in self.failing if test not in explained)
 
     def cause_of(self, test: str) -> Cause | None:
-        """Return the cause that explains `test`, or None."""
         return next((cause for cause in self.causes if test in cause.tests), None)
 
 
@@ -296,12 +281,10 @@ class RunResult:
 
     @cached_property
     def by_test(self) -> dict[str, Outcome]:
-        """Test → its outcome."""
         return {outcome.test: outcome for outcome in self.outcomes}
 
     @property
     def tested_outcomes(self) -> list[Outcome]:
-        """Those that were not skipped."""
         return [outcome for outcome in self.outcomes if outcome.state != "skipped"]
 
 
@@ -310,8 +293,6 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Kept:
-    """How many of the tests that ran passed."""
-
     passed: int
     tested: int
 
@@ -351,7 +332,6 @@ class Verdict:
         return "error" if self.errors else "pass"
 
     def plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
         own = asdict(self)
         return {"class": own.pop("name"), "verdict": self.word, **own}
 
@@ -365,8 +345,6 @@ def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
 
 
 def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
-    """Return the counts of these outcomes, under a name."""
-
     def kept(level: str) -> Kept:
         tested = [outcome for outcome in mine if outcome.level == level and outcome.state != "skipped"]
         return Kept(sum(outcome.state == "passed" or outcome.stale for outcome in tested), len(tested))

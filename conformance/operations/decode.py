@@ -91,8 +91,6 @@ class Decode(_OfIds):
 
 @dataclass(frozen=True)
 class DecodeBytes(_OfIds):
-    """`decode_bytes(ids)`."""
-
     name, needs = "decode_bytes", ("decode_bytes",)
 
     def golden(self) -> Operation:

@@ -37,7 +37,6 @@ class Encoding(Operation):
 
     @property
     def whole_text(self) -> str:
-        """The text that the ids spell."""
         return self.texts()[0]
 
     def computed(self, setting: Setting) -> Acceptable:
@@ -85,8 +84,6 @@ def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy | None)
 
 @dataclass(frozen=True)
 class Encode(Encoding):
-    """`encode(text)`."""
-
     text: str
     name, needs = "encode", ("encode",)
 
@@ -106,8 +103,6 @@ class Encode(Encoding):
 
 @dataclass(frozen=True)
 class EncodeAllowed(Encoding):
-    """`encode(text, allowed_special=…, disallowed_special=…)`."""
-
     text: str
     allowed_special: Choice
     disallowed_special: Choice

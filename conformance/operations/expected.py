@@ -23,7 +23,6 @@ class StoredIds:
 
     @property
     def ids(self) -> Ids:
-        """The ids."""
         return Ids(tuple(_gpt2_ids()[self.text]["ids"]))
 
 
@@ -65,12 +64,10 @@ class Expected:
 
     @property
     def alternatives(self) -> tuple[Stored, ...]:
-        """Those that do not depend on a convention, or those of the first key."""
         return next(iter(self.values.values()), ())
 
     @property
     def by_convention(self) -> bool:
-        """Whether the answer depends on a convention."""
         return "" not in self.values and bool(self.values)
 
     @property
@@ -108,13 +105,7 @@ class Expected:
         return cls({"": tuple(map(_read, raw.get("any_of", (raw,))))})
 
     def write(self, operation: Any, model: Model | None = None, with_tokens: bool = True) -> dict[str, Any]:
-        """Return the form of the YAML.
-
-        Args:
-            operation: the operation, whose bytes are written beside a text unless they are its UTF-8.
-            model: of the question.
-            with_tokens: whether the model's tokens are written beside ids.
-        """
+        """Return the form of the YAML; the bytes of `operation` are beside a text unless they are its UTF-8."""
         data = b"" if model is None else operation.data(model)
         model = model if with_tokens else None
         if self.by_convention:

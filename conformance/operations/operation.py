@@ -46,7 +46,6 @@ class Call:
 
     @property
     def uses_files(self) -> bool:
-        """Whether the program that makes the call needs a directory."""
         return self.on == "loaded" or Directory() in (self.arguments or ())
 
 
@@ -81,21 +80,13 @@ class Operation(ABC):
 
     @contextmanager
     def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Any]:
-        """Yield what the call is made on: a new tokenizer, unless a subclass needs another object.
-
-        Raises:
-            CallFailed, TimedOut: if it cannot be made.
-        """
+        """Yield what the call is made on: a new tokenizer, unless a subclass needs another object."""
         assert model is not None
         yield implementation.build(model)
 
     @abstractmethod
     def of(self, receiver: Any) -> Answer:
-        """Make the call, and return the answer.
-
-        Raises:
-            CallFailed, TimedOut: if there is none.
-        """
+        """Make the call, and return the answer."""
 
     @abstractmethod
     def call(self) -> Call:
@@ -122,7 +113,6 @@ class Operation(ABC):
         return model
 
     def exported(self, model: Model | None) -> dict[str, Any]:
-        """Return the arguments as plain JSON, in full."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
@@ -139,7 +129,6 @@ class Operation(ABC):
         return ()
 
     def special_tokens(self, model: Model | None) -> Sequence[str]:
-        """Return the special tokens that are passed."""
         return model.special_tokens or () if model is not None else ()
 
     def without_special_tokens(self, model: Model | None) -> tuple[Operation, Model | None]:
@@ -148,7 +137,6 @@ class Operation(ABC):
         return self, replace(model, special_tokens=None)
 
     def split_by(self, model: Model | None) -> str:
-        """Return the name of the pattern."""
         return pattern_name(model.pattern) if model is not None else "gpt2"
 
     # The correct answer
@@ -158,20 +146,14 @@ class Operation(ABC):
         return conventions["lookup"]
 
     def keys(self, model: Model | None) -> Sequence[str]:
-        """Return the keys under which the oracle computes an answer."""
         return LOOKUP_KEYS if model is not None and model.ranks_by_bytes else LOOKUP_KEYS[:1]
 
     def under(self, key: str) -> dict[str, str]:
-        """Return conventions of this key."""
         return {**DEFAULTS, "lookup": key}
 
     @abstractmethod
     def computed(self, setting: Setting) -> Stored:
-        """Return the oracle's answer in the form that YAML stores.
-
-        Raises:
-            ValueError: if the oracle refuses the model.
-        """
+        """Return the oracle's answer in the form that YAML stores; a ValueError if the oracle refuses the model."""
 
     def compute(self, model: Model | None, clause: str = "") -> Expected:
         """Return the oracle's answers under every key."""
@@ -183,16 +165,11 @@ class Operation(ABC):
         return expected.under(self.key(setting.conventions))
 
     def answer(self, setting: Setting) -> Acceptable:
-        """Return what this run accepts, by the oracle.
-
-        Raises:
-            ValueError: if the oracle refuses the model.
-        """
+        """Return what this run accepts, by the oracle; a ValueError if it refuses the model."""
         expected = Expected({"": (self.computed(setting),)})
         return (self.correct(expected, setting) or ())[0]
 
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
-        """Return whether an answer is correct. `receiver` can tell what new ids spell."""
         return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
@@ -233,13 +210,12 @@ class Question(Generic[O_co]):
 
     @property
     def table(self) -> Model:
-        """The model, of a question to a tokenizer."""
+        """The model; None only in training."""
         assert self.model is not None
         return self.model
 
     @property
     def pattern(self) -> str:
-        """The name of the pattern."""
         return self.operation.split_by(self.model)
 
 

@@ -51,7 +51,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the pack and print what it covers."""
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
@@ -61,15 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make(source: ModelSource, seed: int, target: Path) -> list[str]:
-    """Make the pack of a model and write it to the directory `target`, which it replaces.
-
-    Returns:
-        list[str]: lines that describe it: the model, the coverage, the engines.
-
-    Raises:
-        CommandError: if an engine disagrees with the oracle.
-        NotWritten: an OSError, if it cannot be written.
-    """
+    """Make the pack of a model and write it to the directory `target`, which it replaces."""
     pack = build(source.model, seed)
     agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed)
@@ -138,14 +129,11 @@ def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
 
 @dataclass
 class Agreement:
-    """The answers of the engines."""
-
     asked: dict[str, Json] = field(default_factory=dict)  # package → version, lookup, number of cases it confirms
     not_asked: dict[str, str] = field(default_factory=dict)  # package → why it was not asked
     differs: list[Json] = field(default_factory=list)  # the cases in which an engine differs for a known reason
 
     def lines(self) -> list[str]:
-        """Return the lines to print."""
         lines = [
             f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
             for name, one in self.asked.items()
@@ -163,11 +151,7 @@ def engines() -> list[Witness]:
 
 
 def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
-    """Compare every value with every installed engine.
-
-    Raises:
-        CommandError: if one differs for no known reason.
-    """
+    """Compare every value with every installed engine."""
     agreement = Agreement()
     for witness in witnesses:
         lookup = witness.asked["encode"]
@@ -227,7 +211,6 @@ def _is_unmatched(text: str, model: Model) -> bool:
 
 
 def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
-    """Return file name → bytes: the same for the same model, seed and engines."""
     model = source.model
     contents = {
         TABLE: write_json(_table(model)),

@@ -68,12 +68,6 @@ SPLIT_CLAUSES: dict[str, Sequence[str]] = {
 
 
 class Draw:
-    """Draws for one pack.
-
-    Args:
-        key: what the draws depend on.
-    """
-
     def __init__(self, key: str) -> None:
         self._random = random.Random(key).random
 
@@ -81,7 +75,6 @@ class Draw:
         return int(self._random() * bound)
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from `low` to `high`."""
         return low + self.below(high - low + 1)
 
     def pick(self, items: Sequence[T]) -> T:
@@ -100,7 +93,6 @@ class Draw:
         return "".join(self._some(piece) if piece.startswith(("\\p{", "\\s", "[")) else piece for piece in drawn)
 
     def real_text(self, stretches: int, longest: int) -> str:
-        """Return parts of the fixed texts, from any position."""
         text = all_real_text()
         starts = [self.below(len(text) - longest) for _ in range(stretches)]
         return "".join(text[start : start + self.between(1, longest)] for start in starts)
@@ -116,7 +108,6 @@ def _members(character_class: str) -> list[str]:
 
 @cache
 def all_real_text() -> str:
-    """Return the fixed texts, one after the other."""
     return "\n".join(file.read_bytes().decode("utf-8") for file in sorted(TEXTS.glob("*.txt")))
 
 
@@ -131,12 +122,10 @@ class Draft:
 
 
 def encode(kind: str, clause: str, title: str, text: str) -> Draft:
-    """Return the draft of an encoding."""
     return Draft(kind, clause, title, Encode(text))
 
 
 def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the parts, `size` at a time."""
     for start in range(0, len(parts), size):
         yield parts[start : start + size]
 
@@ -168,7 +157,6 @@ LONG = (60, 400, 1200)
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    """Return cases that incorrect encoders fail, and the number of words found for each encoder."""
     bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
     active = _encoders(reach.model, bugs.values())
     found: dict[str, list[str]] = {bug: [] for bug in WRONG}
@@ -219,7 +207,6 @@ def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
 
 
 def real(reach: Reach) -> Iterator[Draft]:
-    """Yield the fixed texts of the suite, one case each."""
     clause = "MERGE-GPT2-1" if reach.model.is_gpt2 else "MERGE-ORDER-1"
     for file in sorted(TEXTS.glob("*.txt")):
         text = file.read_bytes().decode("utf-8")
@@ -227,7 +214,6 @@ def real(reach: Reach) -> Iterator[Draft]:
 
 
 def long(draw: Draw) -> Iterator[Draft]:
-    """Yield long pre-tokens."""
     for length in LONG:
         for letters in ("a", "ab", "etaoinshrdlu", "=", " ", "日本語の", "0123456789", "ёжик"):
             text = "".join(draw.pick(letters) for _ in range(length))
@@ -244,7 +230,6 @@ JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
 
 
 def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield texts that together contain every reachable token."""
     texts = covering(reach, draw)
     for number, text in enumerate(texts, 1):
         clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
@@ -317,7 +302,6 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
-    """Return which alternatives of the pattern match in the texts."""
     pattern = reach.model.expression
     parts = {part: regex.compile(part) for part in alternatives(pattern)}
     met = {
@@ -338,7 +322,6 @@ def _literals(pattern: str) -> tuple[str, ...]:
 
 
 def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutant]:
-    """Return the patterns whose split of a text gives other tokens."""
     right = reach.pre_tokens(text)
     tokens = [token for piece in right for token in reach.merged(piece)]
     found = []
@@ -350,7 +333,6 @@ def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutan
 
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield words, numbers and signs of every block of Unicode, of characters on whose classes engines agree."""
     clause = "SPLIT-UNICODE-1" if reach.model.pattern in SPLIT_CLAUSES else "BYTES-ATOM-1"
     visible = (char for run in agreed() for char in run if char.isprintable())
     blocks = ["".join(block) for _, block in groupby(visible, lambda char: ord(char) >> BLOCK)]

@@ -39,10 +39,7 @@ _LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
 
 @dataclass(frozen=True)
 class Known:
-    """The pattern and special tokens of a rank file, which does not contain them.
-
-    Source: openai/tiktoken `tiktoken_ext/openai_public.py`.
-    """
+    """The pattern and special tokens of a rank file, which does not contain them (`tiktoken_ext/openai_public.py`)."""
 
     name: str
     pattern: str
@@ -83,7 +80,6 @@ class Overrides:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for what the files of a model do not contain."""
     parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
     parser.add_argument(
         "--special",
@@ -94,7 +90,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def overrides(options: argparse.Namespace, name: str | None = None) -> Overrides:
-    """Return the values of these options."""
     return Overrides(name, options.pattern, read_special(options.special))
 
 
@@ -121,15 +116,7 @@ def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
 
 
 def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
-    """Read the model that `words` name.
-
-    Args:
-        words: a built-in name; a directory or a file; or vocab.json and merges.txt.
-        given: what the user states.
-
-    Raises:
-        CommandError: one line, if it is malformed, is not byte-level BPE, or has no pattern.
-    """
+    """Read the model that `words` name: a built-in name, a directory, a file, or vocab.json and merges.txt."""
     try:
         return _checked(_overridden(_read(words, given), given), ", ".join(words))
     except (ValueError, KeyError) as error:
@@ -317,15 +304,7 @@ ANEW = "make the pack again"
 
 
 def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
-    """Return the cases of the pack in `folder`; all have one model.
-
-    Args:
-        folder: a directory that `bpe-conformance pack` wrote.
-        clauses: clause id → clause, of the spec.
-
-    Raises:
-        SpecError: one line, if it is not a pack, or has changed since it was made.
-    """
+    """Return the cases of the pack in `folder`; all have one model."""
     _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
     if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
         raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
@@ -392,7 +371,6 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
 
 
 def _check(file: Path, value: Any, kind: str) -> None:
-    """Check a document of a pack against its JSON Schema."""
     from jsonschema.exceptions import best_match  # the commands that only read a model do not need it
 
     error = best_match(_validator(kind).iter_errors(value))

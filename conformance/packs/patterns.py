@@ -27,8 +27,6 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class Mutant:
-    """A pattern with one mistake."""
-
     what: str
     pattern: str
 

@@ -40,7 +40,6 @@ class ReportError(ValueError):
 
 
 def build(result: RunResult) -> Document:
-    """Return the document of a run."""
     named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
     tested = result.tested
     return {
@@ -83,7 +82,6 @@ def build(result: RunResult) -> Document:
 
 
 def _next(result: RunResult) -> str:
-    """Return the next step, with code between backticks, or ""."""
     text, code = causes.advice(result)
     return f"{text} `{code}`" if text else ""
 
@@ -164,17 +162,11 @@ def explained(document: Document, cause: Mapping[str, Any]) -> str:
 
 
 def text(document: Document) -> str:
-    """Return the text of the JSON file."""
     return json.dumps(document, indent=1) + "\n"
 
 
 def read(file: Path) -> Document:
-    """Return the document in `file`.
-
-    Raises:
-        ReportError: if it is not a report, or not of this format.
-        OSError: if it cannot be read.
-    """
+    """Return the document in `file`."""
     data = read_regular(file)
     try:
         document = parse_json(data.decode("utf-8-sig"), str(file))

@@ -17,7 +17,6 @@ SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 
 
 def text(document: Document) -> str:
-    """Return the report of one run."""
     return "\n".join([*_lines(document), ""])
 
 
@@ -104,7 +103,6 @@ def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]
 
 
 def _block(lines: Sequence[str]) -> Iterator[str]:
-    """Yield a block of code, fenced by more backticks than any line has."""
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from (fence, *lines, fence)
 
@@ -123,7 +121,6 @@ def rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def code(value: str) -> str:
-    """Return a code span, fenced by more backticks than it contains."""
     line = " ".join(value.split("\n"))
     fence = "`" * (1 + _longest_run(line))
     pad = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
@@ -131,7 +128,6 @@ def code(value: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """Return the number of backticks in the longest run of them."""
     return max(map(len, re.findall("`+", text)), default=0)
 
 

@@ -46,7 +46,6 @@ class MatrixResult:
 
     @property
     def line(self) -> str:
-        """The line that the command prints."""
         if self.report is None:
             return f"{self.name:<28} NOT TESTED: {self.problem}"
         verdicts = [f"{verdict['class']} {verdict['verdict']}{_broken(verdict)}" for verdict in self.report["verdicts"]]
@@ -59,7 +58,6 @@ def _broken(verdict: Mapping[str, int]) -> str:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "words",
         nargs="+",
@@ -129,7 +127,6 @@ class _Runs:
         self._ended = False
 
     def end(self) -> None:
-        """Terminate all runs, and any that starts later."""
         self._ended = True
         for process in list(self._processes):
             process.terminate()
@@ -153,7 +150,6 @@ class _Runs:
         return MatrixResult(job.name, report)
 
     def _pytest(self, job: SuiteRun, options: Sequence[str]) -> tuple[int, str]:
-        """Return the exit status and the last line of the output."""
         command = [sys.executable, "-m", "pytest", "conformance", "--adapter", job.adapter, *options]
         command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
         command += ["-o", "addopts="]  # of the current directory, which can name plugins that are not installed
@@ -193,11 +189,7 @@ def _file_names(names: Sequence[str]) -> list[str]:
 
 
 def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
-    """Write the page as HTML and as Markdown; return the files.
-
-    Raises:
-        OSError: if a file cannot be written.
-    """
+    """Write the page as HTML and as Markdown; return the files."""
     reports = [result.report for result in results if result.report is not None]
     problems = {result.name: result.problem for result in results if result.report is None}
     files = {folder / "index.html": page.text(reports), folder / "matrix.md": text(reports, problems)}
@@ -207,7 +199,6 @@ def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
 
 
 def text(reports: Sequence[Document], problems: Mapping[str, str]) -> str:
-    """Return the page as Markdown."""
     rows = [[markdown.code(report["adapter"]["name"]), *row(report)] for report in reports]
     lines = [heading(reports), "", *markdown.rows(["implementation", *COLUMNS], rows)]
     if problems:
@@ -234,7 +225,6 @@ def heading(reports: Sequence[Document]) -> str:
 
 
 def row(report: Document) -> Iterator[str]:
-    """Yield the cells of one implementation, below `COLUMNS`."""
     yield markdown.plain(report["adapter"]["version"]) or "-"
     verdicts = {verdict["class"]: verdict for verdict in report["verdicts"]}
     for name in CLASSES:

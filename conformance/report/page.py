@@ -92,13 +92,10 @@ def text(documents: Sequence[Document]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Several results in one cell: the number of results in each state."""
-
     counts: Counter[str]
 
     @property
     def state(self) -> str:
-        """The state that the cell shows, the worst one."""
         return next((state for state in STATES if self.counts[state]), "not tested")
 
     @property
@@ -178,16 +175,12 @@ class ShownRun:
 
 @dataclass(frozen=True)
 class ClauseRow:
-    """One clause, with a cell for each run."""
-
     clause: Fields
     cells: Sequence[Cell]
 
 
 @dataclass(frozen=True)
 class SectionRows:
-    """One section: its name, title, clauses, and a cell for each run."""
-
     name: str
     title: str
     clauses: Sequence[ClauseRow]
@@ -200,8 +193,6 @@ class SectionRows:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that the page shows."""
-
     runs: Sequence[ShownRun]
     sections: Sequence[SectionRows]
     classes: Sequence[str] = CLASSES
@@ -210,7 +201,6 @@ class Page:
 
     @property
     def one(self) -> ShownRun | None:
-        """The run, if there is only one."""
         return self.runs[0] if len(self.runs) == 1 else None
 
     @property
@@ -242,12 +232,10 @@ class Page:
 
     @property
     def clauses(self) -> list[Fields]:
-        """All clauses, in the order of the page."""
         return [row.clause for section in self.sections for row in section.clauses]
 
 
 def contents(documents: Sequence[Document]) -> Page:
-    """Return what the page of `documents` shows."""
     runs: list[ShownRun] = []
     for document in map(visible, documents):
         runs.append(ShownRun(_unique(document, {run.name for run in runs}), document))
@@ -313,7 +301,6 @@ class TextIndex(dict[str, int]):
         return self.setdefault(text, len(self))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
-        """Return (label, text) rows with the index of each text."""
         return [[label, self[text]] for label, text in rows]
 
 

@@ -54,12 +54,10 @@ _LOOKUP_TEXTS = ("abc", "xabc", "def")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("adapter", metavar="ADAPTER", help="as for --adapter of the suite: mypkg.mymodule:Tokenizer")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report; the status is 1 if the declaration contradicts it."""
     report = find(options.adapter)
     print_lines(report.lines)
     return report.status
@@ -67,25 +65,19 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Probe:
-    """A small training: a text, the number of merges, and the expression that splits the text."""
-
     text: str
     merges: int
     split: str = PATTERNS["gpt2"]
 
     def expected(self, key: str) -> list[Merge]:
-        """Return the merges under one of the known rules."""
         return textbook.learn(self.text, 256 + self.merges, (), self.split, **conventions_of(key))
 
     def line(self, merges: Sequence[Merge], until: int) -> str:
-        """Return the result of a training in words, up to the relevant merge."""
         return f"{show.text_line(self.text)} gives {show.merges(list(merges)[: until + 1])}"
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of the probes for one convention."""
-
     name: str
     value: str | None  # the value found, or None if it is undetermined or no known value fits
     why: str  # the probe that showed it, or why it is undetermined
@@ -93,21 +85,17 @@ class ProbeResult:
 
     @property
     def line(self) -> str:
-        """The finding as one line."""
         return f"{self.name:13} {self.value or ('no known value' if self.broken else 'undetermined'):22} {self.why}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one implementation, and its declaration."""
-
     name: str
     declared: Mapping[str, str]
     findings: Sequence[ProbeResult]
 
     @property
     def found(self) -> dict[str, str]:
-        """Convention → value, for those that were determined."""
         return {finding.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
@@ -130,7 +118,6 @@ class Report:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The whole report."""
         yield f"{self.name}: conventions found by probing"
         for finding in self.findings:
             yield f"  {finding.line}"
@@ -156,22 +143,15 @@ class Report:
 
     @property
     def status(self) -> int:
-        """0 if the declaration agrees with the findings, else 1."""
         return 1 if list(self.contradictions) else 0
 
 
 def find(name: str) -> Report:
-    """Probe the adapter that `name` names.
-
-    Raises:
-        CommandError: one line, if it cannot be used.
-    """
     with contextlib.redirect_stdout(sys.stderr):
         return probe(load(name))
 
 
 def probe(implementation: Implementation) -> Report:
-    """Probe `implementation`."""
     findings = [_lookup(implementation)]
     if "train" in implementation.capabilities:
         tie_break, byte_order_of_ties = _tie_break(implementation)
@@ -200,7 +180,6 @@ def probes() -> tuple[Probe, ...]:
 
 
 def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]:
-    """Return the tie-break, and the byte order if the ties show it."""
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
     split = expression("gpt2", implementation.conventions)
@@ -250,7 +229,6 @@ def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[s
 
 
 def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
-    """Return the first step at which a training merged a pair without the highest count, or ""."""
     words = textbook.corpus(probe.text, (), probe.split)
     for step, pair in enumerate(merges):
         counts = textbook.count_pairs(words)
@@ -266,7 +244,6 @@ def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
 
 
 def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[ProbeResult]:
-    """Yield the byte order and the layout of the ids."""
     special: list[str] = list(SPECIAL)
     answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
     fault = ""

@@ -78,7 +78,6 @@ def _spellings(raw: Any) -> Iterator[tuple[str, Any]]:
 
 
 def code(text: str) -> str:
-    """Return `text` as a span of code in Markdown."""
     fence = "``" if "`" in text else "`"
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}" if text else "nothing"
@@ -178,7 +177,6 @@ def _said(value: Any) -> str:
 
 
 def _raw_model(case: Case) -> Mapping[str, Any]:
-    """Return the model in the form of the YAML."""
     model = case.raw.get("model")
     return model if isinstance(model, dict) else {}
 

@@ -31,7 +31,6 @@ LONG = 600
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("id", help="the id of a case, a clause or a property, or the name of a section")
     parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
     parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
@@ -40,7 +39,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the explanation of what `options` name."""
     view = View.checked(options.tie_break, options.lookup, options.all)
     print_lines(explain(spec_in(options.spec), options.id, view))
     return 0
@@ -48,19 +46,12 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class View:
-    """How a case is shown."""
-
     tie_break: str = "lex-greater"  # a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`)
     lookup: str = "pair"
     cut: Cut = field(default_factory=Cut)  # how much of a long table is shown
 
     @classmethod
     def checked(cls, tie_break: str | None, lookup: str | None, everything: bool) -> View:
-        """Return the view for these options.
-
-        Raises:
-            SelectionError: if one names no convention.
-        """
         if tie_break is not None:
             known(tie_break, (*TRAINING_KEYS, *TEXT_KEYS), "tie-break", listed=True)
         if lookup is not None:
@@ -69,16 +60,7 @@ class View:
 
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
-    """Return the lines that explain a case, a clause, a section or a property.
-
-    Args:
-        spec: the spec that has it.
-        name: its id or name, in any case.
-        view: how a case is shown.
-
-    Raises:
-        SelectionError: if nothing has this name; the message suggests the nearest.
-    """
+    """Return the lines that explain a case, a clause, a section or a property."""
     cases = {case.id: case for case in spec.cases}
     sections = {section.name: section for section in spec.sections}
     properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}

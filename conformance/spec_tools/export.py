@@ -38,7 +38,6 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="a directory that does not exist, or an earlier export to replace"
     )
@@ -46,20 +45,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the export."""
     print_lines([export(options.spec, options.folder)])
     return 0
 
 
 def export(folder: Path, target: Path) -> str:
-    """Write the spec in `folder` as JSON to the directory `target`, and return a line that describes it.
-
-    An earlier export is replaced, completely or not at all.
-
-    Raises:
-        CommandError: if `target` exists and is anything but an earlier export.
-        NotWritten: an OSError, if it cannot be written.
-    """
+    """Write the spec in `folder` as JSON to the directory `target`, and return a line that describes it."""
     check_replaced(target, "export", MANIFEST, "manifest")
     files = contents(spec_in(folder))
     write_folder(target, files)

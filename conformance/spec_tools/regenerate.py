@@ -29,7 +29,6 @@ WIDTH = 110
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a value differs")
     spec_argument(parser)
 
@@ -58,7 +57,6 @@ class Regeneration:
 
     @property
     def agreement(self) -> str:
-        """One line: how many values have how many witnesses besides the oracle."""
         counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
         rules = f"cases with a rule instead: {self.rules}"
@@ -66,16 +64,7 @@ class Regeneration:
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Regeneration:
-    """Recompute every computed value of the spec in `folder` with the oracle, and ask the witnesses.
-
-    Args:
-        folder: a spec; for the installed one, the pages are rendered too.
-        check: whether to write nothing.
-        witnesses: those to ask, if they are installed; None is every witness of `fixtures/witnesses.yaml`.
-
-    Raises:
-        SpecError: if the spec cannot be loaded.
-    """
+    """Recompute every computed value of the spec in `folder` with the oracle, ask the witnesses, render the pages."""
     everyone = load_witnesses() if witnesses is None else list(witnesses)
     outcome = Regeneration()
     _expectations(folder, check, everyone, outcome)
@@ -225,7 +214,6 @@ def splice(lines: list[str], case: Case | ExtensionCase, value: Any, marks: Sequ
 
 
 def _end(lines: Sequence[str], first: int, column: int) -> int:
-    """Return the line after the entry whose key is in line `first` at `column`."""
     last = first
     for number in range(first + 1, len(lines)):
         line = lines[number]
@@ -260,7 +248,6 @@ def _block(key: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def bracketed(marks: Sequence[str]) -> str:
-    """Return `marks` as the file spells them."""
     return f"[{', '.join(marks)}]"
 
 

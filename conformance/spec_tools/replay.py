@@ -19,8 +19,6 @@ ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
 class Cut:
-    """How many rows of a long list to show."""
-
     def __init__(self, everything: bool = False) -> None:
         self.everything = everything
 
@@ -67,11 +65,6 @@ def bare(data: bytes) -> str:
 
 
 def pair(merge: Merge) -> str:
-    """Return a pair.
-
-    >>> pair((b"l", b"ow"))
-    '(l,ow)'
-    """
     return f"({bare(merge[0])},{bare(merge[1])})"
 
 
@@ -81,16 +74,7 @@ def pair(merge: Merge) -> str:
 def training(
     words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut, special_tokens: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield each step of a training: the counts, the choice with its reason, and the corpus after it.
-
-    Args:
-        words: the pre-tokens, in the order of the text.
-        room: how many new entries `vocab_size` allows.
-        tie_break: which of the most frequent pairs wins.
-        byte_order: raw or gpt2; only smaller-ids depends on it.
-        cut: how much is shown.
-        special_tokens: if they are ordinary text, so that a merge can make one, which is no new entry.
-    """
+    """Yield each step of a training: the counts, the choice with its reason, and the corpus after it."""
     specials = {text.encode("utf-8"): index - len(special_tokens) for index, text in enumerate(special_tokens)}
     ids = specials | textbook.byte_ids(byte_order)
     full = len(ids) + room

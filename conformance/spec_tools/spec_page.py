@@ -46,11 +46,7 @@ SAMPLES = (
 
 
 def render(spec: Spec) -> str:
-    """Return SPEC.md.
-
-    Raises:
-        SpecError: if the chapters name what does not exist, or leave out a clause or name it twice.
-    """
+    """Return SPEC.md."""
     chapters = CHAPTERS.read_text("utf-8")
     named = [name for name in PLACE.findall(chapters) if name.isupper()]
     if sorted(named) != sorted(spec.clauses):
@@ -61,7 +57,6 @@ def render(spec: Spec) -> str:
 
 
 def render_superbpe(extension: Extension) -> str:
-    """Return docs/superbpe.md."""
     section = extension.section
     lines = [SUPERBPE_HEAD, f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"]
     for clause in section.clauses:

@@ -25,8 +25,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
 
 @dataclass(frozen=True)
 class ExtensionCase:
-    """A case of the extension, as the file spells it."""
-
     id: str
     clause: Clause
     raw: Mapping[str, Any]
@@ -58,14 +56,11 @@ class ExtensionCase:
 
 @dataclass(frozen=True)
 class Extension:
-    """The section, and its cases in the order of the file."""
-
     section: Section
     cases: tuple[ExtensionCase, ...]
 
 
 def load_extension(file: Path = FILE) -> Extension:
-    """Load the extension."""
     (document,) = read_documents(file)
     value = document.value
     name = value["section"]

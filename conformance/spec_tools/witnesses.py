@@ -27,8 +27,6 @@ _REASON_KEYS = {"witness", "case", "reason", "source"}
 
 @dataclass(frozen=True)
 class Witness:
-    """An independent implementation."""
-
     name: str  # as in `agrees`
     package: str
     version: str  # the only version that is used
@@ -75,7 +73,6 @@ class Answer:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are equal."""
         return bool(self.got == self.expected)
 
 
@@ -103,11 +100,7 @@ def load_witnesses() -> list[Witness]:
 
 
 class Disagreements:
-    """Known differences of witnesses, each with its reason, from the `disagreements.yaml` of a spec.
-
-    Raises:
-        SpecError: if the file is malformed, or names a case or a witness that does not exist.
-    """
+    """Known differences of witnesses, each with its reason, from the `disagreements.yaml` of a spec."""
 
     def __init__(self, file: Path, cases: Iterable[str], witnesses: Sequence[Witness]) -> None:
         self._reasons: dict[tuple[str, str], str] = {}
@@ -239,7 +232,6 @@ def _takes_special_tokens(target: Any) -> bool:
 
 
 def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
-    """Return the witnesses that can run here, and a line for each of the others."""
     here, lines = [], []
     for witness in witnesses:
         why = witness.absent()

@@ -86,7 +86,6 @@ class Failure:
 
     @property
     def reprcrash(self) -> SimpleNamespace:
-        """The failure in one line, for pytest's short summary and JUnit XML."""
         return SimpleNamespace(message=ascii_only(self.fact))
 
     def __str__(self) -> str:
@@ -139,13 +138,7 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure.
-
-    Args:
-        outcome: what failed: it has a mismatch, is stale, or is an error of the suite.
-        command: how the user named the implementation.
-        diagnosis: the causes to name, or None.
-    """
+    """Return the text of a failure."""
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
     is_corpus = outcome.kind == "corpus"
@@ -179,13 +172,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
 
 
 def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure as `describe` does, but write a long reproducing program to a file.
-
-    Args:
-        outcome: what failed.
-        result: the run.
-        diagnosis: the causes to name, or None.
-    """
+    """Return the text of a failure as `describe` does, but write a long reproducing program to a file."""
     failure = describe(outcome, result.command, diagnosis)
     if failure.reproduce or outcome.mismatch is None or outcome.kind == "corpus":
         return failure
@@ -223,7 +210,6 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
 
 
 def _ranks(mismatch: Mismatch) -> list[int]:
-    """Return the ranks that a failure is about."""
     match mismatch.divergence:
         case EncodingDivergence(cause=WrongMerge(used, available)):
             return [one.rank for one in (used, available) if one is not None]
@@ -268,7 +254,6 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
 
 
 def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the first entries of two vocabularies that differ."""
     differing = [index for index in sorted({*right, *got}) if right.get(index) != got.get(index)][:MOST_ENTRIES]
     for label, entries in (("expected", right), ("got", got)):
         shown = (f"{index}: {show.token(entries[index]) if index in entries else 'no entry'}" for index in differing)
@@ -290,16 +275,7 @@ def aligned(
     ids: tuple[Sequence[int], Sequence[int]] | None = None,
     between: str = " | ",
 ) -> Iterator[tuple[str, str]]:
-    """Yield two rows of cells with equal columns, and a caret under the first that differs.
-
-    Args:
-        right: the correct cells.
-        got: those of the answer.
-        position: the index of the first that differs.
-        note: what the caret says.
-        ids: what is shown after the cells, if there is room.
-        between: what separates two cells.
-    """
+    """Yield two rows of cells with equal columns, and a caret under the first that differs."""
     for before, most in WINDOWS:
         start = max(0, position - before)
         rows = [[_short(cell) for cell in cells[start : start + most]] for cells in (right, got)]

@@ -17,12 +17,6 @@ CLEAR = "\x1b[J"
 
 
 class Progress:
-    """Writes and erases the line. pytest's own output does not move.
-
-    Args:
-        config: the run's: there is no line where pytest writes no dots, or not to a terminal.
-    """
-
     def __init__(self, config: pytest.Config) -> None:
         self._started = self._drawn = time.monotonic()
         self._is_on = self._is_shown = False
@@ -46,7 +40,6 @@ class Progress:
         self._is_shown = True
 
     def erase(self) -> None:
-        """Erase the line, if it is shown."""
         if self._is_shown:
             self._write(CLEAR)
             self._is_shown = False

@@ -112,7 +112,6 @@ def _training(asked: Train, command: Command) -> str:
 
 
 def _arguments(model: Model | None, command: Command) -> list[str]:
-    """Return the arguments of the constructor."""
     if model is None or command.fixed_model:
         return []
     return [_vocab(model), ascii(list(model.merges)), *_further(model, command)]

@@ -69,11 +69,6 @@ def text_line(text: str, longest: int = LONGEST) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number and a noun.
-
-    >>> counted(1, "failure"), counted(1200, "failure")
-    ('1 failure', '1,200 failures')
-    """
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
@@ -100,11 +95,6 @@ def token(data: bytes) -> str:
 
 
 def pair(merge: Merge) -> str:
-    """Return a merge.
-
-    >>> pair((b"lo", b"w"))
-    '(lo,w)'
-    """
     return f"({','.join(map(bare, merge))})"
 
 
@@ -266,7 +256,6 @@ class Style:
 
 
 def call(made: Call, style: Style) -> str:
-    """Return a call as Python would write it."""
     if made.arguments is None:
         return made.method or style.constructor
     parts = [_argument(value, made, style) for value in made.arguments]
@@ -296,7 +285,6 @@ def _argument(value: Any, made: Call, style: Style) -> str:
 
 
 def expected(value: Any, style: Style, model: Model | None = None) -> str:
-    """Return an answer, or what is accepted instead of one, in one line."""
     match value:
         case AnyError(reason):
             return f"an error, because {REASONS[reason]}" if style.reasons and reason in REASONS else "an error"

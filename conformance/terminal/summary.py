@@ -24,13 +24,7 @@ LABEL = 14
 
 
 def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
-    """Write the likely causes of the failures, then the failures.
-
-    Args:
-        terminal: pytest's terminal reporter.
-        result: the run.
-        in_full: whether to show every failure and warning; otherwise one of each cause, and a few without a cause.
-    """
+    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause."""
     failed = [
         outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
     ]
@@ -99,7 +93,6 @@ def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write(terminal: Any, result: RunResult) -> None:
-    """Write the summary of a run to pytest's terminal reporter."""
     outcomes = result.outcomes
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(outcomes):

@@ -82,7 +82,6 @@ LONGEST_VALUE = 20
 
 
 def call(asked: Question[Any]) -> str:
-    """Return the call that was made, as Python would write it."""
     return show.call(asked.operation.call(), show.BRIEF)
 
 
@@ -91,13 +90,7 @@ def _text(text: str) -> str:
 
 
 def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) rows: the relevant arguments with which the tokenizer was built.
-
-    Args:
-        asked: the question.
-        needed: the ranks that explain the failure.
-        width: the most characters in a line.
-    """
+    """Yield (label, text) rows: the relevant arguments of the tokenizer, with the ranks that explain the failure."""
     model = asked.model
     if model is None:
         return
@@ -143,7 +136,6 @@ def _file(name: str, value: Any) -> str:
 
 
 def fact(mismatch: Mismatch) -> str:
-    """Return one sentence that says what the implementation did."""
     asked = call(mismatch.asked)
     asked = f"{asked[0].upper()}{asked[1:]}" if asked == show.BRIEF.constructor else asked
     context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
@@ -208,7 +200,6 @@ def _differs(mismatch: Mismatch) -> str:
 
 
 def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
-    """Return the first correct answer of this kind, if there is one."""
     return next((alternative for alternative in mismatch.expected.alternatives if isinstance(alternative, kind)), None)
 
 
@@ -361,12 +352,10 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
 
 
 def expectation(mismatch: Mismatch) -> str:
-    """Return the correct answer in one line."""
     return ", or ".join(acceptable(alternative, mismatch) for alternative in mismatch.expected.alternatives)
 
 
 def answer(mismatch: Mismatch) -> str:
-    """Return the actual answer in one line."""
     return _value(mismatch.answer, mismatch)
 
 
@@ -404,7 +393,6 @@ DEPENDENCES = {
 
 
 def dependence(depends_on: Dependence) -> str:
-    """Return which other part of the implementation is at fault."""
     return DEPENDENCES[depends_on.kind].format(_text(depends_on.text))
 
 
@@ -422,7 +410,6 @@ def why_skipped(need: str) -> str:
 
 
 def verdict(counts: Verdict) -> str:
-    """Return the verdict of a conformance class as a sentence."""
     if counts.word == "error":
         return f"ERROR: the suite itself failed in {counts.errors} of {counts.must} MUST tests; please report it"
     if counts.word == "fail":

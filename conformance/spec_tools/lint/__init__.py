@@ -16,7 +16,6 @@ __all__ = ["RULES", "arguments", "lint", "run", "verdict"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     spec_argument(parser)
     parser.add_argument("--rules", action="store_true", help="print the rules and check nothing")
 
@@ -50,7 +49,6 @@ def lint(folder: Path) -> list[Violation]:
 
 
 def verdict(findings: Sequence[Violation]) -> str:
-    """Return the last line of the report."""
     warnings = sum(finding.warning for finding in findings)
     errors = len(findings) - warnings
     line = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no errors; {len(RULES)} rules checked"

@@ -33,7 +33,6 @@ def _inputs_complete(context: Context) -> Iterator[Violation]:
 
 
 def lacking(texts: Iterable[str]) -> Iterator[str]:
-    """Yield what no text has."""
     text = "\n".join(texts)
     chars = set(text)
     if absent := set(range(256)) - NEVER_IN_UTF8 - set(text.encode("utf-8", "replace")):

@@ -14,8 +14,6 @@ from ...spec import Case, Clause, Spec
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule."""
-
     file: Path
     row: int  # the line, from 1; 0 for the whole file
     message: str  # what is wrong; after a semicolon, what to do
@@ -38,18 +36,15 @@ class Context:
 
     @property
     def spec(self) -> Spec:
-        """The loaded spec. Rules that run before loading must not use it."""
         assert self._spec is not None
         return self._spec
 
     @cached_property
     def clause_documents(self) -> list[Document]:
-        """The files of clauses, with the line of each part."""
         return self._documents("clauses")
 
     @cached_property
     def model_documents(self) -> list[Document]:
-        """The files of models, with the line of each part."""
         return self._documents("models")
 
     @cached_property
@@ -92,7 +87,6 @@ class Rule:
     before_loading: bool = False  # whether it checks the files of a spec that need not load
 
     def findings(self, context: Context) -> Iterator[Violation]:
-        """Yield the violations, with the name of the rule."""
         for finding in self.check(context):
             yield replace(finding, rule=self.name, warning=self.warning)
 
@@ -102,8 +96,6 @@ RULES: list[Rule] = []
 
 
 def rule(name: str, summary: str, warning: bool = False, before_loading: bool = False) -> Callable[[Check], Check]:
-    """Return a decorator that makes a rule of a function."""
-
     def add(check: Check) -> Check:
         RULES.append(Rule(name, summary, check, warning, before_loading))
         return check
@@ -112,17 +104,14 @@ def rule(name: str, summary: str, warning: bool = False, before_loading: bool = 
 
 
 def at(document: Document, path: PathOf, message: str) -> Violation:
-    """Return a finding at a part of a document, or at its nearest existing parent."""
     return Violation(document.file, document.line(path), message)
 
 
 def at_case(case: Case, part: str, message: str) -> Violation:
-    """Return a finding at a part of a case, such as its title."""
     assert case.document is not None
     return at(case.document, (*case.path, part), message)
 
 
 def at_clause(context: Context, clause: Clause, message: str) -> Violation:
-    """Return a finding at a clause."""
     _, document, path = context.clauses[clause.id]
     return at(document, (*path, "id"), message)
