@@ -8,15 +8,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model
 
-from ..answer import (
-    Acceptable,
-    Answer,
-    ByteDivergence,
-    Bytes,
-    Divergence,
-    Text,
-    first_difference,
-)
+from ..answer import Acceptable, Answer, ByteDivergence, Bytes, Divergence, Text, first_difference
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
 from .operation import Call, Operation

@@ -82,10 +82,7 @@ class Overrides:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
     parser.add_argument(
-        "--special",
-        action="append",
-        metavar="TEXT[=ID]",
-        help="a special token that the files do not name; repeatable",
+        "--special", action="append", metavar="TEXT[=ID]", help="a special token that the files do not name; repeatable"
     )
 
 

@@ -17,16 +17,7 @@ from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines, spec_argument
-from ..operations import (
-    LOOKUP_KEYS,
-    TEXT_KEYS,
-    TRAINING_KEYS,
-    Expected,
-    Merges,
-    StoredIds,
-    Train,
-    token_of,
-)
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
 from ..operations.operation import plain
 from ..properties.catalogue import PROPERTIES
 from ..spec import FOLDER, Case, Clause, Spec, spec_in

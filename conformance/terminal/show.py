@@ -10,24 +10,7 @@ from typing import Any, TypeVar
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..answer import (
-    Accepted,
-    AnyError,
-    AtMost,
-    Bytes,
-    Changed,
-    Fault,
-    HighestCount,
-    Ids,
-    Lossless,
-    Measure,
-    NewIds,
-    Refusal,
-    Rows,
-    Table,
-    Text,
-    Unchanged,
-)
+from .. import answer as answers
 from ..operations import Call, Directory, Lazy, Merges, OwnTable, StoredIds
 
 T = TypeVar("T")
@@ -286,11 +269,11 @@ def _argument(value: Any, made: Call, style: Style) -> str:
 
 def expected(value: Any, style: Style, model: Model | None = None) -> str:
     match value:
-        case AnyError(reason):
+        case answers.AnyError(reason):
             return f"an error, because {REASONS[reason]}" if style.reasons and reason in REASONS else "an error"
-        case NewIds(tokens):
+        case answers.NewIds(tokens):
             return f"{style.tokens(tokens)}, with a new id for each token without an entry"
-        case Lossless():
+        case answers.Lossless():
             return "ids that spell the text"
         case Lazy():
             return "ids as soon as their text has been read"
@@ -298,31 +281,31 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
             return "files with the same vocabulary and merges"
         case StoredIds():
             return f"{style.ids(value.ids.ids, model)}, from gpt2-ids.json" if style.reasons else "the ids of GPT-2"
-        case AtMost(amount):
+        case answers.AtMost(amount):
             return f"at most {amount:,} characters held back at any time"
-        case HighestCount(merges):
+        case answers.HighestCount(merges):
             return f"at most {merges} merges, each a pair with the highest count"
-        case Unchanged():
+        case answers.Unchanged():
             return "the same answer, and no other change"
         case Merges(merges, entries):
             return style.merges(merges) + (f"; ids {style.entries(entries)}" if entries else "")
-        case Table(_, merges):
+        case answers.Table(_, merges):
             return f"merges {' '.join(ranked(merges))}" if merges else "no merges"
-        case Ids(ids):
+        case answers.Ids(ids):
             return style.ids(ids, model)
-        case Text(text):
+        case answers.Text(text):
             return style.text(text)
-        case Bytes(data):
+        case answers.Bytes(data):
             return hex_line(data) or "no bytes"
-        case Rows(rows):
+        case answers.Rows(rows):
             return "; ".join(style.ids(row, model) for row in rows) or "an empty list"
-        case Accepted():
+        case answers.Accepted():
             return "no error"
-        case Measure(amount):
+        case answers.Measure(amount):
             return f"{amount:,} characters held back"
-        case Changed(what):
+        case answers.Changed(what):
             return "; ".join(what)
-        case Fault(_, message) | Refusal(_, message):
+        case answers.Fault(_, message) | answers.Refusal(_, message):
             return message
     raise TypeError(f"{value} is no answer")
 
