@@ -9,7 +9,7 @@ from pathlib import Path
 from ...command_line import print_lines, spec_argument
 from ...properties import complete
 from ...spec import FOLDER, load_spec
-from . import cases, inputs, structure, texts  # noqa: F401  # they define the rules
+from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
 __all__ = ["RULES", "arguments", "lint", "run", "verdict"]
