@@ -23,6 +23,12 @@ NAMES = (
     *("pattern", "byte_ids", "cut", "newline", "key_order", "json_style"),
     *("sequence", "error", "file", "stored", "table"),
 )
+IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
+MARKERS = (
+    *("\u0120", "\u010a", "\u0109", "\u010d", "\u2581", *map(chr, range(0x2420, 0x2425)), "\ufffd", "\ufeff", "\0"),
+    *("</w>", "##", "@@"),
+)
 """What tokenizers put in place of a space, a line end, the end of a word or an unknown character, or between tokens."""
 LONGEST_PRE_TOKEN = 1000
 LONGEST_TEXT = 50_000
