@@ -352,15 +352,8 @@ def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
     def count(*states: str) -> int:
         return sum(outcome.state in states and not outcome.stale for outcome in mine)
 
-    return SectionCounts(
-        name,
-        kept("must"),
-        kept("should"),
-        count("failed", "error"),
-        count("warning"),
-        count("known failure"),
-        count("skipped"),
-    )
+    failed, warnings, known = count("failed", "error"), count("warning"), count("known failure")
+    return SectionCounts(name, kept("must"), kept("should"), failed, warnings, known, count("skipped"))
 
 
 def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[str, int]:
@@ -430,14 +423,5 @@ def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdi
 
     broken = sum(outcome.state != "passed" and not outcome.stale for outcome in shoulds)
     stale = sum(outcome.stale for outcome in [*musts, *shoulds])
-    return Verdict(
-        name,
-        len(musts),
-        count("failed"),
-        count("known failure"),
-        count("error"),
-        len(shoulds),
-        broken,
-        stale,
-        len(elsewhere),
-    )
+    failed, known, errors = (count(state) for state in ("failed", "known failure", "error"))
+    return Verdict(name, len(musts), failed, known, errors, len(shoulds), broken, stale, len(elsewhere))

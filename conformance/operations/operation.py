@@ -50,17 +50,12 @@ class Call:
 
 
 class Operation(ABC):
-    """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments.
-
-    Attributes:
-        needs: the capabilities without which it cannot be asked; the first is the method or parameter that it tests.
-        prefix: before the names of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`.
-    """
+    """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments."""
 
     name: ClassVar[str]  # in YAML and in exports
-    needs: ClassVar[tuple[str, ...]]
+    needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
     conformance_class: ClassVar[str]  # the class whose verdict it counts in
-    prefix: ClassVar[str] = ""
+    prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Operation:

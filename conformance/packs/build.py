@@ -24,7 +24,7 @@ from .. import __version__
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
 from ..operations import Batch, Operation
-from ..spec import FOLDER, Case, installed_spec
+from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
 from ..terminal.show import text_line
@@ -215,7 +215,7 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     contents = {
         TABLE: write_json(_table(model)),
         CASES: write_json({"kind": "cases", "cases": list(map(_written, pack.cases))}),
-        SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
+        SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
     }
     name = model.pattern if model.pattern in PATTERNS else None
     manifest = {

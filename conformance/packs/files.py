@@ -28,7 +28,7 @@ from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
 from ..command_error import CommandError
 from ..operations import OPERATIONS, Expected
-from ..spec import FOLDER, Case, Clause
+from ..spec import SCHEMAS, Case, Clause, schema_error
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
@@ -123,14 +123,7 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 
 
 def checked_pattern(pattern: str) -> str:
-    """Return the name of a pattern of the specification, or another expression itself.
-
-    >>> checked_pattern(PATTERNS["cl100k"]), checked_pattern("[a-z]+")
-    ('cl100k', '[a-z]+')
-
-    Raises:
-        CommandError: one line, if it is not a regular expression of `regex`, or contains a lone surrogate.
-    """
+    """Return the name of a pattern of the specification, or another expression itself; a CommandError is one line."""
     name = pattern_name(pattern)
     if name in PATTERNS:
         return name
@@ -368,12 +361,8 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
 
 
 def _check(file: Path, value: Any, kind: str) -> None:
-    from jsonschema.exceptions import best_match  # the commands that only read a model do not need it
-
-    error = best_match(_validator(kind).iter_errors(value))
-    if error is not None:
-        where = ".".join(map(str, error.absolute_path)) or "document"
-        raise SpecError(f"{one_line(f'{where}: {error.message}')}; {ANEW}", file)
+    if (error := schema_error(value, _validator(kind))) is not None:
+        raise SpecError(f"{one_line(error[1])}; {ANEW}", file)
 
 
 @cache
@@ -392,7 +381,7 @@ def _validator(kind: str) -> Any:
             "integer": lambda _, number: type(number) is int,
         }
     )
-    schema = json.loads((FOLDER / "schemas" / SCHEMA).read_text("utf-8"))
+    schema = json.loads((SCHEMAS / SCHEMA).read_text("utf-8"))
     checker: Any = validators.extend(  # type: ignore[no-untyped-call]
         Draft202012Validator, {"items": items}, type_checker=types
     )

@@ -8,10 +8,9 @@ import platform
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.one_line import ascii_only, one_line
@@ -19,11 +18,9 @@ from bpe_conformance.fixtures.one_line import ascii_only, one_line
 from .. import __version__
 from .. import outcome as counts
 from ..outcome import BugCause, Cause, ConventionCause, ErrorCause, Outcome, RunResult
+from ..spec import schema_error, schema_validator
 from ..terminal import causes, wording
 from ..terminal.failure import Failure, describe
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
 
 FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
@@ -178,22 +175,11 @@ def read(file: Path) -> Document:
     if found != FORMAT:
         shown = one_line(ascii(found))[:80]
         raise ReportError(f"{file}: its format is {shown}; expected {FORMAT!r}, which --bpe-report writes")
-    from jsonschema.exceptions import best_match  # only who reads a report needs it
-
-    wrong = best_match(_validator().iter_errors(document))
-    if wrong is not None:
-        where = ".".join(map(str, wrong.absolute_path)) or "document"
-        raise ReportError(f"{file}: {one_line(f'{where}: {wrong.message}')}")
+    if (invalid := schema_error(document, schema_validator(SCHEMA))) is not None:
+        raise ReportError(f"{file}: {one_line(invalid[1])}")
     failed = {result["id"] for result in document["results"] if "failure" in result}
     for number, cause in enumerate(document["causes"]):
         if cause["smallest"] not in failed:
             shown = one_line(ascii(cause["smallest"]))[:80]
             raise ReportError(f"{file}: causes.{number}.smallest: there is no failure of {shown}")
     return dict(document)
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))

@@ -20,7 +20,7 @@ from ..command_line import check_replaced, print_lines, spec_argument
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
 from ..operations.operation import plain
 from ..properties.catalogue import PROPERTIES
-from ..spec import FOLDER, Case, Clause, Spec, spec_in
+from ..spec import SCHEMAS, Case, Clause, Spec, spec_in
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
@@ -59,7 +59,7 @@ def contents(spec: Spec) -> dict[str, bytes]:
             documents[f"cases/{section.name}.json"] = {"kind": "cases", "section": section.name, "cases": cases}
     documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
     files = {name: write_json(document) for name, document in documents.items()}
-    files[SCHEMA] = (FOLDER / "schemas" / SCHEMA).read_bytes()
+    files[SCHEMA] = (SCHEMAS / SCHEMA).read_bytes()
     texts = {name for case in spec.cases for name in _named_files(case.raw["input"])}
     files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(texts)}
     files[MANIFEST] = write_json(_manifest(spec, models, files))

@@ -33,10 +33,7 @@ class ExtensionCase:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The oracle's value: of a training the merges, by convention; of an encoding tokens and ids.
-
-        A rule, such as an error, is returned unchanged.
-        """
+        """The oracle's value: of a training the merges, of an encoding tokens and ids; a rule, such as an error, itself."""
         training = self.raw["input"]["train"]
         if "error" in self.raw.get("expect", {}):
             return dict(self.raw["expect"])
@@ -64,9 +61,7 @@ def load_extension(file: Path = FILE) -> Extension:
     (document,) = read_documents(file)
     value = document.value
     name = value["section"]
-    clauses = {
-        raw["id"]: Clause(**{**raw, "section": name, "sources": tuple(raw["sources"])}) for raw in value["clauses"]
-    }
+    clauses = {raw["id"]: Clause.read(raw, name) for raw in value["clauses"]}
     cases = tuple(
         ExtensionCase(raw["id"], clauses[raw["clause"]], raw, document, ("cases", index))
         for index, raw in enumerate(value["cases"])

@@ -56,11 +56,7 @@ def counted(count: int, what: str) -> str:
 
 
 def hex_line(data: bytes) -> str:
-    """Return bytes in hexadecimal, up to 24 of them.
-
-    >>> hex_line(b"abc")
-    '61 62 63'
-    """
+    """Return bytes in hexadecimal, up to 24 of them."""
     return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
 
 
@@ -107,11 +103,7 @@ def bare(part: bytes) -> str:
 
 
 def merges(pairs: Sequence[Merge], around: int = 0) -> str:
-    """Return at most a dozen merges, those near the index `around` first.
-
-    >>> merges([(b"b", b"c"), (b"a", b"b")])
-    '(b,c) (a,b)'
-    """
+    """Return at most a dozen merges, those near the index `around` first."""
     return _window(pairs, pair, around, " ") or "none"
 
 
@@ -157,11 +149,7 @@ def prose(text: str) -> str:
 
 
 def escaped(text: str, quote: str) -> str:
-    r"""Return what `ascii` of a text has between its quotes.
-
-    >>> escaped("a\n'", "'")
-    "a\\n\\'"
-    """
+    """Return what `ascii` of a text has between its quotes."""
     return text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
 
 
@@ -185,22 +173,12 @@ def text_near(text: str, around: int) -> tuple[str, int]:
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Return ids in brackets, at most two dozen of them.
-
-    >>> numbers([97, 256])
-    '[97, 256]'
-    """
+    """Return ids in brackets, at most two dozen of them."""
     more = f", ... {len(values) - 24} more" if len(values) > 24 else ""
     return f"[{', '.join(map(str, values[:24]))}{more}]"
 
 
 def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> str:
-    """Return ids with their tokens.
-
-    >>> ids([97, 256], {97: b"a", 256: b"bc"})
-    "97 'a' | 256 'bc'"
-    """
-
     def shown(number: int) -> str:
         return f"{number} {token(vocab[number])}" if number in vocab else f"{number} ?"
 

@@ -21,10 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings and the spaces that the suite's properties cover, or the rules.
-
-    The status is 1 if a rule is broken, or a space is not covered.
-    """
+    """Print the findings and the spaces that the properties cover, or the rules; 1 if one is broken or not covered."""
     if options.rules:
         print_lines(f"{rule.name:20}{rule.summary}" for rule in RULES)
         return 0
