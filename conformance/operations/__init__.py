@@ -15,8 +15,7 @@ from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
 """The operations of golden cases."""
 _ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes,)
-OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}
-"""Name of an operation → its class."""
+OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}  # name of an operation → its class
 CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))
 """The conformance classes, in the order of verdicts."""
 

@@ -31,8 +31,7 @@ from ..answer import (
 from .setting import Setting
 
 Word = textbook.Word
-Rank = Callable[[Merge], "int | None"]
-"""Returns the rank of a pair, or None if it does not merge."""
+Rank = Callable[[Merge], "int | None"]  # returns the rank of a pair, or None if it does not merge
 
 
 def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> EncodingDivergence:

@@ -26,8 +26,7 @@ from . import divergence
 from .operation import Call, Operation
 from .setting import Setting
 
-Choice: TypeAlias = "str | tuple[str, ...]"
-"""Special tokens that a caller chooses: "all", or some."""
+Choice: TypeAlias = "str | tuple[str, ...]"  # special tokens that a caller chooses: "all", or some
 
 
 class Encoding(Operation):

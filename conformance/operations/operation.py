@@ -24,8 +24,7 @@ from .expected import Expected, Stored
 from .setting import Conventions, Setting
 
 LOOKUP_KEYS = ("pair", "bytes")
-Changes: TypeAlias = tuple[tuple[str, str], ...]
-"""(convention, value) pairs that differ from the declared ones."""
+Changes: TypeAlias = tuple[tuple[str, str], ...]  # (convention, value) pairs that differ from the declared ones
 
 
 @dataclass(frozen=True)

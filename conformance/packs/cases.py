@@ -146,14 +146,10 @@ WRONG = {
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
-WORDS = 48
-"""The largest number of words for each incorrect encoder."""
-ALONE = 6
-"""How many of them, the shortest ones, are separate cases."""
-CANDIDATES = 2000
-"""How many candidates of each kind are tried."""
-LONG = (60, 400, 1200)
-"""Bytes of a long pre-token."""
+WORDS = 48  # the largest number of words for each incorrect encoder
+ALONE = 6  # how many of them, the shortest ones, are separate cases
+CANDIDATES = 2000  # how many candidates of each kind are tried
+LONG = (60, 400, 1200)  # bytes of a long pre-token
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
@@ -223,8 +219,7 @@ def long(draw: Draw) -> Iterator[Draft]:
 
 # Coverage
 
-SIZE = 160
-"""Tokens in a text."""
+SIZE = 160  # tokens in a text
 JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
 """Separators of tokens in a text. Each token gets the first one that does not change it."""
 
@@ -261,14 +256,10 @@ def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
 
 # Splitting
 
-DETECTIONS = 2
-"""How many texts detect each mistake in a pattern."""
-TRIED = 4000
-"""How many texts are tried."""
-BLOCK = 7
-"""Bits of a code point within its block."""
-BLOCKS = 32
-"""How many blocks a text of all scripts samples."""
+DETECTIONS = 2  # how many texts detect each mistake in a pattern
+TRIED = 4000  # how many texts are tried
+BLOCK = 7  # bits of a code point within its block
+BLOCKS = 32  # how many blocks a text of all scripts samples
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
 """Names that a lookup in a plain JavaScript or Python object finds, although they are not entries."""
 
@@ -360,8 +351,7 @@ def raw(draw: Draw) -> Iterator[Draft]:
 
 # Special tokens
 
-MANY = 12
-"""If there are more special tokens, only some have cases of their own."""
+MANY = 12  # if there are more special tokens, only some have cases of their own
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
 FOREIGN = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
@@ -426,10 +416,8 @@ def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
 
 # Decoding, streams, batches
 
-BROKEN_ALONE = 40
-"""Number of tokens that are not UTF-8 and are decoded alone."""
-IDS = 400
-"""Ids in a case that decodes a part of the vocabulary."""
+BROKEN_ALONE = 40  # number of tokens that are not UTF-8 and are decoded alone
+IDS = 400  # ids in a case that decodes a part of the vocabulary
 SHORT = 24
 TIDIED = (
     ("DECODE-BOM-1", "\ufeffa"),

@@ -22,10 +22,8 @@ SURROUNDINGS: tuple[tuple[str, str], ...] = (
     *(("a", " a"), ("1", " "), ("a", "!"), ("!", "a")),
 )
 """Text around a token that is not a pre-token by itself."""
-MOST_BODIES = 4096
-"""How many texts are tried around the bytes of a token that is not UTF-8."""
-FARTHEST = 0x40000
-"""From here on, all characters are for private use or unassigned, and no others are planned."""
+MOST_BODIES = 4096  # how many texts are tried around the bytes of a token that is not UTF-8
+FARTHEST = 0x40000  # from here on, all characters are for private use or unassigned, and no others are planned
 CONTINUATION = bytes(range(0x80, 0xC0))
 NO_UTF8 = "no UTF-8 text contains their bytes"
 NOT_BUILT = "the merges do not build them from their bytes"

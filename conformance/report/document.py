@@ -24,10 +24,8 @@ from ..terminal.failure import Failure, describe
 
 FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
-LONGEST = 2000
-"""The longest text, in characters; an answer can have any length."""
-LONGEST_CASE = 20_000
-"""The longest counterexample as a golden case, in characters; it is useful only as a whole."""
+LONGEST = 2000  # the longest text, in characters; an answer can have any length
+LONGEST_CASE = 20_000  # the longest counterexample as a golden case, in characters; it is useful only as a whole
 
 Document = dict[str, Any]
 

@@ -9,8 +9,7 @@ from typing import Any
 from ..terminal.failure import NAMES
 from .document import Document, explained
 
-SHOWN = 20
-"""How many failures are shown in full; the summary of a CI job can have about a megabyte."""
+SHOWN = 20  # how many failures are shown in full; the summary of a CI job can have about a megabyte
 
 MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
 SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}

@@ -22,8 +22,7 @@ from . import document, markdown, page
 from .document import Document, ReportError
 
 RUN_SECONDS = 1800
-USAGE_ERROR = 4
-"""The exit status of pytest if the suite refuses the adapter or an option."""
+USAGE_ERROR = 4  # the exit status of pytest if the suite refuses the adapter or an option
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from bpe_conformance.fixtures.files import write_text
 from . import document, markdown, page
 from .document import Document, ReportError
 
-ALL = ("report.json", "report.md", "badge.json", "index.html")
-"""The files that a report in a directory consists of."""
-LABEL = "byte-level BPE"
-"""The left half of the badge."""
+ALL = ("report.json", "report.md", "badge.json", "index.html")  # the files that a report in a directory consists of
+LABEL = "byte-level BPE"  # the left half of the badge
 
 
 def badge(report: Document) -> str:

@@ -16,8 +16,7 @@ from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
 
 FILTERS = ("clause", "section", "level", "op")
-WIDTHS = (5, 7, 4, 5, 5)
-"""The headings of the columns for each level and for their sum."""
+WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

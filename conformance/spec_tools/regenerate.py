@@ -24,8 +24,7 @@ from . import spec_page, superbpe
 from .superbpe import ExtensionCase
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
-WIDTH = 110
-"""The longest line of YAML, in characters, if its value can be split."""
+WIDTH = 110  # the longest line of YAML, in characters, if its value can be split
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,12 +23,9 @@ from .superbpe import Extension, ExtensionCase
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
 CHAPTERS = FOLDER / "specification.md"
-EXAMPLES = 2
-"""How many cases of each clause to show."""
-LONGEST_EXAMPLE = 200
-"""Maximum length of an example in the specification, in characters."""
-MOST_ALIKE = 4
-"""How many equal tokens in a row are listed; more are counted."""
+EXAMPLES = 2  # how many cases of each clause to show
+LONGEST_EXAMPLE = 200  # maximum length of an example in the specification, in characters
+MOST_ALIKE = 4  # how many equal tokens in a row are listed; more are counted
 HEAD = """\
 # Byte-level BPE: the specification
 

@@ -33,7 +33,7 @@ class ExtensionCase:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The oracle's value: of a training the merges, of an encoding tokens and ids; a rule, such as an error, itself."""
+        """The oracle's value: of a training the merges, of an encoding tokens and ids; a rule itself."""
         training = self.raw["input"]["train"]
         if "error" in self.raw.get("expect", {}):
             return dict(self.raw["expect"])

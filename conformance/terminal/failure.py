@@ -36,8 +36,7 @@ from ..outcome import Bug, BugCause, Command, ConventionCause, Diagnosis, Mismat
 from . import reproduce, show, wording
 
 WIDTH = 100
-LABEL = 13
-"""Columns before the text of a row."""
+LABEL = 13  # columns before the text of a row
 ROOM = WIDTH - LABEL
 MOST_ENTRIES = 6
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
@@ -45,12 +44,9 @@ WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 LONGEST_CELL = 28
 LONGEST_RULE = 260
 """Characters of a rule in its short form, which is three lines; a longer first sentence is shown whole."""
-LONGEST_CASE = 400
-"""Characters of a line of a counterexample as a golden case."""
-NAMES = 3
-"""How many known bugs one failure names."""
-POINTER = ""
-"""The label of a row that points to the row above."""
+LONGEST_CASE = 400  # characters of a line of a counterexample as a golden case
+NAMES = 3  # how many known bugs one failure names
+POINTER = ""  # the label of a row that points to the row above
 STYLES: dict[str, dict[str, bool]] = {
     "heading": {"red": True, "bold": True},
     "pointer": {"red": True},

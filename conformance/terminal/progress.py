@@ -9,11 +9,9 @@ from typing import Any, TextIO
 
 import pytest
 
-AFTER = 3.0
-"""Seconds after which a run shows the line."""
+AFTER = 3.0  # seconds after which a run shows the line
 INTERVAL = 0.2
-CLEAR = "\x1b[J"
-"""Erases the rest of the line, and all lines below."""
+CLEAR = "\x1b[J"  # erases the rest of the line, and all lines below
 
 
 class Progress:

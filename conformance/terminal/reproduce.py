@@ -15,8 +15,7 @@ from ..operations import Directory, Load, Question, Train
 from ..outcome import Command, RunResult
 from . import show
 
-LONGEST = 400
-"""The longest program that is shown as one line, in characters."""
+LONGEST = 400  # the longest program that is shown as one line, in characters
 
 
 def one_line(asked: Question[Any], command: Command) -> str:

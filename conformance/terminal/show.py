@@ -22,10 +22,8 @@ FEW = (24, 16, 8, 4)
 NEAR_WIDTH = 56
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
-LONGEST_ARGUMENT = 60
-"""Characters of a text in a call."""
-MOST_TEXTS = 8
-"""The most texts of a list in a call; of a longer list, the first one is shown."""
+LONGEST_ARGUMENT = 60  # characters of a text in a call
+MOST_TEXTS = 8  # the most texts of a list in a call; of a longer list, the first one is shown
 MOST_TOKENS = 12
 REASONS = {
     "disallowed": "the text contains a disallowed special token",
@@ -36,8 +34,7 @@ REASONS = {
     "unknown-id": "the vocabulary does not have the id",
 }
 """Reason of an error → why it must be raised."""
-SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}
-"""Sign → its spelling in ASCII, in sentences."""
+SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}  # sign → its spelling in ASCII, in sentences
 
 
 def text_line(text: str, longest: int = LONGEST) -> str:

@@ -41,8 +41,7 @@ FILES: dict[str, dict[Any, str]] = {
     },
 }
 """Option of a loading case → value → what is special about the files."""
-LONGEST_VALUE = 20
-"""Characters of a text that a fact quotes."""
+LONGEST_VALUE = 20  # characters of a text that a fact quotes
 
 
 def call(asked: Question[Any]) -> str:

@@ -91,8 +91,7 @@ class Rule:
             yield replace(finding, rule=self.name, warning=self.warning)
 
 
-RULES: list[Rule] = []
-"""Every rule, in the order of the modules."""
+RULES: list[Rule] = []  # every rule, in the order of the modules
 
 
 def rule(name: str, summary: str, warning: bool = False, before_loading: bool = False) -> Callable[[Check], Check]:
