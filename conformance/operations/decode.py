@@ -20,6 +20,10 @@ class _OfIds(Operation):
     ids: tuple[int, ...]
     conformance_class = "decoder"
 
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Operation:
+        return cls(tuple(raw["ids"]))
+
     @property
     def sequence(self) -> Sequence[int]:
         """The argument of the call."""
@@ -87,10 +91,6 @@ class DecodeBytes(_OfIds):
 
     def golden(self) -> Operation:
         return Decode(self.ids)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> DecodeBytes:
-        return cls(tuple(raw["ids"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Bytes(receiver.decode_bytes(self.ids))

@@ -112,18 +112,16 @@ class EncodeAllowed(Encoding):
         chosen = (read_choice(raw[name]) for name in ("allowed_special", "disallowed_special"))
         return cls(read_text(raw["text"]), *(tokens if tokens == "all" else tuple(tokens) for tokens in chosen))
 
+    @property
+    def choice(self) -> dict[str, Choice]:
+        return {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
+
     def of(self, receiver: TokenizerProxy) -> Answer:
-        return Ids(tuple(receiver.encode_allowed(self.text, self.allowed_special, self.disallowed_special)))
+        return Ids(tuple(receiver.encode_allowed(self.text, **self.choice)))
 
     def computed(self, setting: Setting) -> Acceptable:
         try:
-            return Ids(
-                tuple(
-                    setting.oracle.encode(
-                        self.text, allowed_special=self.allowed_special, disallowed_special=self.disallowed_special
-                    )
-                )
-            )
+            return Ids(tuple(setting.oracle.encode(self.text, **self.choice)))
         except ValueError:
             return AnyError("disallowed")
 
@@ -135,10 +133,9 @@ class EncodeAllowed(Encoding):
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
         model = setting.table
         like = self.without_choice(model)
+        allowed = like.special_tokens or ()
         if isinstance(answer, Ids):
-            others = {
-                token.encode("utf-8") for token in {*(model.special_tokens or ())} - {*(like.special_tokens or ())}
-            }
+            others = {token.encode("utf-8") for token in model.special_tokens or () if token not in allowed}
             byte = 0
             for number, index in enumerate(answer.ids):
                 if model.vocab.get(index) in others:
@@ -148,8 +145,7 @@ class EncodeAllowed(Encoding):
         return super().divergence(correct, answer, replace(setting, model=like))
 
     def call(self) -> Call:
-        chosen = {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
-        return Call("encode", (self.text,), chosen)
+        return Call("encode", (self.text,), self.choice)
 
     def texts(self) -> Sequence[str]:
         return (self.text,)

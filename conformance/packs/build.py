@@ -37,12 +37,8 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "table",
-        nargs="+",
-        metavar="TABLE",
-        help="gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json",
-    )
+    named = "gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json"
+    parser.add_argument("table", nargs="+", metavar="TABLE", help=named)
     made = "a directory that does not exist, or an earlier pack to replace"
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
@@ -226,7 +222,7 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
         "seed": seed,
         "source": {"format": source.format, "sha256": dict(source.sources)},
         "pattern": {"name": name, "regex": model.expression},
-        "special_tokens": _special(model),
+        "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
         "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
         "coverage": pack.coverage,
         "engines": {
@@ -246,10 +242,6 @@ def _written(case: Case) -> Json:
     expect = case.expected.write(operation, case.model, with_tokens=False)
     named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": operation.name}
     return {**named, "input": operation.write(), "expect": expect}
-
-
-def _special(model: Model) -> dict[str, int]:
-    return {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()}
 
 
 def _table(model: Model) -> Json:

@@ -37,6 +37,7 @@ class ReportError(ValueError):
 def build(result: RunResult) -> Document:
     named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
     tested = result.tested
+    advice, code = causes.advice(result)
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -66,7 +67,7 @@ def build(result: RunResult) -> Document:
         "causes": [_visible(_cause(cause, result)) for cause in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
-        "next": ascii_only(_next(result)),
+        "next": ascii_only(f"{advice} `{code}`" if advice else ""),
         "clauses": [
             {name: getattr(clause, name) for name in ("id", "section", "level", "statement", "rationale")}
             for clause in result.clauses.values()
@@ -74,11 +75,6 @@ def build(result: RunResult) -> Document:
         ],
         "results": [_result(outcome, result) for outcome in result.outcomes],
     }
-
-
-def _next(result: RunResult) -> str:
-    text, code = causes.advice(result)
-    return f"{text} `{code}`" if text else ""
 
 
 def _visible(value: Any) -> Any:

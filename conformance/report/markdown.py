@@ -43,18 +43,10 @@ def _lines(report: Document) -> Iterator[str]:
     for note in adapter["notes"]:
         yield f"\nNote: {plain(note)}"
     yield ""
-    yield from rows(
-        ["section", "MUST", "SHOULD", "failed", "warnings", "known", "skipped"],
-        (
-            [
-                section["section"],
-                _kept(section["must"]),
-                _kept(section["should"]),
-                *(str(section[name] or "-") for name in ("failed", "warnings", "known", "skipped")),
-            ]
-            for section in report["sections"]
-        ),
-    )
+    states = ("failed", "warnings", "known", "skipped")
+    counts = [[str(section[state] or "-") for state in states] for section in report["sections"]]
+    kept = [[section["section"], _kept(section["must"]), _kept(section["should"])] for section in report["sections"]]
+    yield from rows(["section", "MUST", "SHOULD", *states], map(list.__add__, kept, counts))
     for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
         if found := [result for result in report["results"] if result["state"] == state]:
             yield from _failures(found, title)

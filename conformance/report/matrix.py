@@ -57,22 +57,12 @@ def _broken(verdict: Mapping[str, int]) -> str:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="ADAPTER",
-        help="an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report",
-    )
-    parser.add_argument(
-        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; created if needed"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        default=os.cpu_count() or 1,
-        help="the number of implementations to test at the same time",
-    )
+    named = "an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report"
+    parser.add_argument("words", nargs="+", metavar="ADAPTER", help=named)
+    made = "the output directory; created if needed"
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
+    jobs = "the number of implementations to test at the same time"
+    parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help=jobs)
     parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
 
 

@@ -320,6 +320,7 @@ def data(page: Page) -> str:
     cases = list(dict.fromkeys(cases))
     is_installed = spec_fingerprint(FOLDER) in {spec for _, spec in page.suites}
     known = {case.id: case for case in installed_spec().cases} if is_installed else {}
+    rows = {name: texts.rows(visible(list(_case_rows(known[name])) if name in known else [])) for _, name in cases}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
         "clauses": page.clauses,
@@ -330,13 +331,7 @@ def data(page: Page) -> str:
             for bug in cause.get("bugs", ())
         },
         "cases": [
-            [
-                name,
-                indices[clause],
-                first[clause, name]["title"],
-                first[clause, name]["kind"],
-                texts.rows(visible(list(_case_rows(known[name])) if name in known else [])),
-            ]
+            [name, indices[clause], first[clause, name]["title"], first[clause, name]["kind"], rows[name]]
             for clause, name in cases
         ],
         "implementations": [_run_data(run, own, cases, texts) for run, own in zip(page.runs, results, strict=True)],

@@ -230,15 +230,12 @@ def _input(case: Case, view: View) -> Iterator[str]:
             for number, text in enumerate(value):
                 yield from _value(style.text(text), "" if number else label)
         elif label == "files":
-            yield from _value(", ".join(f"{name} {_plain(option)}" for name, option in value), label)
+            shown = ((name, {True: "yes", False: "no"}.get(option, option)) for name, option in value)
+            yield from _value(", ".join(f"{name} {option}" for name, option in shown), label)
         elif isinstance(value, tuple):
             yield from _value(style.texts(value, label), label)
         else:
             yield from _value(str(value), label)
-
-
-def _plain(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _text(text: str, view: View) -> str:

@@ -29,9 +29,8 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="a directory that does not exist, or an earlier export to replace"
-    )
+    made = "a directory that does not exist, or an earlier export to replace"
+    parser.add_argument("folder", type=Path, metavar="DIR", help=made)
     spec_argument(parser)
 
 
@@ -83,14 +82,9 @@ def _clauses(spec: Spec) -> Json:
         for part in spec.sections
     ]
     laws = [
-        {
-            "id": property_.id,
-            "clause": property_.clause_id,
-            "class": property_.conformance_class,
-            "needs": list(property_.needs),
-        }
-        for property_ in PROPERTIES
-        if property_.clause_id in spec.clauses
+        {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
+        for law in PROPERTIES
+        if law.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}
 

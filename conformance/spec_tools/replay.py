@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from bpe_conformance.fixtures import Merge, Model
@@ -18,9 +19,9 @@ from ..terminal import show
 ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
+@dataclass(frozen=True)
 class Cut:
-    def __init__(self, everything: bool = False) -> None:
-        self.everything = everything
+    everything: bool = False
 
     def __call__(self, size: int, most: int) -> int:
         """Return how many of `size` rows to show; a line with a count never replaces a single row."""
@@ -160,7 +161,8 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
     special = set(model.special_tokens or ())
     segments = textbook.cut_special(text, sorted(special - {""}))
     if special or not segments:
-        yield f"segments  {_segments(segments, cut)}"
+        rows = [f"{'special ' * is_special}{show.text_line(segment)}" for segment, is_special in segments]
+        yield f"segments  {cut.joined(rows, PIECES)}"
     rank = _ranking(model, lookup)
     ordinary = (segment for segment, is_special in segments if not is_special)
     seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, model.expression))
@@ -171,11 +173,6 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
         yield from (f"  {line}" for line in _merging(piece, rank, model, lookup, cut))
     if shown < len(seen):
         yield f"... {len(seen) - shown} more pre-tokens (--all shows them)"
-
-
-def _segments(segments: Sequence[tuple[str, bool]], cut: Cut) -> str:
-    rows = [f"special {show.text_line(text)}" if special else show.text_line(text) for text, special in segments]
-    return cut.joined(rows, PIECES)
 
 
 def _ranking(model: Model, lookup: str) -> Rank:
@@ -205,7 +202,9 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
         yield from [f"{row:{BESIDE}}  {reason}"] if len(row) <= BESIDE else [row, f"    {reason}"]
     if shown < len(steps):
         yield f"... {len(steps) - shown} more merges (--all shows them)"
-    yield f"= {_with_ids(steps[-1][-1] if steps else word, model, cut)}"
+    tokens = steps[-1][-1] if steps else word
+    rows = [f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in tokens]
+    yield f"= {cut.joined(rows, PIECES)}"
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
@@ -229,10 +228,6 @@ def _row(word: Word, here: int | None) -> str:
     before = [f"... {start} before"] if start else []
     after = len(tokens) - start - WINDOW
     return " ".join([*before, *row, *([f"{after} more ..."] if after > 0 else [])])
-
-
-def _with_ids(word: Word, model: Model, cut: Cut) -> str:
-    return cut.joined([f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in word], PIECES)
 
 
 # Decoding

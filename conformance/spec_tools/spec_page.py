@@ -76,17 +76,13 @@ def _part(name: str, spec: Spec, chapters: str) -> str:
     if name in spec.clauses:
         return _clause(spec.clauses[name], spec)
     if name == "contents":
-        return _contents(chapters)
+        titles = re.findall(r"^## (.*)$", chapters, re.MULTILINE)
+        return "\n".join(f"- [{title}](#{_anchor(title)})" for title in titles if title != "Contents")
     if name == "conventions":
         return _conventions()
     if name == "reasons":
         return "\n".join(_reason(clause, spec.cases) for clause in spec.clauses.values())
     return _pattern(name.removeprefix("pattern "))
-
-
-def _contents(chapters: str) -> str:
-    titles = re.findall(r"^## (.*)$", chapters, re.MULTILINE)
-    return "\n".join(f"- [{title}](#{_anchor(title)})" for title in titles if title != "Contents")
 
 
 def _anchor(title: str) -> str:
@@ -287,15 +283,12 @@ def _model(case: Case, model: Model) -> str:
     if "remove" in raw:
         parts.append(f"no entry {', '.join(map(str, raw['remove']))}")
     if isinstance(case.operation, Load):
-        parts += [f"{name.replace('_', ' ')} {_said(value)}" for name, value in case.operation.options]
+        said = ((name, {True: "present", False: "absent"}.get(value, value)) for name, value in case.operation.options)
+        parts += [f"{name.replace('_', ' ')} {value}" for name, value in said]
         return f" after `from_files` of {'; '.join(parts) or 'the bytes'}"
     if len(case.operation.parts()) > 1:
         parts.append("cut in two at any position")
     return f" with {'; '.join(parts)}" if parts else ""
-
-
-def _said(value: Any) -> str:
-    return {True: "present", False: "absent"}[value] if isinstance(value, bool) else str(value)
 
 
 def _raw_model(case: Case) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf, read_documents
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 
-from ..operations import TRAINING_KEYS, conventions_of
+from ..operations import TRAINING_KEYS, Expected, Merges, conventions_of
 from ..spec import FOLDER, Clause, Section
 
 FILE = FOLDER / "extensions" / "superbpe.yaml"
@@ -44,11 +44,8 @@ class ExtensionCase:
             tokenizer = textbook.Tokenizer(textbook.build_vocab(merges, special), merges, special, pattern)
             ids = tokenizer.encode(read_text(self.raw["input"]["text"]))
             return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
-        values = {
-            key: {"merges": [list(map(write_token, pair)) for pair in _learn(training, key)]} for key in TRAINING_KEYS
-        }
-        first = values["lex-greater"]
-        return first if all(value == first for value in values.values()) else {"by_convention": values}
+        values = {key: (Merges(tuple(_learn(training, key))),) for key in TRAINING_KEYS}
+        return Expected.merged(values).write(None)
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
         right = wording.expectation(mismatch)
         rows = [("expected", _wrapped(right))]
         if not isinstance(mismatch.answer, Refusal | Fault | Accepted):
-            rows.append(("got", _wrapped(wording.answer(mismatch))))
+            rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
     if isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback:
         yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)

@@ -99,11 +99,8 @@ def write(terminal: Any, result: RunResult) -> None:
         terminal.write_line(line)
     stale = [outcome.test for outcome in outcomes if outcome.stale]
     if stale:
-        _paragraph(
-            terminal,
-            "out of date",
-            f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list",
-        )
+        found = f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list"
+        _paragraph(terminal, "out of date", found)
     warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
@@ -113,9 +110,8 @@ def write(terminal: Any, result: RunResult) -> None:
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
     for outcome in outcomes:
         if outcome.kind == "corpus":
-            terminal.write_line(
-                f"corpus        {outcome.test}: {'equal' if outcome.state == 'passed' else outcome.state}"
-            )
+            state = "equal" if outcome.state == "passed" else outcome.state
+            terminal.write_line(f"corpus        {outcome.test}: {state}")
     if reasons := list(_skipped(result)):
         _paragraph(terminal, "skipped", "; ".join(reasons))
     for note in _notes(result):

@@ -317,28 +317,15 @@ def training_pointer(mismatch: Mismatch, where: answers.TrainingDivergence) -> s
 
 
 def expectation(mismatch: Mismatch) -> str:
-    return ", or ".join(acceptable(alternative, mismatch) for alternative in mismatch.expected.alternatives)
+    return ", or ".join(value(alternative, mismatch) for alternative in mismatch.expected.alternatives)
 
 
-def answer(mismatch: Mismatch) -> str:
-    return _value(mismatch.answer, mismatch)
-
-
-def acceptable(value: answers.Acceptable, mismatch: Mismatch) -> str:
-    """Return one alternative of an expectation in one line."""
+def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
+    """Return an answer, or what is accepted instead of one, in one line."""
     where = mismatch.divergence
-    if (
-        isinstance(value, answers.HighestCount)
-        and isinstance(where, answers.TrainingDivergence)
-        and where.expected is not None
-    ):
-        return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
-    return _value(value, mismatch)
-
-
-def _value(value: answers.Acceptable, mismatch: Mismatch) -> str:
-    where = mismatch.divergence
-    match value, where:
+    match acceptable, where:
+        case answers.HighestCount(), answers.TrainingDivergence(expected=(_, _) as pair, expected_count=count):
+            return f"a pair of count {count}, such as {show.joined(pair)}"
         case answers.Text(text), _:
             return show.text_near(text, where.character if isinstance(where, answers.TextDivergence) else 0)[0]
         case answers.Table(vocab), answers.EntryDivergence(index):
@@ -347,7 +334,7 @@ def _value(value: answers.Acceptable, mismatch: Mismatch) -> str:
             return f"a vocabulary of {len(vocab)} tokens"
         case answers.Rows(rows), _:
             return show.counted(len(rows), "row")
-    return show.expected(value, show.BRIEF, mismatch.asked.model)
+    return show.expected(acceptable, show.BRIEF, mismatch.asked.model)
 
 
 DEPENDENCES = {
