@@ -119,7 +119,6 @@ class Command:
 
     @property
     def base(self) -> str:
-        """Without a selection."""
         options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
         return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
 
@@ -241,7 +240,6 @@ class Diagnosis:
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """In order."""
         explained = {test for cause in self.causes for test in cause.tests}
         return tuple(test for test in self.failing if test not in explained)
 
@@ -337,7 +335,6 @@ class Verdict:
 
 
 def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
-    """Return the counts of each section that has an outcome, in the order of the spec."""
     every = list(outcomes)
     return [
         section(name, mine) for name in SECTIONS if (mine := [outcome for outcome in every if outcome.section == name])

@@ -26,7 +26,6 @@ class _OfIds(Operation):
 
     @property
     def sequence(self) -> Sequence[int]:
-        """The argument of the call."""
         return list(self.ids)
 
     def data(self, model: Model) -> bytes:

@@ -41,8 +41,6 @@ def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence
 
 
 class _Encodings:
-    """Two encodings of one text."""
-
     def __init__(self, setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> None:
         self.model, self.text = setting.table, text
         model = self.model
@@ -160,7 +158,6 @@ def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, int, int, Word]]
 
 
 def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> TrainingDivergence:
-    """Return the step at which two lists of merges differ, with the counts of both pairs at that step."""
     step = first_difference(expected, got)
     for pair in expected[:step]:
         words = [textbook.replace(word, pair) for word in words]
@@ -197,7 +194,6 @@ def rows(expected: Rows, got: Rows) -> RowDivergence:
 
 
 def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
-    """Return the character at which two texts differ, and the bytes from which the expected one is decoded."""
     position = first_difference(expected, got)
     return TextDivergence(position, _bytes_of_character(data, position))
 

@@ -97,7 +97,6 @@ class Expected:
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Expected:
-        """Return the expectation that YAML spells under `expect`."""
         if not raw:
             return cls()
         if "by_convention" in raw:

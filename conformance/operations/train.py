@@ -109,7 +109,6 @@ class Train(Operation):
 
     @property
     def named(self) -> list[str]:
-        """The special tokens that are not empty, each once."""
         return [token for token in dict.fromkeys(self.special) if token]
 
     @property

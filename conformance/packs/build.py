@@ -56,7 +56,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make(source: ModelSource, seed: int, target: Path) -> list[str]:
-    """Make the pack of a model and write it to the directory `target`, which it replaces."""
     pack = build(source.model, seed)
     agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed)
@@ -77,7 +76,6 @@ class Pack:
 
 
 def build(model: Model, seed: int) -> Pack:
-    """Return the pack of a model; the same for the same table and seed."""
     reach = Reach(model)
     draw = Draw(f"pack {seed}")
     words, wrong = cases.words(reach, draw)
@@ -147,7 +145,6 @@ def engines() -> list[Witness]:
 
 
 def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
-    """Compare every value with every installed engine."""
     agreement = Agreement()
     for witness in witnesses:
         lookup = witness.asked["encode"]
@@ -163,7 +160,6 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
-    """Return the adapter if it can be built from the model, or why it cannot."""
     if lookup == "bytes" and not model.ranks_by_bytes:
         return "its lookup by bytes cannot represent this model"
     try:
@@ -179,7 +175,6 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
 
 
 def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
-    """Return how an engine differs in a case for a known reason, or None."""
     (expected,) = case.expected.under(witness.asked["encode"]) or ()
     answer = ask(target, case.operation, case.table, expected)
     if answer is None or answer.agrees:

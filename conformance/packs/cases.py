@@ -306,7 +306,6 @@ def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
 
 
 def _literals(pattern: str) -> tuple[str, ...]:
-    """Return the literals of a pattern: words, and characters of its classes."""
     bare = regex.sub(r"\\[pP]\{\w+\}|\\[^\W_]|\(\?[^:>)]*[:>]?|\{\d*,?\d*\}", " ", pattern)
     words = regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)
     return tuple(dict.fromkeys(words))

@@ -62,8 +62,6 @@ BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model, and the files that it was read from."""
-
     model: Model
     format: str  # what the files are
     sources: Mapping[str, str]  # file name → sha256
@@ -172,9 +170,8 @@ def _file(file: Path, given: Overrides) -> ModelSource:
     except UnicodeDecodeError:
         document = {}  # the reader of the format reports the error
     if document and "model" not in document:
-        raise CommandError(
-            f"{file}: a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
-        )
+        missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
+        raise CommandError(f"{file}: {missing}")
     model = huggingface.read(file)
     name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
     try:
@@ -194,9 +191,8 @@ def _pair(vocab_file: Path, merges_file: Path, given: Overrides) -> ModelSource:
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
     if special and given.special is None:
-        notes += (
-            f"read as special tokens because no merge builds them: {_some(special)}; use --special to change that",
-        )
+        read = f"read as special tokens because no merge builds them: {_some(special)}"
+        notes += (f"{read}; use --special to change that",)
     if name != "gpt2" and given.pattern is None:
         notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
     return ModelSource(replace(model, special_tokens=special, name=name), "vocab.json and merges.txt", sources, notes)
@@ -206,9 +202,8 @@ def _ranks(file: Path, given: Overrides) -> ModelSource:
     digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
-        raise CommandError(
-            f"{file}: a rank file does not contain its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
-        )
+        fix = "add --pattern NAME_OR_REGEX, and --special TEXT=ID"
+        raise CommandError(f"{file}: a rank file does not contain its pattern; {fix}")
     known = known or Known(file.stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
     return ModelSource(replace(model, name=known.name), "rank file", {file.name: digest})
@@ -236,9 +231,8 @@ def _overridden(source: ModelSource, given: Overrides) -> ModelSource:
         model = replace(model, name=given.name)
     if given.pattern is not None:
         if given.pattern not in PATTERNS and is_name(given.pattern):
-            raise CommandError(
-                f"there is no pattern {given.pattern!a}; give an expression, or one of {', '.join(PATTERNS)}"
-            )
+            known = ", ".join(PATTERNS)
+            raise CommandError(f"there is no pattern {given.pattern!a}; give an expression, or one of {known}")
         model = replace(model, pattern=checked_pattern(given.pattern))
     if given.special is not None:
         vocab = dict(model.vocab)
@@ -261,18 +255,16 @@ def _checked(source: ModelSource, where: str) -> ModelSource:
     try:
         textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
     except ValueError as error:
-        raise CommandError(
-            f"{where}: {error}; a pack needs all bytes and all parts of merges in the vocabulary"
-        ) from None
+        needed = "a pack needs all bytes and all parts of merges in the vocabulary"
+        raise CommandError(f"{where}: {error}; {needed}") from None
     if len(model.ids) != len(model.vocab):
         twice = next(index for index, token in model.vocab.items() if model.ids[token] != index)
         both = f"{model.ids[model.vocab[twice]]} and {twice}"
         raise CommandError(f"{where}: the ids {both} both belong to {model.vocab[twice]!r}; the encoding is ambiguous")
     for text in model.special_tokens or ():
         if text.encode("utf-8") in model.learned:
-            raise CommandError(
-                f"{where}: the special token {text!a} is an ordinary token too; the encoding is ambiguous"
-            )
+            both = f"the special token {text!a} is an ordinary token too"
+            raise CommandError(f"{where}: {both}; the encoding is ambiguous")
     return source
 
 
@@ -294,7 +286,6 @@ ANEW = "make the pack again"
 
 
 def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
-    """Return the cases of the pack in `folder`; all have one model."""
     _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
     if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
         raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)

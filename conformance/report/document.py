@@ -157,7 +157,6 @@ def text(document: Document) -> str:
 
 
 def read(file: Path) -> Document:
-    """Return the document in `file`."""
     data = read_regular(file)
     try:
         document = parse_json(data.decode("utf-8-sig"), str(file))

@@ -27,8 +27,6 @@ USAGE_ERROR = 4  # the exit status of pytest if the suite refuses the adapter or
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """An implementation to test."""
-
     name: str  # its name on the page
     adapter: str  # as `--adapter` takes it
     options: Sequence[str] = ()
@@ -178,7 +176,6 @@ def _file_names(names: Sequence[str]) -> list[str]:
 
 
 def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
-    """Write the page as HTML and as Markdown; return the files."""
     reports = [result.report for result in results if result.report is not None]
     problems = {result.name: result.problem for result in results if result.report is None}
     files = {folder / "index.html": page.text(reports), folder / "matrix.md": text(reports, problems)}
@@ -202,7 +199,6 @@ COLUMNS = ("version", *CLASSES, "conventions declared, model")
 
 
 def heading(reports: Sequence[Document]) -> str:
-    """Return the title, what was tested with, and when."""
     suites = sorted({(report["suite"]["version"], report["suite"]["spec"]) for report in reports})
     days = sorted({report["created"][:10] for report in reports})
     return (

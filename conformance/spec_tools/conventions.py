@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
@@ -254,12 +255,8 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
         yield ProbeResult("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
         yield ProbeResult("id_layout", None, str(answer))
         return
-    fitting = [
-        (order, layout)
-        for order in CONVENTIONS["byte_order"]
-        for layout in CONVENTIONS["id_layout"]
-        if textbook.build_vocab(answer.merges, special, order, layout) == answer.vocab
-    ]
+    known = product(CONVENTIONS["byte_order"], CONVENTIONS["id_layout"])
+    fitting = [pair for pair in known if textbook.build_vocab(answer.merges, special, *pair) == answer.vocab]
     orders, layouts = (list(dict.fromkeys(kind)) for kind in zip(*fitting, strict=True)) if fitting else ([], [])
     yield _byte_order(answer, orders, byte_order_of_ties)
     yield _layout(answer, special, layouts, fault)
@@ -308,24 +305,20 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     if "encode" not in implementation.capabilities:
         return ProbeResult("lookup", None, "the tokenizer does not support encode")
     if implementation.fixed_model is not None:
-        return ProbeResult(
-            "lookup", None, f"the only model is {implementation.fixed_model}, with which both values give the same ids"
-        )
+        why = f"the only model is {implementation.fixed_model}, with which both values give the same ids"
+        return ProbeResult("lookup", None, why)
     model = read_model(_LOOKUP_MODEL)
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
     rows: list[list[int]] = []
     for text in _LOOKUP_TEXTS:
         answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
-            return ProbeResult(
-                "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
-            )
+            fault = f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
+            return ProbeResult("lookup", None, fault)
         rows.append(answer)
-    shown = "; ".join(
-        f"{show.text_line(text)} gives {show.ids(row, model.vocab)}"
-        for text, row in zip(_LOOKUP_TEXTS, rows, strict=True)
-    )
-    shown = f"merges {show.merges(model.merges)}: {shown}"
+    texts = zip(_LOOKUP_TEXTS, rows, strict=True)
+    encoded = "; ".join(f"{show.text_line(text)} gives {show.ids(row, model.vocab)}" for text, row in texts)
+    shown = f"merges {show.merges(model.merges)}: {encoded}"
     for kind, tokenizer in kinds.items():
         if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
             return ProbeResult("lookup", kind, shown)

@@ -60,7 +60,6 @@ class View:
 
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
-    """Return the lines that explain a case, a clause, a section or a property."""
     cases = {case.id: case for case in spec.cases}
     sections = {section.name: section for section in spec.sections}
     properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}
@@ -97,13 +96,8 @@ def _prose(text: str, label: str = "") -> Iterator[str]:
             yield from (f"{indent}  {line}".rstrip() for line in block.splitlines())
             continue
         for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-|]|\d+\.) )", block):
-            yield from textwrap.wrap(
-                " ".join(paragraph.split()),
-                _width(),
-                initial_indent=head,
-                subsequent_indent=indent,
-                break_on_hyphens=False,
-            )
+            wrapper = textwrap.TextWrapper(_width(), head, indent, break_on_hyphens=False)
+            yield from wrapper.wrap(" ".join(paragraph.split()))
             head = indent
 
 

@@ -40,7 +40,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def export(folder: Path, target: Path) -> str:
-    """Write the spec in `folder` as JSON to the directory `target`, and return a line that describes it."""
     check_replaced(target, "export", MANIFEST, "manifest")
     files = contents(spec_in(folder))
     write_folder(target, files)

@@ -123,9 +123,8 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 changes.pop()
                 continue
             if marks != case.agrees:
-                changes[-1].append(
-                    f"{file.name}: {case.id} has the marks {bracketed(case.agrees)}; now {bracketed(marks)}"
-                )
+                had = f"{case.id} has the marks {bracketed(case.agrees)}"
+                changes[-1].append(f"{file.name}: {had}; now {bracketed(marks)}")
             if is_witnessed(computed):
                 outcome.witnessed[len(marks)] += 1
             else:
@@ -137,11 +136,10 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         if check or text.encode("utf-8") == before:
             continue
         if file.read_bytes() != before:
-            outcome.refusals.append(
-                f"{file.name} is not written, because it has changed since it was read; run regenerate again"
-            )
-            continue
-        write_text(file, text)
+            changed = "is not written, because it has changed since it was read; run regenerate again"
+            outcome.refusals.append(f"{file.name} {changed}")
+        else:
+            write_text(file, text)
     outcome.refusals += disagreements.stale(witness.name for witness in asked)
 
 

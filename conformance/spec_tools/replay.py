@@ -28,7 +28,6 @@ class Cut:
         return size if self.everything or size <= most + 1 else most
 
     def joined(self, rows: Sequence[str], most: int, between: str = " | ", empty: str = "none") -> str:
-        """Return rows in one line, with the number of omitted ones."""
         shown = self(len(rows), most)
         more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
         return between.join([*rows[:shown], *more]) or empty
@@ -75,7 +74,6 @@ def pair(merge: Merge) -> str:
 def training(
     words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut, special_tokens: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield each step of a training: the counts, the choice with its reason, and the corpus after it."""
     specials = {text.encode("utf-8"): index - len(special_tokens) for index, text in enumerate(special_tokens)}
     ids = specials | textbook.byte_ids(byte_order)
     full = len(ids) + room
@@ -157,7 +155,6 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 
 
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
-    """Yield segments and pre-tokens, and the merges of each pre-token with their ranks."""
     special = set(model.special_tokens or ())
     segments = textbook.cut_special(text, sorted(special - {""}))
     if special or not segments:
@@ -208,7 +205,6 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
-    """Return the other pairs that have a rank, in text order."""
     ranked = [(two, rank(two)) for i, two in enumerate(pairwise(word)) if i != here]
     rows = [f"{pair(two)} {number}" for two, number in ranked if number is not None]
     if not rows:

@@ -53,7 +53,6 @@ SAMPLES = (
 
 
 def render(spec: Spec) -> str:
-    """Return SPEC.md."""
     chapters = CHAPTERS.read_text("utf-8")
     named = [name for name in PLACE.findall(chapters) if name.isupper()]
     if sorted(named) != sorted(spec.clauses):

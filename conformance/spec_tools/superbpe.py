@@ -67,15 +67,10 @@ def load_extension(file: Path = FILE) -> Extension:
 
 
 def _learn(training: Mapping[str, Any], key: str) -> list[Merge]:
-    rules = conventions_of(key)
+    rules: dict[str, Any] = conventions_of(key)
+    del rules["train_special"]  # the extension has no such convention
     options = {name: training[name] for name in ("unit_pattern", "most_words") if name in training}
-    return superbpe_textbook.learn(
-        list(map(read_text, training["documents"])),
-        training["vocab_size"],
-        training["transition"],
-        list(map(read_text, training["special_tokens"])),
-        PATTERNS[training.get("pattern", "gpt2")],
-        tie_break=rules["tie_break"],
-        byte_order=rules["byte_order"],
-        **options,
-    )
+    documents, special = (list(map(read_text, training[name])) for name in ("documents", "special_tokens"))
+    size, transition = training["vocab_size"], training["transition"]
+    pattern = PATTERNS[training.get("pattern", "gpt2")]
+    return superbpe_textbook.learn(documents, size, transition, special, pattern, **rules, **options)

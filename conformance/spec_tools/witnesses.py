@@ -35,7 +35,6 @@ class Witness:
     upstream: str  # repository and file of the code that it runs
 
     def absent(self) -> str | None:
-        """Return why this witness cannot run here, or None."""
         try:
             installed = importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
@@ -94,7 +93,6 @@ def is_witnessed(case: Case) -> bool:
 
 
 def load_witnesses() -> list[Witness]:
-    """Return the witnesses, in the order in which `agrees` names them."""
     (document,) = read_documents(FILE)
     return [Witness(name, **raw) for name, raw in document.value.items()]
 

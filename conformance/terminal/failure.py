@@ -88,12 +88,10 @@ class Failure:
         return "\n".join(self.lines())
 
     def toterminal(self, writer: Any) -> None:
-        """Print the whole text. The heading and the pointer are in colour if pytest uses colour."""
         for line, style in self.styled():
             writer.line(line, **STYLES[style])
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the whole failure, in visible ASCII."""
         for line, _ in self.styled():
             yield line
 
@@ -134,7 +132,6 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure."""
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
     is_corpus = outcome.kind == "corpus"

@@ -25,7 +25,6 @@ class Progress:
             self._is_on = dots and self._file.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def show(self, text: str, done: int, total: int) -> None:
-        """Write which test runs and how many have run, if the run is a long one."""
         now = time.monotonic()
         if not self._is_on or now - self._started < AFTER or now - self._drawn < INTERVAL:
             return

@@ -138,7 +138,6 @@ def _vocab(model: Model) -> str:
 
 
 def _model(model: Model, command: Command) -> list[str]:
-    """Return the lines that build the tokenizer."""
     if command.fixed_model:
         return [f"tokenizer = {command.built_by}()"]
     further = "".join(f", {one}" for one in _further(model, command))
@@ -159,7 +158,6 @@ def _model(model: Model, command: Command) -> list[str]:
 
 
 def _loaded(load: Load, model: Model, call: str, command: Command) -> list[str]:
-    """Return the lines that write the same files and load them."""
     with tempfile.TemporaryDirectory() as folder:
         files = gpt2_files.write(model, Path(folder), **dict(load.options))
         contents = [file.read_bytes() for file in files]

@@ -53,7 +53,6 @@ def counted(count: int, what: str) -> str:
 
 
 def hex_line(data: bytes) -> str:
-    """Return bytes in hexadecimal, up to 24 of them."""
     return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
 
 
@@ -146,7 +145,6 @@ def prose(text: str) -> str:
 
 
 def escaped(text: str, quote: str) -> str:
-    """Return what `ascii` of a text has between its quotes."""
     return text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
 
 
@@ -170,7 +168,6 @@ def text_near(text: str, around: int) -> tuple[str, int]:
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Return ids in brackets, at most two dozen of them."""
     more = f", ... {len(values) - 24} more" if len(values) > 24 else ""
     return f"[{', '.join(map(str, values[:24]))}{more}]"
 
@@ -286,7 +283,6 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
 
 
 def cell(index: int, model: Model | None) -> str:
-    """Return a token as it appears in a row of tokens."""
     token = model.vocab.get(index) if model is not None else None
     return bare(token) if token is not None else f"id {index}"
 

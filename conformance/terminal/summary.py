@@ -195,13 +195,11 @@ def _narrowed(result: RunResult) -> str:
 
 
 def _kept(verdict: counts.Verdict, unit: str = "") -> str:
-    """Return how many tests of a MUST count, and how many do not."""
     elsewhere = f"; {verdict.elsewhere} more fail only because another class is incorrect" if verdict.elsewhere else ""
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
 def _verdicts(terminal: Any, result: RunResult) -> None:
-    """Write a line for each class that fails, and one for all that pass."""
     verdicts = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
     passed = [verdict for verdict in verdicts if verdict.word == "pass"]

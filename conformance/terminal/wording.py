@@ -304,7 +304,6 @@ def cut_inside(asked: Question[Stream], where: answers.EncodingDivergence, right
 
 
 def training_pointer(mismatch: Mismatch, where: answers.TrainingDivergence) -> str:
-    """Return the note beside the caret under the first merge that differs."""
     if mismatch.asked.model is not None:
         return f"rank {where.step}"
     if where.expected is None:

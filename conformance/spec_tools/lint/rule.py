@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,6 +59,10 @@ class Context:
         }
 
     @cached_property
+    def case_counts(self) -> Counter[str]:
+        return Counter(case.clause.id for case in self.spec.cases)
+
+    @cached_property
     def retired(self) -> dict[str, dict[str, str]]:
         """The ids in `retired.yaml`: cases, clauses or laws (that is, properties) → id → reason."""
         file = self.folder / "retired.yaml"
@@ -78,8 +83,6 @@ Check = Callable[[Context], Iterator[Violation]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for the form of a spec."""
-
     name: str  # permanent; the stem of its fixture in tests/bad_specs/
     summary: str
     check: Check
