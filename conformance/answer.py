@@ -160,6 +160,14 @@ Acceptable: TypeAlias = Answer | AnyError | NewIds | Lossless | AtMost | Highest
 # Divergences
 
 
+class Divergence:
+    """Where two answers differ."""
+
+
+class EncodingCause:
+    """Why two encodings differ."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """A merge in a text: its parts, its rank and the byte at which it begins."""
@@ -170,19 +178,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class UnknownId:
+class UnknownId(EncodingCause):
     id: int
 
 
 @dataclass(frozen=True)
-class BytesLost:
+class BytesLost(EncodingCause):
     """The ids do not spell the text; their bytes differ from this byte on."""
 
     byte: int
 
 
 @dataclass(frozen=True)
-class WrongId:
+class WrongId(EncodingCause):
     """The right token under another id. `token` is None for the new id of a special token."""
 
     token: bytes | None
@@ -191,13 +199,13 @@ class WrongId:
 
 
 @dataclass(frozen=True)
-class CrossesBoundary:
+class CrossesBoundary(EncodingCause):
     token: bytes
     byte: int
 
 
 @dataclass(frozen=True)
-class PreTokenCut:
+class PreTokenCut(EncodingCause):
     """A pre-token that is cut at this byte, or in which this pair did not merge."""
 
     pre_token: str
@@ -206,7 +214,7 @@ class PreTokenCut:
 
 
 @dataclass(frozen=True)
-class SpecialToken:
+class SpecialToken(EncodingCause):
     """A special token that was missed, or found where it must not be."""
 
     token: bytes
@@ -215,42 +223,29 @@ class SpecialToken:
 
 
 @dataclass(frozen=True)
-class WholeTokenCut:
+class WholeTokenCut(EncodingCause):
     """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
 
     pre_token: str
 
 
 @dataclass(frozen=True)
-class NotAResult:
+class NotAResult(EncodingCause):
     """A token that no merge can give here."""
 
     token: bytes
 
 
 @dataclass(frozen=True)
-class WrongMerge:
+class WrongMerge(EncodingCause):
     """Merges in the wrong order."""
 
     used: Pair | None  # the merge that was applied, or None if one was only left out
     available: Pair | None  # the merge that had to be applied first, or None if it is not known
 
 
-EncodingCause: TypeAlias = (
-    UnknownId
-    | BytesLost
-    | WrongId
-    | CrossesBoundary
-    | PreTokenCut
-    | SpecialToken
-    | WholeTokenCut
-    | NotAResult
-    | WrongMerge
-)
-
-
 @dataclass(frozen=True)
-class EncodingDivergence:
+class EncodingDivergence(Divergence):
     """Two encodings differ at this token, which begins at this byte of the text."""
 
     token: int  # index of the first token that differs
@@ -259,7 +254,7 @@ class EncodingDivergence:
 
 
 @dataclass(frozen=True)
-class TrainingDivergence:
+class TrainingDivergence(Divergence):
     """Two lists of merges differ at this step, counted from 0."""
 
     step: int  # index of the first merge that differs
@@ -274,13 +269,13 @@ class TrainingDivergence:
 
 
 @dataclass(frozen=True)
-class VocabDivergence:
+class VocabDivergence(Divergence):
     missing: tuple[bytes, ...]
     surplus: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
-class EntryDivergence:
+class EntryDivergence(Divergence):
     """One id of a vocabulary: the token expected, the token found; None is no entry."""
 
     id: int
@@ -289,7 +284,7 @@ class EntryDivergence:
 
 
 @dataclass(frozen=True)
-class TextDivergence:
+class TextDivergence(Divergence):
     """Two texts differ at this character."""
 
     character: int  # index of the first character that differs
@@ -297,25 +292,14 @@ class TextDivergence:
 
 
 @dataclass(frozen=True)
-class RowDivergence:
+class RowDivergence(Divergence):
     row: int
     token: int = 0
 
 
 @dataclass(frozen=True)
-class ByteDivergence:
+class ByteDivergence(Divergence):
     byte: int
-
-
-Divergence: TypeAlias = (
-    EncodingDivergence
-    | TrainingDivergence
-    | VocabDivergence
-    | EntryDivergence
-    | TextDivergence
-    | RowDivergence
-    | ByteDivergence
-)
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int:

@@ -77,14 +77,9 @@ def text(documents: Sequence[Document]) -> str:
     environment.filters |= {"prose": prose, "breakable": breakable, "further": further}
     style, script = ((HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
     page = contents(documents)
-    made = environment.get_template("page.html.jinja").render(
-        page=page,
-        style=style,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
-        data=data(page),
-    )
-    return made + "\n"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    template = environment.get_template("page.html.jinja")
+    return template.render(page=page, style=style, script=script, script_hash=digest, data=data(page)) + "\n"
 
 
 # What the page shows

@@ -131,7 +131,11 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
-    totals = (_count(len(ids), "clause"), _count(counts.total(), "case"), _count(properties, "property"))
+    totals = (
+        show.counted(len(ids), "clause"),
+        show.counted(counts.total(), "case"),
+        show.counted(properties, "property"),
+    )
     yield from _headline(f"{section.name}. {section.title}", ", ".join(totals))
     yield from _prose(section.intro)
     yield ""
@@ -141,11 +145,6 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
         yield line if len(line) <= _width() else f"{line[: _width() - 3].rstrip()}..."
     yield ""
     yield "  bpe-conformance explain CLAUSE shows one with its cases"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 def _first_sentence(text: str) -> str:
@@ -173,7 +172,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
-        yield f"  {_count(len(cases), 'case')}; bpe-conformance explain CASE replays one"
+        yield f"  {show.counted(len(cases), 'case')}; bpe-conformance explain CASE replays one"
         width = max(len(case.id) for case in cases)
         for case in cases:
             line = f"    {case.id:{width}}  {case.title}"

@@ -97,7 +97,7 @@ def training(
         ids.setdefault(chosen[0] + chosen[1], len(ids))
     if step > shown:
         yield f"... {step - shown} more steps (--all shows them)"
-    yield f"the vocabulary is full: training ends with {step} {'merge' if step == 1 else 'merges'}"
+    yield f"the vocabulary is full: training ends with {show.counted(step, 'merge')}"
 
 
 def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[str]:

@@ -49,7 +49,8 @@ def text_line(text: str, longest: int = LONGEST) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{count:,} {what if count == 1 else plural}"
 
 
 def hex_line(data: bytes) -> str:

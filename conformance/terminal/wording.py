@@ -78,7 +78,9 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         yield "pattern", pattern_name(model.pattern)
     arguments = dict(asked.operation.arguments())
     if "files" in arguments:
-        yield "files", "; ".join(_file(name, value) for name, value in arguments["files"])
+        begins = "merges.txt begins with the line"
+        shown = [FILES[name].get(value) or f"{begins} {_text(value)}" for name, value in arguments["files"]]
+        yield "files", "; ".join(shown)
     if ids := arguments.get("ids"):
         cells = [show.cell(index, model) for index in ids[: show.MOST_TOKENS]]
         cells += ["..."] * (len(ids) > show.MOST_TOKENS)
@@ -92,10 +94,6 @@ def _missing(model: Model) -> list[bytes]:
     needed = dict.fromkeys([*(bytes([byte]) for byte in range(256)), *merged, *special])
     present = set(model.vocab.values())
     return [token for token in needed if token not in present]
-
-
-def _file(name: str, value: Any) -> str:
-    return FILES[name].get(value) or f"merges.txt begins with the line {_text(value)}"
 
 
 def fact(mismatch: Mismatch) -> str:

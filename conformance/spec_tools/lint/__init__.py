@@ -9,6 +9,7 @@ from pathlib import Path
 from ...command_line import print_lines, spec_argument
 from ...properties import complete
 from ...spec import FOLDER, load_spec
+from ...terminal import show
 from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
@@ -48,5 +49,5 @@ def lint(folder: Path) -> list[Violation]:
 def verdict(findings: Sequence[Violation]) -> str:
     warnings = sum(finding.warning for finding in findings)
     errors = len(findings) - warnings
-    line = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no errors; {len(RULES)} rules checked"
-    return f"{line}; {warnings} {'warning' if warnings == 1 else 'warnings'}" if warnings else line
+    line = show.counted(errors, "error") if errors else f"no errors; {len(RULES)} rules checked"
+    return f"{line}; {show.counted(warnings, 'warning')}" if warnings else line
