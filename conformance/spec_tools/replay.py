@@ -74,6 +74,7 @@ def pair(merge: Merge) -> str:
 def training(
     words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut, special_tokens: Sequence[str] = ()
 ) -> Iterator[str]:
+    # special tokens that are ordinary text: a merge can make one, which is no new entry
     specials = {text.encode("utf-8"): index - len(special_tokens) for index, text in enumerate(special_tokens)}
     ids = specials | textbook.byte_ids(byte_order)
     full = len(ids) + room

@@ -118,17 +118,14 @@ def _did(mismatch: Mismatch) -> str:
 
 
 def _must_raise(mismatch: Mismatch) -> str:
-    reasons = [
-        alternative.reason
-        for alternative in mismatch.expected.alternatives
-        if isinstance(alternative, answers.AnyError)
-    ]
+    correct = mismatch.expected.alternatives
+    reasons = [value.reason for value in correct if isinstance(value, answers.AnyError)]
     if not reasons:
         return ""
-    if len(reasons) < len(mismatch.expected.alternatives):
+    if len(reasons) < len(correct):
         if mismatch.divergence is not None:
             return ""
-        spelled = answers.Lossless() in mismatch.expected.alternatives
+        spelled = answers.Lossless() in correct
         return f"raised no error and {'returned ids that do not spell the text' if spelled else 'answered incorrectly'}"
     return f"raised no error, although {show.REASONS[reasons[0]]}" if reasons[0] in show.REASONS else "raised no error"
 
