@@ -131,12 +131,9 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
-    totals = (
-        show.counted(len(ids), "clause"),
-        show.counted(counts.total(), "case"),
-        show.counted(properties, "property"),
-    )
-    yield from _headline(f"{section.name}. {section.title}", ", ".join(totals))
+    totals = {"clause": len(ids), "case": counts.total(), "property": properties}
+    counted = ", ".join(show.counted(total, noun) for noun, total in totals.items())
+    yield from _headline(f"{section.name}. {section.title}", counted)
     yield from _prose(section.intro)
     yield ""
     width, level = max(map(len, ids)), max(len(clause.level) for clause in section.clauses)
