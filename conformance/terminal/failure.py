@@ -82,6 +82,7 @@ class Failure:
 
     @property
     def reprcrash(self) -> SimpleNamespace:
+        """The failure in one line, for pytest's short summary and JUnit XML."""
         return SimpleNamespace(message=ascii_only(self.fact))
 
     def __str__(self) -> str:
@@ -96,7 +97,7 @@ class Failure:
             yield line
 
     def styled(self) -> Iterator[tuple[str, str]]:
-        """Yield the same lines, each with its style: `heading`, `pointer` or ""."""
+        """Yield the lines, in visible ASCII, each with its style: `heading`, `pointer` or ""."""
         heading = f"{self.label} {self.test}" + (f" [{self.clause}]" if self.clause else "")
         yield ascii_only(heading), "heading"
         for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
