@@ -8,15 +8,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model
 
-from ..answer import (
-    Acceptable,
-    Answer,
-    ByteDivergence,
-    Bytes,
-    Divergence,
-    Text,
-    first_difference,
-)
+from ..answer import Acceptable, Answer, ByteDivergence, Bytes, Divergence, Text, first_difference
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
 from .operation import Call, Operation
@@ -28,9 +20,12 @@ class _OfIds(Operation):
     ids: tuple[int, ...]
     conformance_class = "decoder"
 
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Operation:
+        return cls(tuple(raw["ids"]))
+
     @property
     def sequence(self) -> Sequence[int]:
-        """The argument of the call."""
         return list(self.ids)
 
     def data(self, model: Model) -> bytes:
@@ -91,16 +86,10 @@ class Decode(_OfIds):
 
 @dataclass(frozen=True)
 class DecodeBytes(_OfIds):
-    """`decode_bytes(ids)`."""
-
     name, needs = "decode_bytes", ("decode_bytes",)
 
     def golden(self) -> Operation:
         return Decode(self.ids)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> DecodeBytes:
-        return cls(tuple(raw["ids"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Bytes(receiver.decode_bytes(self.ids))

@@ -16,12 +16,10 @@ from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
 
 FILTERS = ("clause", "section", "level", "op")
-WIDTHS = (5, 7, 4, 5, 5)
-"""The headings of the columns for each level and for their sum."""
+WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--clause", metavar="ID", help="only the cases of this clause, or of a prefix of ids")
     parser.add_argument("--section", metavar="NAME", help="only the cases of this section, for example MERGE")
     parser.add_argument("--level", help="only the cases of this level: must, should, may, unspecified")
@@ -31,7 +29,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the cases that pass every filter, or the table."""
     spec = spec_in(options.spec)
     given = {name: [value] if (value := getattr(options, name)) is not None else [] for name in FILTERS}
     if options.summary and any(given.values()):
