@@ -127,14 +127,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the line and exit with status 2."""
         from bpe_conformance.fixtures.one_line import one_line
 
         self.exit(2, f"{self.prog}: {one_line(message)}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         options = _parser(words).parse_args(words)
@@ -193,7 +191,6 @@ def _failed(message: str) -> int:
 
 
 def _flushed(status: int) -> int:
-    """Write what standard output still buffers, and return the exit status."""
     if sys.stdout is None:
         return status
     try:

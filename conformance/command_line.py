@@ -20,16 +20,7 @@ ENDINGS = ("SIGTERM", "SIGHUP")
 
 
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
-    """Print lines to standard output, in ASCII unless it accepts UTF-8.
-
-    Args:
-        lines: without line ends.
-        flush: whether to show them at once if standard output is a pipe or a file.
-
-    Raises:
-        CommandError: if standard output is closed or cannot be written.
-        BrokenPipeError: if the reader of a pipe has gone.
-    """
+    """Print lines, in ASCII unless standard output accepts UTF-8; `flush` shows them at once in a pipe, too."""
     if sys.stdout is None:
         raise CommandError("standard output is closed")
     for line in lines:
@@ -67,14 +58,7 @@ def _printable(line: str, encoding: str | None) -> str:
 def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
     """Check that a command may write this directory: it does not exist, or an earlier run of the command wrote it.
 
-    Args:
-        target: the directory.
-        what: the command, as messages name it.
-        manifest: the name of the file that lists all others.
-        kind: the `kind` in that file.
-
-    Raises:
-        CommandError: if it exists and is anything else: a file, a link, an empty directory, or one with other files.
+    An earlier run wrote a file `manifest`, which has the `kind` and lists all other files; `what` names the command.
     """
     from bpe_conformance.fixtures.files import parse_json, read_regular
 
@@ -97,7 +81,6 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
 
 
 def spec_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--spec`."""
     from .spec import FOLDER
 
     parser.add_argument(
@@ -110,11 +93,7 @@ def spec_argument(parser: argparse.ArgumentParser) -> None:
 
 
 class TerminatedBySignal(KeyboardInterrupt):
-    """A signal ended the command.
-
-    Attributes:
-        number: the signal's number.
-    """
+    """A signal ended the command."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -15,7 +15,6 @@ RUN = "bpe-conformance-run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--adapter` and the `--bpe-…` options."""
     what = parser.getgroup("bpe-conformance", "byte-level BPE tokenizers: what is tested (pytest conformance)")
     what.addoption(
         "--adapter",

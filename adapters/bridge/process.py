@@ -28,20 +28,7 @@ _POSIX = os.name == "posix"
 
 
 class Process:
-    """A running program with one thread for each of its three pipes.
-
-    Args:
-        argv: the program and its arguments.
-        env: environment variables to add.
-
-    Attributes:
-        popen: the program.
-        replies: the lines of its standard output, then None at its end.
-
-    Raises:
-        OSError: if it cannot be started.
-        ValueError: if an argument contains a null character.
-    """
+    """A running program with one thread for each of its pipes. `replies` are its lines, then None at their end."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         self._mark = uuid.uuid4().hex
@@ -93,14 +80,7 @@ class Process:
                 del self._tail[:-_STDERR_KEPT]
 
     def stop(self, grace: float = 0.0) -> int | None:
-        """Close its input, and end the program and the processes that it started.
-
-        Args:
-            grace: seconds during which it may exit on its own.
-
-        Returns:
-            Its exit status if it exited on its own, else None.
-        """
+        """End it and all that it started; return its status if it exits on its own within `grace` seconds."""
         if os.getpid() != self._owner:
             return None  # this process is a fork of the one that started it
         self._requests.put(None)
@@ -128,7 +108,6 @@ class Process:
             time.sleep(_PAUSE)
 
     def stderr_tail(self) -> str:
-        """Return the last lines of its standard error."""
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
         return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
 

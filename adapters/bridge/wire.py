@@ -24,11 +24,7 @@ WireText = str | dict[str, list[int]]
 
 
 def dump(message: Mapping[str, Any]) -> bytes:
-    """Return a message as one line: ASCII JSON and a line feed.
-
-    Raises:
-        ValueError: if the line is longer than `answers.LONGEST_LINE`.
-    """
+    """Return a message as one line: ASCII JSON and a line feed. A line that is too long is a ValueError."""
     line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > answers.LONGEST_LINE:
         raise ValueError(f"the message has {len(line)} bytes; a line may have at most {answers.LONGEST_LINE}")
@@ -36,11 +32,7 @@ def dump(message: Mapping[str, Any]) -> bytes:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Return the message in `line`.
-
-    Raises:
-        ValueError: if the line is not one JSON object in UTF-8.
-    """
+    """Return the message in `line`; raise ValueError if the line is not one JSON object in UTF-8."""
     message = parse_json(line.decode("utf-8"), "line")
     if not isinstance(message, dict):
         raise ValueError(f"line: a JSON {type(message).__name__}; expected an object")
@@ -80,7 +72,6 @@ def read_texts(value: Any) -> list[str]:
 
 
 def write_choice(value: Collection[str]) -> str | list[WireText]:
-    """Return a choice of special tokens: "all" or a list of texts."""
     return "all" if value == "all" else write_texts(value)
 
 
@@ -127,14 +118,12 @@ def read_merges(value: Any) -> list[Merge]:
 
 
 def read_member(value: Any, name: str) -> Any:
-    """Return a member of the result of a request."""
     if not isinstance(value, dict) or name not in value:
         raise MalformedAnswer(f"the reply has no {name}")
     return value[name]
 
 
 def read_handle(value: Any, name: str) -> int:
-    """Return the number of a model or stream in the result of a request."""
     handle = value.get(name) if isinstance(value, dict) else None
     if type(handle) is not int:
         raise MalformedAnswer(f"the reply has no {name}; expected an integer")
@@ -261,7 +250,6 @@ RESULTS: Mapping[str, Returned] = {
 
 
 def write_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request from the arguments of a call."""
     known = {**OPERATIONS[name].arguments, **OPERATIONS[name].further}
     return {key: known[key].write(value) for key, value in arguments.items()}
 
@@ -278,5 +266,4 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
 
 
 def methods() -> Sequence[str]:
-    """Return the methods of a tokenizer that are operations."""
     return [name for name in OPERATIONS if name not in MAKERS]

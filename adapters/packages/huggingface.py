@@ -17,17 +17,10 @@ _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)
 
 
 class Tokenizer:
-    """`tokenizers.Tokenizer` over `models.BPE`.
+    """`tokenizers.Tokenizer` over `models.BPE`. Of two ids for the same bytes, the first is kept.
 
-    Args:
-        vocab: id → bytes; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: added as `AddedToken(normalized=False, special=True)`.
-        pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
-
-    Raises:
-        ValueError: if a special token equals another token's spelling in the byte map, so that a vocab.json
-            cannot represent both.
+    It raises ValueError if a special token equals another token's spelling in the byte map, so that a vocab.json cannot
+    represent both.
     """
 
     version = tokenizers.__version__
@@ -61,12 +54,10 @@ class Tokenizer:
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the engine reports it."""
         return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text` unchanged: the engine does not cut special tokens out of it."""
         tokenizer = _tokenizer(models.BPE(), pattern)
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=vocab_size,
@@ -97,7 +88,6 @@ class IgnoreMergesTokenizer(Tokenizer):
 
 
 def _vocab(ids: Mapping[str, int], special_tokens: Collection[str]) -> dict[int, bytes]:
-    """Return id → bytes for the keys of the engine's vocabulary, in which special tokens are plain text."""
     return {index: key.encode("utf-8") if key in special_tokens else unspell(key) for key, index in ids.items()}
 
 

@@ -18,22 +18,13 @@ IntPair = tuple[int, int]
 
 
 class OwnIds:
-    """A vocabulary and merges in a package's own numbering.
+    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them.
 
     Attributes:
         vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
         pairs: pair of own ids → own id, in order of rank.
         tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge produces.
         special: special token → own id; these are the largest ids.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: in any order.
-
-    Raises:
-        ValueError: if the vocabulary lacks a byte or the result of a merge, or if a mapping of pairs cannot represent a
-            merge: it repeats, or no byte or merge produces one of its parts.
     """
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
@@ -78,23 +69,11 @@ class OwnIds:
 
 
 def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return the vocabulary and merges that a package learned."""
     return dict(tokens), [(tokens[left], tokens[right]) for left, right in sorted(pairs, key=lambda pair: pairs[pair])]
 
 
 class OwnIdsTokenizer:
-    """An adapter over a tokenizer of such a package, by default one like minbpe.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: registered with the package, which may or may not match them in the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        NotImplementedError: if there is a pattern but the package takes none.
-        ValueError: if the package cannot represent the table (`OwnIds`).
-    """
+    """An adapter over a tokenizer of such a package, by default one like minbpe."""
 
     engine: ClassVar[Any]
     version: ClassVar[str]
@@ -114,7 +93,6 @@ class OwnIdsTokenizer:
     def train(
         cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
     ) -> OwnIdsTokenizer:
-        """Train on `text`. The trainers of these packages do not support special tokens."""
         refuse_special_tokens(special_tokens)
         return cls(*trained_table(*cls.learn(text, vocab_size, cls._pattern(pattern))), None, pattern)
 
@@ -126,12 +104,10 @@ class OwnIdsTokenizer:
 
     @classmethod
     def blank(cls, pattern: str) -> Any:
-        """Return a tokenizer of the package without merges."""
         return cls.engine(pattern) if cls.takes_pattern else cls.engine()
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
-        """Return a tokenizer of the package with these vocabulary and merges."""
         tokenizer = cls.blank(pattern)
         tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
         cls.register(tokenizer, table.special)
@@ -139,12 +115,10 @@ class OwnIdsTokenizer:
 
     @classmethod
     def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:
-        """Give a tokenizer its special tokens."""
         tokenizer.register_special_tokens(special_tokens)
 
     @classmethod
     def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
-        """Train, and return the package's own vocabulary and merges."""
         trainer = cls.blank(pattern)
         trainer.train(text, vocab_size, **cls.train_arguments)
         return trainer.vocab, trainer.merges

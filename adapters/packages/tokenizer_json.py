@@ -19,17 +19,10 @@ from . import Merges, Special, Vocab
 def write_tokenizer_json(
     folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: str | None
 ) -> str:
-    """Write a `tokenizer.json` into `folder` and return its path. Bytes missing from the vocabulary are not added.
+    """Write a `tokenizer.json` into `folder` and return its path; ValueError if it cannot represent the model.
 
-    Args:
-        folder: an existing directory.
-        vocab: id → bytes; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: those missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
-        pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
-
-    Raises:
-        ValueError: if the file cannot represent the vocabulary and merges.
+    Special tokens that are missing from the vocabulary get max(ids)+1, +2, …, because each needs an id; bytes that are
+    missing are not added. Without a pattern, the split is the one built into `ByteLevel`.
     """
     special = list(dict.fromkeys(special_tokens or ()))
     ids = token_ids(vocab, special)
@@ -64,17 +57,7 @@ def _unspelled(text: str) -> bytes | None:
 
 
 class JsonTokenizer:
-    """An adapter over a package that reads a `tokenizer.json`.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: matched in the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        ValueError: if the file cannot represent the vocabulary and merges.
-    """
+    """An adapter over a package that reads a `tokenizer.json`."""
 
     version: ClassVar[str]
 

@@ -16,16 +16,7 @@ gpt2 = require("transformers.models.gpt2.tokenization_gpt2", "'transformers<5'")
 
 
 class Tokenizer:
-    """`transformers.GPT2Tokenizer` with only the given special tokens.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: given as `additional_special_tokens`.
-
-    Raises:
-        ValueError: if a vocab.json cannot represent the vocabulary.
-    """
+    """`transformers.GPT2Tokenizer` with only the given special tokens."""
 
     version = transformers.__version__
 
@@ -43,7 +34,6 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Tokenizer:
-        """Load GPT-2's two files."""
         loaded = cls.__new__(cls)
         loaded._tokenizer = _load(Path(vocab_path), Path(merges_path), special_tokens)
         return loaded

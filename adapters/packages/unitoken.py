@@ -14,14 +14,7 @@ from . import Merges, Special, Vocab
 
 
 class UnitokenTokenizer:
-    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`.
-
-    Args:
-        vocab: id → bytes, with an entry for each special token; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: matched in the text.
-        pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
-    """
+    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`. Of two ids for the same bytes, the first is kept."""
 
     package: ClassVar[Any]
     version: ClassVar[str]

@@ -15,12 +15,6 @@ def cs336(module_name: str) -> object:
 
     A function that raises NotImplementedError, as in the assignment's skeleton, counts as absent. The suite tests
     the object that `get_tokenizer` returns, with the methods that it has.
-
-    Args:
-        module_name: a module: `tests.adapters` in the assignment's own layout.
-
-    Raises:
-        AdapterError: if there is no such module, or both functions are absent.
     """
     if not module_name:
         raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
@@ -56,7 +50,6 @@ def cs336(module_name: str) -> object:
 
 
 def _builds(get_tokenizer: Any) -> bool:
-    """Return whether `get_tokenizer` exists and a first call does not raise NotImplementedError."""
     if not callable(get_tokenizer):
         return False
     try:

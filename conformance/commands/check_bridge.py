@@ -17,7 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the result of each step; the status is 1 if a rule is broken."""
     if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
     results = []

@@ -73,7 +73,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, write the files, and print a summary."""
     # vocab.json and merges.txt do not store the pattern, and readers assume GPT-2's.
     formats = options.format or FORMATS[: 2 if _encoding_pattern(options) in ("gpt2", PATTERNS["gpt2"]) else 1]
     began = time.perf_counter()
@@ -166,7 +165,6 @@ def _source(name: str, errors: str) -> str | Path:
 
 
 def _rendered(model: Model, formats: Iterable[str]) -> dict[str, str]:
-    """Return name → content of the files."""
     files = {}
     if "huggingface" in formats:
         files["tokenizer.json"] = huggingface.rendered(model)
@@ -210,7 +208,6 @@ def _head(file: Path) -> str:
 
 
 def _memory() -> Iterator[str]:
-    """Yield the peak memory, if the system reports it."""
     try:
         import resource
     except ImportError:

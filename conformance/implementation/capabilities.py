@@ -44,12 +44,7 @@ class LoadError(CommandError):
 
 
 def conventions(name: str, target: Any) -> dict[str, str]:
-    """Return the value of every convention, `pattern` among them: the declared one, or the default.
-
-    Raises:
-        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value, or if the attribute
-            `pattern` is no regular expression.
-    """
+    """Return the value of every convention, `pattern` among them: the declared one, or the default."""
     declared = getattr(target, "conventions", None)
     declared = {} if declared is None else declared
     if not isinstance(declared, Mapping):
@@ -106,10 +101,6 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
     each pattern other than GPT-2's; `shared memory`, if it runs in this process.
-
-    Args:
-        implementation: the implementation.
-        stderr: the file descriptor for a line about a probe that takes long.
 
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
@@ -220,8 +211,7 @@ class _Prober:
     def _refuses(self, method: str, probe: Callable[[], object], proxy: TokenizerProxy | None = None) -> bool:
         """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
 
-        Raises:
-            LoadError: if the answer has a shape that no test can use, unless it is the None of an unwritten method.
+        An answer that no test can use is a LoadError, unless it is the None of an unwritten method.
         """
         if method in self._late:
             return False

@@ -108,11 +108,7 @@ def setup_of(config: pytest.Config) -> Setup:
 
 
 class BpeItem(pytest.Item):
-    """The base class of all items: it runs the test, and determines the state and the outcome.
-
-    Attributes:
-        untestable: why the test is skipped although it ran, or "".
-    """
+    """The base class of all items. `untestable` is why the test is skipped although it ran, or ""."""
 
     kind: str
     clause: Clause | None
@@ -175,7 +171,6 @@ class BpeItem(pytest.Item):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
     def _state(self, failure: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
-        """Return the state of the test, and the reason for it or ""."""
         known = self.run_setup.known_failures.get(self.name)
         if failure is None:
             return ("passed", "") if known is None else ("failed", known)
@@ -194,7 +189,6 @@ class BpeItem(pytest.Item):
         raise NotImplementedError
 
     def question(self) -> Question[Any]:
-        """Return the question of the test."""
         raise NotImplementedError
 
     def test(self) -> engine.Found | None:
@@ -275,8 +269,6 @@ class CaseItem(BpeItem):
 
 
 class PropertyItem(BpeItem):
-    """One property, tested on many examples."""
-
     kind = "property"
 
     def __init__(self, *, tested: engine.Property, **keywords: Any) -> None:

@@ -51,19 +51,9 @@ GRACE = 5.0
 
 
 class Run:
-    """One run. It is registered as a pytest plugin of its own.
-
-    Attributes:
-        config: pytest's.
-        setup: what is tested.
-        implementation: the implementation under test.
-        outcomes: test → its outcome, so far.
-        expected: the tests that were collected.
-        result: the run as a value, once it has ended.
-    """
+    """One run. It is registered as a pytest plugin of its own. `result` is None until it has ended."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Load what is tested. Raises as `Setup` does."""
         self.config = config
         self.setup = Setup(config)
         self.implementation = self.setup.implementation
@@ -84,7 +74,6 @@ class Run:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """Test → the section of its clause."""
         entries: list[Entry] = [*self.setup.cases, *self.setup.properties]
         return {entry.id: entry.clause.section for entry in entries}
 
@@ -138,7 +127,6 @@ class Run:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        """Count what a worker collected."""
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
     @pytest.hookimpl(trylast=True)
@@ -375,10 +363,7 @@ class Run:
 def _exit_status(status: int, fails: bool, result: RunResult) -> int:
     """Return the exit status of a run, from pytest's and from what pytest does not see.
 
-    Args:
-        status: pytest's.
-        fails: whether a test has no result, or counts as failed although pytest saw it skipped.
-        result: the run.
+    `fails` is whether a test has no result, or counts as failed although pytest saw it skipped.
     """
     if status == pytest.ExitCode.INTERRUPTED:
         return status
@@ -390,11 +375,6 @@ def _exit_status(status: int, fails: bool, result: RunResult) -> int:
 
 
 def _report_targets(config: pytest.Config) -> list[Path]:
-    """Return the absolute paths that `--bpe-report` names.
-
-    Raises:
-        pytest.UsageError: if one cannot be written, or its name has no known form.
-    """
     paths = []
     for name in config.getoption("--bpe-report") or ():
         path = config.invocation_params.dir / name
@@ -464,10 +444,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_process(status: int) -> None:
-    """End this process with `status` if Python still waits for threads or processes some seconds from now.
-
-    Where there is no SIGALRM, nothing is done.
-    """
+    """Where there is SIGALRM, end this process if Python still waits for threads or processes in some seconds."""
     threads = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
     is_waiting = multiprocessing.active_children() or not all(thread.daemon for thread in threads)
     if not is_waiting or not time_limit.is_available():
