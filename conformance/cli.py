@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from . import __version__
-from .command_error import CommandError
-from .command_line import TerminatedBySignal, discard, print_error, raised_signals
+from .command_line import CommandError, TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
 BROKEN_PIPE = 141

@@ -1,8 +1,7 @@
-"""What the commands share: output that every terminal can show, signals, and the option `--spec`."""
+"""What the commands share: their error, output that every terminal can show, and signals."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
@@ -14,9 +13,11 @@ from typing import NoReturn, TextIO
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from .command_error import CommandError
-
 ENDINGS = ("SIGTERM", "SIGHUP")
+
+
+class CommandError(Exception):
+    """A command cannot do what the user asked. The message is one line: what is wrong, and the fix."""
 
 
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
@@ -78,18 +79,6 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
                 raise CommandError(
                     f"{target} contains {path.relative_to(target)}, which is not part of the {what}; {anew}"
                 )
-
-
-def spec_argument(parser: argparse.ArgumentParser) -> None:
-    from .spec import FOLDER
-
-    parser.add_argument(
-        "--spec",
-        type=Path,
-        default=FOLDER,
-        metavar="DIR",
-        help="directory of a specification; default: the installed one",
-    )
 
 
 class TerminatedBySignal(KeyboardInterrupt):

@@ -7,8 +7,7 @@ import argparse
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
 
-from ..command_error import CommandError
-from ..command_line import print_lines
+from ..command_line import CommandError, print_lines
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.reference.dispatch import Progress
 from bpe_conformance.reference.formats import replacing
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 
 CHUNK = 1 << 20
 STANDARD = "-"

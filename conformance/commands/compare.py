@@ -13,7 +13,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import PATTERNS, Model
 
 from ..answer import first_difference
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..packs.files import add_options, overrides, read_model_files

@@ -15,8 +15,7 @@ from bpe_conformance.fixtures.files import parse_json
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
-from ..command_error import CommandError
-from ..command_line import print_error
+from ..command_line import CommandError, print_error
 from ..packs.files import add_options, overrides, read_model_files
 from ..terminal.show import counted
 from . import common

@@ -16,7 +16,7 @@ from bpe_conformance.reference.formats import check_folder, gpt2, huggingface, t
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..terminal.show import token
 from . import common
 from .common import bars, size

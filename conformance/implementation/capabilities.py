@@ -22,7 +22,7 @@ from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from .output import scratch_folder
 from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 

@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...command_line import print_lines, spec_argument
+from ...command_line import print_lines
 from ...properties import complete
 from ...spec import FOLDER, load_spec
+from .. import spec_argument
 from . import cases, inputs, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
