@@ -92,12 +92,7 @@ COMMANDS = (
         "test a program in any language against the wire protocol, step by step; exit 1 if it breaks a rule",
         '"cmd:node tok.js"',
     ),
-    Subcommand(
-        "known-bugs",
-        "known_bugs.command",
-        "list the known bugs with the tests that catch them",
-        "| less",
-    ),
+    Subcommand("known-bugs", "known_bugs.command", "list the known bugs with the tests that catch them", "| less"),
     Subcommand(
         "matrix",
         "report.matrix",

@@ -15,19 +15,7 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..operations import (
-    Batch,
-    Decode,
-    DecodeBytes,
-    Encode,
-    Encoding,
-    Expected,
-    Question,
-    Save,
-    Setting,
-    Stream,
-    oracle,
-)
+from ..operations import Batch, Decode, DecodeBytes, Encode, Encoding, Expected, Question, Save, Setting, Stream, oracle
 from ..outcome import Dependence, Mismatch
 from .judging import compare
 
