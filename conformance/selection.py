@@ -22,12 +22,10 @@ class Entry(Protocol):
     """A case or a property."""
 
     @property
-    def id(self) -> str:
-        """Its id."""
+    def id(self) -> str: ...
 
     @property
-    def clause(self) -> Clause:
-        """The rule that it tests."""
+    def clause(self) -> Clause: ...
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,9 @@ class Selection:
 
     def check(self, ids: Collection[str], clauses: Iterable[str]) -> None:
         """Raise SelectionError for the first name that does not exist."""
+        prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         for name in self.ids:
             known(name, ids, "case or property")
-        prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         for name in self.clauses:
             known(name.rstrip("-"), prefixes, "clause")
         for name in self.sections:

@@ -96,8 +96,7 @@ def answered(ask: Callable[[], Answer]) -> Answer:
 class Call(Protocol):
     """The type of `contained`, and of `Implementation.call`."""
 
-    def __call__(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-        """Call an implementation."""
+    def __call__(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T: ...
 
 
 def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
