@@ -76,9 +76,8 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
     for place, inner, names in os.walk(target):
         for path in sorted(Path(place, name) for name in (*inner, *names)):
             if path.is_symlink() or path not in (folders if path.is_dir() else ours):
-                raise CommandError(
-                    f"{target} contains {path.relative_to(target)}, which is not part of the {what}; {anew}"
-                )
+                other = f"{path.relative_to(target)}, which is not part of the {what}"
+                raise CommandError(f"{target} contains {other}; {anew}")
 
 
 class TerminatedBySignal(KeyboardInterrupt):

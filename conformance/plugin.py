@@ -93,9 +93,8 @@ def _name_suite(config: pytest.Config) -> bool:
     if asked and not named and not foreign and not hasattr(config, "workerinput"):
         raise pytest.UsageError("--adapter needs the name of the suite; write: pytest conformance --adapter ...")
     if foreign and not named and config.getoption("--adapter"):
-        raise pytest.UsageError(
-            f"the {NAME} in this directory is not the suite; write: pytest --pyargs bpe_conformance --adapter ..."
-        )
+        fix = "write: pytest --pyargs bpe_conformance --adapter ..."
+        raise pytest.UsageError(f"the {NAME} in this directory is not the suite; {fix}")
     return named
 
 

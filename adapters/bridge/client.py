@@ -36,7 +36,7 @@ from ..errors import (
     one_line,
 )
 from . import wire
-from .process import Process
+from .process import Environment, Process
 
 ONE_REPLY = (
     "a program writes one reply to each request to standard output, and nothing else",
@@ -88,12 +88,7 @@ class Client:
     """
 
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        time_limit: float = 10.0,
-        start_limit: float = 60.0,
-        env: Mapping[str, str] | None = None,
+        self, argv: Sequence[str], *, time_limit: float = 10.0, start_limit: float = 60.0, env: Environment = None
     ) -> None:
         self.argv = list(argv)
         self.time_limit = time_limit
@@ -465,9 +460,7 @@ def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[A
             client.later(process, "stream_close", {"stream": stream})
 
 
-def bridge(
-    argv: Sequence[str], *, time_limit: float = 10.0, env: Mapping[str, str] | None = None
-) -> type[RemoteTokenizer]:
+def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None) -> type[RemoteTokenizer]:
     """Start a program and return an adapter class with exactly the methods that it announces."""
     client = Client(argv, time_limit=time_limit, env=env)
     hello = client.start()
@@ -507,7 +500,7 @@ def isolated(
     trainer: str | None = None,
     *,
     time_limit: float = 10.0,
-    env: Mapping[str, str] | None = None,
+    env: Environment = None,
     memory: float | None = None,
 ) -> type[RemoteTokenizer]:
     """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit."""

@@ -25,12 +25,14 @@ _ROUNDS = 50
 _PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
+Environment = Mapping[str, str] | None
+"""Environment variables to add."""
 
 
 class Process:
     """A running program with one thread for each of its pipes. `replies` are its lines, then None at their end."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], env: Environment = None) -> None:
         self._mark = uuid.uuid4().hex
         self.popen: subprocess.Popen[bytes] = subprocess.Popen(
             argv,

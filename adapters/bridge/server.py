@@ -210,9 +210,8 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        stream = Stream(self._method(request, "encode_iterable"))
         handle = next(self._numbers)
-        self._streams[handle] = stream
+        self._streams[handle] = Stream(self._method(request, "encode_iterable"))
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,13 +306,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge", description=__doc__)
     parser.add_argument("spec", help="the adapter, as in --adapter")
     parser.add_argument("--trainer", help="the training function, as in --bpe-trainer")
-    parser.add_argument(
-        "--memory",
-        metavar="GIB",
-        type=float,
-        default=GIBIBYTES,
-        help="the memory limit in GiB; default 4, 0 for no limit",
-    )
+    memory_help = "the memory limit in GiB; default 4, 0 for no limit"
+    parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, answers
-from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_bytes, rebuild_ids, rebuild_rows, rebuild_text
 from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
@@ -195,20 +195,13 @@ CHOICES = {
     "disallowed_special": Argument(write_choice, lambda value: value if value == "all" else tuple(read_choice(value))),
 }
 MODEL = Returned("modelResult", '{"model": a number that you choose}')
-IDS = Returned(
-    "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, *_: answers.rebuild_ids(name, ids)
-)
+IDS = Returned("ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, _: rebuild_ids(name, ids))
 ROWS = Returned(
-    "batchResult",
-    "a list with the ids of each text",
-    lambda name, rows, texts: answers.rebuild_rows(name, rows, len(texts)),
+    "batchResult", "a list with the ids of each text", lambda name, rows, texts: rebuild_rows(name, rows, len(texts))
 )
-DECODED = Returned("text", "a string", lambda name, text, *_: write_text(answers.rebuild_text(name, text)), read_text)
+DECODED = Returned("text", "a string", lambda name, text, _: write_text(rebuild_text(name, text)), read_text)
 BYTES = Returned(
-    "hex",
-    "bytes as lower-case hex, two digits each",
-    lambda name, data, *_: answers.rebuild_bytes(name, data).hex(),
-    read_bytes,
+    "hex", "bytes as lower-case hex, two digits each", lambda name, data, _: rebuild_bytes(name, data).hex(), read_bytes
 )
 NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 

@@ -21,6 +21,7 @@ from ..errors import AdapterUnavailable
 Vocab: TypeAlias = Mapping[int, bytes]
 Merges: TypeAlias = Sequence[Merge]
 Special: TypeAlias = Sequence[str] | None
+Pattern: TypeAlias = str | None
 
 
 def require(module: str, install: str = "") -> Any:

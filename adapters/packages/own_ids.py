@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab, refuse_special_tokens
+from . import Merges, Pattern, Special, Vocab, refuse_special_tokens
 
 IntPair = tuple[int, int]
 
@@ -36,9 +36,8 @@ class OwnIds:
         self.pairs: dict[IntPair, int] = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
-                raise ValueError(
-                    f"no pair of ids represents {left!r} and {right!r}: no byte or merge produces one of them"
-                )
+                why = "no byte or merge produces one of them"
+                raise ValueError(f"no pair of ids represents {left!r} and {right!r}: {why}")
             if (own[left], own[right]) in self.pairs:
                 raise ValueError(f"a mapping of pairs cannot contain {left!r} and {right!r} twice")
             self.pairs[own[left], own[right]] = 256 + rank
@@ -82,16 +81,14 @@ class OwnIdsTokenizer:
     encode_arguments: ClassVar[Mapping[str, Any]] = {}
     train_arguments: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self._table = OwnIds(vocab, merges, special_tokens)
         self.vocab, self.merges = self._table.vocab, list(merges)
         self._tokenizer = self.filled(self._table, self._pattern(pattern))
 
     @classmethod
     def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None
     ) -> OwnIdsTokenizer:
         refuse_special_tokens(special_tokens)
         return cls(*trained_table(*cls.learn(text, vocab_size, cls._pattern(pattern))), None, pattern)
@@ -124,7 +121,7 @@ class OwnIdsTokenizer:
         return trainer.vocab, trainer.merges
 
     @classmethod
-    def _pattern(cls, pattern: str | None) -> str:
+    def _pattern(cls, pattern: Pattern) -> str:
         if pattern is not None and not cls.takes_pattern:
             raise NotImplementedError("this package takes no pattern")
         return PATTERNS["gpt2"] if pattern is None else pattern

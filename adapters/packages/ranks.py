@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab
+from . import Merges, Pattern, Special, Vocab
 
 
 class RankTable(NamedTuple):
@@ -52,9 +52,7 @@ class RanksTokenizer:
     version: ClassVar[str]
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         ranks = ranks_of(vocab, merges, special_tokens)
         self.vocab, self.merges = ranks.vocab, list(merges)
         self._tokenizer = self.load(ranks, PATTERNS["gpt2"] if pattern is None else pattern)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import refuse_special_tokens, require
+from . import Pattern, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
@@ -23,9 +23,8 @@ class Tokenizer(RanksTokenizer):
     def load(self, ranks: RankTable, pattern: str) -> Any:
         if "" in ranks.special:
             raise ValueError("a special token is empty: tiktoken would never return from encode")
-        return tiktoken.Encoding(
-            "adapter", pat_str=pattern, mergeable_ranks=ranks.ordinary, special_tokens=ranks.special
-        )
+        tables = {"mergeable_ranks": ranks.ordinary, "special_tokens": ranks.special}
+        return tiktoken.Encoding("adapter", pat_str=pattern, **tables)
 
     def encode(
         self,
@@ -51,7 +50,7 @@ class EducationalTokenizer(Tokenizer):
 
     @classmethod
     def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None
     ) -> EducationalTokenizer:
         """Train on `text`. The trainer does not support special tokens, and raises ValueError when pairs run out."""
         refuse_special_tokens(special_tokens)

@@ -13,12 +13,10 @@ from bpe_conformance.fixtures import Model, spell, unspell
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab
+from . import Merges, Pattern, Special, Vocab
 
 
-def write_tokenizer_json(
-    folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: str | None
-) -> str:
+def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
     """Write a `tokenizer.json` into `folder` and return its path; ValueError if it cannot represent the model.
 
     Special tokens that are missing from the vocabulary get max(ids)+1, +2, …, because each needs an id; bytes that are
@@ -29,11 +27,10 @@ def write_tokenizer_json(
     free = max(ids.values(), default=-1) + 1
     taken = {left + right for left, right in merges}
     misread = [text for text in special if _unspelled(text) not in (None, text.encode("utf-8"))]
-    added = {
-        text: ids.pop(text.encode("utf-8"))
-        for text in misread
-        if text.encode("utf-8") not in taken and _unspelled(text) not in ids
-    }
+    added: dict[str, int] = {}
+    for text in misread:
+        if text.encode("utf-8") not in taken and _unspelled(text) not in ids:
+            added[text] = ids.pop(text.encode("utf-8"))
     absent = [token for token in map(bytes, zip(range(256))) if token not in ids]
     table = {index: token for token, index in [*ids.items(), *zip(absent, count(free))]}
     known = tuple(text for text in special if text not in added)
@@ -61,9 +58,7 @@ class JsonTokenizer:
 
     version: ClassVar[str]
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self._has_own_pattern = pattern is not None
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))

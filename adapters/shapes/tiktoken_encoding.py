@@ -58,10 +58,8 @@ def encoding(spec: str) -> object:
         found = _call(found, spec)
     lacks = [name for name in ("encode", "decode", "name") if not hasattr(found, name)]
     if lacks:
-        raise AdapterError(
-            f"encoding:{spec} has no {' and no '.join(lacks)}; "
-            "expected an object with the interface of tiktoken.Encoding"
-        )
+        expected = "expected an object with the interface of tiktoken.Encoding"
+        raise AdapterError(f"encoding:{spec} has no {' and no '.join(lacks)}; {expected}")
 
     def make() -> EncodingTokenizer:
         return EncodingTokenizer(found)

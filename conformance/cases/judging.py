@@ -82,13 +82,8 @@ def compare(
     if is_correct:
         return None
     where = operation.divergence(correct, answer, setting)
-    return Mismatch(
-        Question(operation, question.model, question.context),
-        Expectation(correct),
-        answer,
-        where,
-        conventions=conventions,
-    )
+    asked = Question(operation, question.model, question.context)
+    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions)
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:

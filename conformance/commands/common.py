@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from tqdm import tqdm
 
@@ -149,15 +149,8 @@ def bars(unit: str) -> Iterator[Progress]:
         if phase not in phases:
             for bar in phases.values():
                 bar.close()
-            phases[phase] = _Bar(
-                desc=phase,
-                total=total or None,
-                miniters=1,
-                unit=unit,
-                unit_scale=unit == "B",
-                disable=None,
-                file=sys.stderr,
-            )
+            units: dict[str, Any] = {"unit": unit, "unit_scale": unit == "B"}
+            phases[phase] = _Bar(desc=phase, total=total or None, miniters=1, disable=None, file=sys.stderr, **units)
         phases[phase].update(done - phases[phase].n)
 
     try:

@@ -30,8 +30,9 @@ LONGEST = 20
 
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     _table_arguments(parser)
-    parser.add_argument(
+    add(
         "files",
         nargs="*",
         metavar="FILE",
@@ -39,15 +40,9 @@ def encode_arguments(parser: argparse.ArgumentParser) -> None:
         "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
     )
     _output_arguments(parser, "FILE_OR_DIR")
-    parser.add_argument(
-        "--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32"
-    )
-    parser.add_argument(
-        "--shard-size", type=int, metavar="BYTES", help="bytes of text in each array; default: one array for each file"
-    )
+    add("--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8")
+    add("--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32")
+    add("--shard-size", type=int, metavar="BYTES", help="bytes of text in each array; default: one array for each file")
 
 
 def decode_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ IMPORT_FACTOR = 6
 """How many times as long as a case the import of the adapter may take."""
 _REMOTE_GRACE = 1.0
 """Seconds for the connection to another process to notice its own time limit, because its message is better."""
-SpawnFactory = Callable[[Mapping[str, str]], Any]
+Spawn = Callable[[Mapping[str, str]], Any]
 """Starts the adapter in a new process, with these environment variables added."""
 
 
@@ -78,7 +78,7 @@ class Implementation:
     """
 
     def __init__(
-        self, name: str, target: Any, limit: float = 10.0, spawn: SpawnFactory | None = None, stderr: int = 2
+        self, name: str, target: Any, limit: float = 10.0, spawn: Spawn | None = None, stderr: int = 2
     ) -> None:
         """Find out what `target` declares and supports. `stderr` gets what the user has to know at once."""
         if not callable(target):

@@ -167,9 +167,9 @@ class TokenizerProxy:
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        rebuild, rows = answers.rebuild_rows, len(texts)
         return self._call(
-            "encode_batch(...)",
-            lambda: answers.rebuild_rows("encode_batch", self.instance.encode_batch(list(texts)), len(texts)),
+            "encode_batch(...)", lambda: rebuild("encode_batch", self.instance.encode_batch(list(texts)), rows)
         )
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
@@ -274,10 +274,8 @@ def frames_of(error: BaseException) -> list[Frame]:
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    return [
-        Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "")
-        for frame in theirs[-SHOWN_FRAMES:]
-    ]
+    shown = theirs[-SHOWN_FRAMES:]
+    return [Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "") for frame in shown]
 
 
 def remote_frames(text: str) -> list[str]:

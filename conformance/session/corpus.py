@@ -63,9 +63,8 @@ def check_engine() -> None:
     try:
         import tiktoken  # noqa: F401
     except ImportError:
-        raise SpecError(
-            "--bpe-corpus compares with tiktoken, which is not installed: pip install 'bpe-conformance[tiktoken]'"
-        ) from None
+        install = "pip install 'bpe-conformance[tiktoken]'"
+        raise SpecError(f"--bpe-corpus compares with tiktoken, which is not installed: {install}") from None
 
 
 def blocks(file: Path) -> Iterator[str]:

@@ -159,10 +159,8 @@ class BpeItem(pytest.Item):
         state, reason = self._state(failure, clause)
         fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": failure is None and state == "failed"}
         if failure is not None:
-            fields |= {
-                **vars(failure),
-                "more": tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more),
-            }
+            more = tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more)
+            fields |= {**vars(failure), "more": more}
         self.outcome = self._made(state, seconds=round(self.run_setup.implementation.seconds - before, 4), **fields)
         if state == "failed":
             self.run_setup.implementation.stop_watchdog()  # as pytest does, for debuggers
@@ -238,9 +236,8 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        return judging.skip_reason(self.case, self.run_setup.implementation) or self.never_answers(
-            {self.case.operation.name}
-        )
+        missing = judging.skip_reason(self.case, self.run_setup.implementation)
+        return missing or self.never_answers({self.case.operation.name})
 
     def question(self) -> Question[Any]:
         return self.case.question

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..implementation.implementation import LoadError
 from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.likely_bugs import diagnose
-from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
+from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
 from ..report import document, writing
 from ..selection import Entry
 from ..spec import FOLDER
@@ -184,25 +184,19 @@ class Run:
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
             position = f"{Path(file).name}:{line}: {describe(error)}"
-            self.implementation.note(
-                f"the suite itself failed while it searched for causes; please report this: {position}"
-            )
+            what = "the suite itself failed while it searched for causes; please report this"
+            self.implementation.note(f"{what}: {position}")
             return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
     def _count_undisturbed(self) -> bool:
         """Count properties that were skipped because of another failure, if no such failure counts."""
         faulty = at_fault(self.outcomes.values())
-        dependent = [
-            outcome
-            for outcome in self.outcomes.values()
-            if outcome.depends and outcome.state == "skipped" and outcome.level == "must"
-        ]
-        alone = [outcome for outcome in dependent if outcome.class_at_fault not in faulty]
+        dependent = [outcome for outcome in self.outcomes.values() if outcome.depends and outcome.state == "skipped"]
+        alone = [outcome for outcome in dependent if outcome.level == "must" and outcome.class_at_fault not in faulty]
         for outcome in alone:
             known = self.setup.known_failures.get(outcome.test)
-            self.outcomes[outcome.test] = replace(
-                outcome, state="known failure" if known else "failed", reason=known or ""
-            )
+            state: State = "known failure" if known else "failed"
+            self.outcomes[outcome.test] = replace(outcome, state=state, reason=known or "")
         failed = {outcome.test for outcome in alone if self.outcomes[outcome.test].state == "failed"}
         self._move_to_failed(failed)
         return bool(failed)
@@ -234,12 +228,8 @@ class Run:
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
         mismatches = {test: self.outcomes[test].mismatch for test in diagnosis.unexplained}
-        values = [
-            test
-            for test, mismatch in mismatches.items()
-            if mismatch is None or not isinstance(mismatch.answer, Fault | Changed)
-        ]
-        case = next((case for case in self.setup.cases if case.id in values), None)
+        faults = {test for test, found in mismatches.items() if found and isinstance(found.answer, Fault | Changed)}
+        case = next((case for case in self.setup.cases if case.id in mismatches.keys() - faults), None)
         if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:
@@ -269,9 +259,7 @@ class Run:
 
     # The result
 
-    def _result(
-        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: tuple[str, ...] = (), complete: bool = True
-    ) -> RunResult:
+    def _result(self, found: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), complete: bool = True) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -289,8 +277,8 @@ class Run:
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
-            diagnosis,
-            missing,
+            found,
+            tuple(missing),
             len(self.expected),
             complete,
             self._part(),

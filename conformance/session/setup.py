@@ -72,14 +72,11 @@ class Setup:
         selection.check(ids, order)
         self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, properties))
-        tested = [
-            property_
-            for property_ in self.properties
-            if property_.search and skip_reason(property_, implementation) is None
-        ]
+        searches = [property_ for property_ in self.properties if property_.search]
+        tested = [property_ for property_ in searches if skip_reason(property_, implementation) is None]
         self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
-            self.cases, self.properties = [], [property_ for property_ in self.properties if property_.search]
+            self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()
         self.late_in_a_row: Counter[str] = Counter()
