@@ -246,11 +246,8 @@ def _place(error: BaseException) -> str:
     """Return file:line of the innermost frame outside the import machinery and this file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
-    ]
+    machinery = ("<frozen", __file__, importlib.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 

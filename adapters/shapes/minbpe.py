@@ -9,6 +9,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge
 
 from ..errors import AdapterError, one_line
 from ..loading import load
+from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.own_ids import OwnIds
 from ..signature import takes
 
@@ -68,12 +69,7 @@ def minbpe(spec: str) -> object:
             raise NotImplementedError(f"{cls.__name__} takes no pattern")
         return cls()
 
-    def make(
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> MinbpeTokenizer:
+    def make(vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> MinbpeTokenizer:
         inner, table = blank(pattern), OwnIds(vocab, merges, special_tokens)
         if table.special and not hasattr(inner, "register_special_tokens"):
             raise NotImplementedError(f"{cls.__name__} has no register_special_tokens")

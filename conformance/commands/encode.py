@@ -110,15 +110,9 @@ def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
         raise CommandError("standard input cannot be one of several inputs; name only files")
     try:
         with bars("B") as progress:
-            done = tokenizer.encode_files(
-                options.files,
-                options.target,
-                shard_size=options.shard_size,
-                bits=BITS.get(options.form),
-                errors=options.errors,
-                workers=options.workers,
-                progress=progress,
-            )
+            settings = {name: getattr(options, name) for name in ("shard_size", "errors", "workers")}
+            settings |= {"bits": BITS.get(options.form), "progress": progress}
+            done = tokenizer.encode_files(options.files, options.target, **settings)
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
     for line in done.failures:

@@ -555,6 +555,6 @@ def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
 
 _NO_MODEL = Model({}, ())
 _DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
-    "decode": lambda one, ids: Text(one.decode_itself(ids)),
-    "decode_bytes": lambda one, ids: Bytes(one.decode_bytes_itself(ids)),
+    "decode": lambda one, ids: Text(one.decode(ids)),
+    "decode_bytes": lambda one, ids: Bytes(one.decode_bytes(ids)),
 }
