@@ -41,7 +41,6 @@ LONGEST_LIMIT = 86400.0
 END_LIMIT = 1.0
 """Seconds within which a program must exit after the end of its input."""
 _MOST_HANGS = 3
-_WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
 _STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
 _LACKS = {
@@ -438,17 +437,13 @@ def _trained(program: Program, **more: Any) -> Any:
     return table
 
 
-def _train(program: Program) -> None:
-    _trained(program)
-    _trained(program, special_tokens=[], text="")
+def _train(program: Program, *settings: Mapping[str, Any]) -> None:
+    for more in settings:
+        _trained(program, **more)
 
 
-def _train_pattern(program: Program) -> None:
-    _trained(program, **_WHOLE_TEXT)
-
-
-def _pattern(program: Program) -> None:
-    model = program.load(MODEL, None, **_WHOLE_TEXT)
+def _pattern(program: Program, pattern: str) -> None:
+    model = program.load(MODEL, None, pattern=pattern)
     if "encode" in program.capabilities:
         program.encode("a b", model=model)
 
@@ -511,7 +506,7 @@ _FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     function.__name__[1:]: function
     for function in (
         *(_handshake, _field, _load, _long, _round_trip, _several_models, _pattern, _stream, _two_streams),
-        *(_cut_stream, _train, _train_pattern, _save, _from_files, _unknown_model, _unload, _end, _again),
+        *(_cut_stream, _train, _save, _from_files, _unknown_model, _unload, _end, _again),
     )
 }
 """The name in `run` -> the function of the step."""

@@ -49,12 +49,11 @@ class Process:
         self._tail = bytearray()
         streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
         targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
-        self._threads = [
-            threading.Thread(target=target, args=(stream,), name=f"bpe-bridge-{self.popen.pid}", daemon=True)
-            for target, stream in zip(targets, streams, strict=True)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = []
+        for target, stream in zip(targets, streams, strict=True):
+            name = f"bpe-bridge-{self.popen.pid}"
+            self._threads.append(threading.Thread(target=target, args=(stream,), name=name, daemon=True))
+            self._threads[-1].start()
 
     def send(self, line: bytes) -> None:
         """Write a line to its standard input in another thread."""

@@ -52,11 +52,9 @@ class Tokenizer:
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> Tokenizer:
         tokenizer = _tokenizer(models.BPE(), pattern)
+        special, alphabet = _added(special_tokens), sorted(pre_tokenizers.ByteLevel.alphabet())
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            special_tokens=_added(special_tokens),
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-            show_progress=False,
+            vocab_size=vocab_size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         )
         tokenizer.train_from_iterator([text], trainer)
         model = json.loads(tokenizer.to_str())["model"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
-from typing import Any, Literal
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
@@ -13,6 +13,8 @@ from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
 _educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
+Choice: TypeAlias = Collection[str]
+"""The text `all`, or special tokens."""
 
 
 class Tokenizer(RanksTokenizer):
@@ -26,13 +28,7 @@ class Tokenizer(RanksTokenizer):
         tables = {"mergeable_ranks": ranks.ordinary, "special_tokens": ranks.special}
         return tiktoken.Encoding("adapter", pat_str=pattern, **tables)
 
-    def encode(
-        self,
-        text: str,
-        *,
-        allowed_special: Literal["all"] | Set[str] = "all",
-        disallowed_special: Literal["all"] | Collection[str] = "all",
-    ) -> list[int]:
+    def encode(self, text: str, *, allowed_special: Choice = "all", disallowed_special: Choice = "all") -> list[int]:
         arguments = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
         return list(self._tokenizer.encode(text, **arguments))
 

@@ -24,13 +24,15 @@ from .common import bars, size
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
 SUPERBPE = ("unit_pattern", "most_words")
-MEANINGS = {
+HELP = {
     "tie_break": "which of the most frequent pairs is merged",
     "byte_order": "the order of the ids of the bytes",
     "id_layout": "the order in which bytes, special tokens and merges get ids",
     "train_special": "whether special tokens in the text are boundaries or ordinary text",
+    "format": "what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
+    "first two, or only the first if the pattern is not gpt2",
+    "unit_pattern": "SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
 }
-"""Convention → its meaning, for the help."""
 SAMPLE = 10_000_000
 """Bytes of the first file that are encoded to report the bytes per token."""
 
@@ -43,23 +45,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
     add("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="the split pattern; default gpt2")
     add("--transition", type=int, metavar="N", help="SuperBPE: from this size on, merges cross word boundaries")
-    add(
-        "--unit-pattern",
-        metavar="REGEX",
-        help="SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
-    )
+    add("--unit-pattern", metavar="REGEX", help=HELP["unit_pattern"])
     add("--most-words", type=int, metavar="N", help="SuperBPE: the maximum number of words in a token; default 4")
     add("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
-        add(option, choices=values, default=values[0], help=f"{MEANINGS[name]}; default {values[0]}")
-    add(
-        "--format",
-        action="append",
-        choices=FORMATS,
-        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
-        "first two, or only the first if the pattern is not gpt2",
-    )
+        add(option, choices=values, default=values[0], help=f"{HELP[name]}; default {values[0]}")
+    add("--format", action="append", choices=FORMATS, help=HELP["format"])
     add("--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8")
 
 
