@@ -31,7 +31,7 @@ IMPORT_FACTOR = 6
 """How many times as long as a case the import of the adapter may take."""
 _REMOTE_GRACE = 1.0
 """Seconds for the connection to another process to notice its own time limit, because its message is better."""
-Spawn = Callable[[Mapping[str, str]], Any]
+Spawn = Callable[[Mapping[str, str]], Any] | None
 """Starts the adapter in a new process, with these environment variables added."""
 
 
@@ -77,9 +77,7 @@ class Implementation:
             process, with Python's hash seed and locale.
     """
 
-    def __init__(
-        self, name: str, target: Any, limit: float = 10.0, spawn: Spawn | None = None, stderr: int = 2
-    ) -> None:
+    def __init__(self, name: str, target: Any, limit: float = 10.0, spawn: Spawn = None, stderr: int = 2) -> None:
         """Find out what `target` declares and supports. `stderr` gets what the user has to know at once."""
         if not callable(target):
             raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")

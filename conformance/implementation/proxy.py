@@ -138,18 +138,13 @@ class TokenizerProxy:
     def encode(self, text: str) -> list[int]:
         return self._ids("encode", lambda: self.instance.encode(text))
 
-    def encode_allowed(
-        self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]
-    ) -> list[int]:
+    def encode_allowed(self, text: str, allowed: Collection[str], disallowed: Collection[str]) -> list[int]:
         """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
-        allowed = "all" if allowed_special == "all" else set(allowed_special)
-        return self.encode_allowed_itself(text, allowed, disallowed_special)
+        return self.encode_allowed_itself(text, "all" if allowed == "all" else set(allowed), disallowed)
 
-    def encode_allowed_itself(
-        self, text: str, allowed_special: str | set[str], disallowed_special: Collection[str]
-    ) -> list[int]:
-        disallowed = "all" if disallowed_special == "all" else tuple(disallowed_special)
-        keywords = {"allowed_special": allowed_special, "disallowed_special": disallowed}
+    def encode_allowed_itself(self, text: str, allowed: str | set[str], disallowed: Collection[str]) -> list[int]:
+        disallowed = "all" if disallowed == "all" else tuple(disallowed)
+        keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Sequence[int]) -> str:
