@@ -11,6 +11,7 @@ from ..spec import Clause
 from . import (
     batch,
     complete,
+    confusion,
     decoding,
     encoding,
     files,
@@ -26,7 +27,7 @@ from .engine import Property
 SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
 """The modules with the properties of one section of the spec."""
 PROPERTIES: tuple[Property, ...] = tuple(
-    one for module in (*SECTIONS, complete, lifecycle, scale) for one in module.PROPERTIES
+    one for module in (*SECTIONS, complete, confusion, lifecycle, scale) for one in module.PROPERTIES
 )
 
 

@@ -40,7 +40,7 @@ MIXED = (
 )
 
 
-def _class(char: str) -> str:
+def class_of(char: str) -> str:
     category = unicodedata.category(char)[0]
     return category if category in "LN" else "other"
 
@@ -48,7 +48,7 @@ def _class(char: str) -> str:
 @cache
 def pairs_of_characters() -> Mapping[Merge, str]:
     """Return each pair of printable ASCII characters that GPT-2's pattern leaves together → a pre-token with it."""
-    words = [one + other for one, other in product(PRINTABLE, PRINTABLE) if _class(one) == _class(other)]
+    words = [one + other for one, other in product(PRINTABLE, PRINTABLE) if class_of(one) == class_of(other)]
     words += [f" {char}" for char in PRINTABLE] + list(CONTRACTIONS)
     return {(word[:1].encode(), word[1:2].encode()): word for word in words}
 
@@ -64,9 +64,9 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
     for char in strategies.characters_at_edges() + "".join(run[::61] for run in characters.agreed()):
         data = char.encode("utf-8")
         if len(data) > 1 and not char.isspace():
-            firsts[_class(char)].setdefault(data[0], char)
-            lasts[_class(char)].setdefault(data[-1], char)
-    ascii_of = {name: [char for char in ASCII if _class(char) == name] for name in firsts}
+            firsts[class_of(char)].setdefault(data[0], char)
+            lasts[class_of(char)].setdefault(data[-1], char)
+    ascii_of = {name: [char for char in ASCII if class_of(char) == name] for name in firsts}
     tails = range(0x80, 0xC0)
     alone = [chr(code) for code in range(0x80, 0x800) if not chr(code).isspace() and chr(code) != "\x85"]
     threes = [(lead, tail) for lead, tail in product(range(0xE0, 0xF0), tails) if _allowed(lead, tail)]
@@ -101,7 +101,6 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
 
 
 def _allowed(lead: int, tail: int) -> bool:
-    """Whether UTF-8 allows this second byte."""
     least, most = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}.get(
         lead, (0x80, 0xBF)
     )
@@ -124,7 +123,7 @@ def spaces() -> Mapping[str, int]:
 def gaps() -> Iterator[str]:
     """Yield a line for each pair that is not merged where this module says so, by the oracle, and each byte in none."""
     for name, pairs in pairs_of_bytes().items():
-        for block in _blocks(pairs):
+        for block in blocks(pairs):
             question, right = encoding(block)
             if tuple(oracle(question.table).encode(question.operation.text)) != right.ids:
                 yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
@@ -140,12 +139,12 @@ def gaps() -> Iterator[str]:
         yield f"the bytes {sorted(missing)} take part in no merge"
 
 
-def _blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tuple[Merge, str]]]:
+def blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tuple[Merge, str]]]:
     items = list(pairs.items())
     yield from (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _together(
+def together(
     implementation: Implementation,
     clause_id: str,
     question: Question[Any],
@@ -178,10 +177,10 @@ def _training(words: Iterable[str]) -> Question[Any]:
 @Fixed("law-train-pairs", "LAW-TRAIN-1", ("train",))
 def trains_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of printable ASCII characters that can be in one pre-token is learned and merged."""
-    for block in _blocks(pairs_of_characters(), FEW):
+    for block in blocks(pairs_of_characters(), FEW):
         words = [word for _, word in block]
         alone = (_training([word]) for word in words)
-        yield from _together(implementation, "LAW-TRAIN-1", _training(words), alone)
+        yield from together(implementation, "LAW-TRAIN-1", _training(words), alone)
 
 
 def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question[Any], Ids]:
@@ -199,10 +198,10 @@ def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question[Any], Ids]:
 def encodes_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of bytes that UTF-8 allows within a pre-token is merged."""
     for pairs in pairs_of_bytes().values():
-        for block in _blocks(pairs):
+        for block in blocks(pairs):
             question, right = encoding(block)
             alone = (encoding([one])[0] for one in block)
-            yield from _together(implementation, "LAW-ENCODE-1", question, alone, right)
+            yield from together(implementation, "LAW-ENCODE-1", question, alone, right)
 
 
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
@@ -215,7 +214,7 @@ def keys(implementation: Implementation) -> Verdicts:
     for text in texts:
         question = posed("encode", model, {"text": text})
         alone = (replace(question, operation=Encode(part)) for part in text.split("\n") if part)
-        yield from _together(implementation, "MERGE-PAIR-1", question, alone)
+        yield from together(implementation, "MERGE-PAIR-1", question, alone)
 
 
 RANGES = {"L": "a", "N": "1", "other": "."}
@@ -229,7 +228,7 @@ def ends_of_ranges() -> Sequence[str]:
     White space is left out, and so are characters on whose classes engines differ.
     """
     chars = strategies.characters_at_edges()
-    return tuple(RANGES[_class(char)] + char for char in chars if not char.isspace())
+    return tuple(RANGES[class_of(char)] + char for char in chars if not char.isspace())
 
 
 def encoding_of_ranges(words: Iterable[str]) -> tuple[Question[Any], Ids]:
@@ -249,7 +248,7 @@ def ranges(implementation: Implementation) -> Verdicts:
         block = words[start : start + BLOCK]
         question, right = encoding_of_ranges(block)
         alone = (encoding_of_ranges([one])[0] for one in block)
-        yield from _together(implementation, "SPLIT-UNICODE-1", question, alone, right)
+        yield from together(implementation, "SPLIT-UNICODE-1", question, alone, right)
 
 
 MODEL = read_model(
@@ -283,7 +282,7 @@ def cuts(implementation: Implementation) -> Verdicts:
             return
     runs = posed("stream", _pairs_of_blanks(), {"chunks": [*"".join(STREAM)]})
     alone = (replace(runs, operation=Stream((*run,))) for run in STREAM)
-    yield from _together(implementation, "LAW-STREAM-1", runs, alone)
+    yield from together(implementation, "LAW-STREAM-1", runs, alone)
 
 
 BLANKS = " \t\n\r\u00a0\u3000"

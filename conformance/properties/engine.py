@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
-from hypothesis.errors import Flaky, HypothesisException
-from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
 from ..answer import TIMED_OUT, Fault, Refusal
@@ -25,13 +23,13 @@ from ..implementation.time_limit import Clock
 from ..operations import OPERATIONS, Question
 from ..outcome import Mismatch
 from ..spec import Clause
+from . import choices
 from .asking import as_yaml, equals_oracle
 
 Example = TypeVar("Example")
 MOST_SHRINKS = 400
 TIME_LIMITS = 6
 """A search ends, with a note, after this many time limits of one case."""
-FUZZ_ROUND = 500
 MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
@@ -114,13 +112,11 @@ class Property:
 
     @property
     def clause(self) -> Clause:
-        """The clause that states it."""
         assert self.bound is not None
         return self.bound
 
     @property
     def conformance_class(self) -> str:
-        """The class whose verdict it counts in."""
         return CLASS_OF_METHOD[self.needs[0]]
 
     @property
@@ -163,7 +159,6 @@ class Drawn(Generic[Example]):
     examples: int = 50
 
     def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
-        """Return a property: each example passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
@@ -185,6 +180,30 @@ class Drawn(Generic[Example]):
         return replace(self(test), asks=asks)
 
 
+class SharedRun:
+    """One run that has findings of several properties. The first of them that is tested starts it.
+
+    Args:
+        name: the name of the search, which the properties share.
+        run: returns what was found, by the id of the property.
+    """
+
+    def __init__(self, name: str, run: Callable[[Implementation, Effort], Mapping[str, Found]]) -> None:
+        self._name, self._run = name, run
+        self._found: WeakKeyDictionary[Implementation, dict[tuple[int | None, float], Mapping[str, Found]]]
+        self._found = WeakKeyDictionary()
+
+    def property(self, id_: str, clause_id: str, needs: tuple[str, ...], asks: str) -> Property:
+
+        def run(implementation: Implementation, effort: Effort) -> Found | None:
+            runs, key = self._found.setdefault(implementation, {}), (effort.seed, effort.examples_factor)
+            if key not in runs:
+                runs[key] = self._run(implementation, effort)
+            return runs[key].get(id_)
+
+        return Property(id_, clause_id, needs, run, asks, search=self._name)
+
+
 @dataclass(frozen=True)
 class Fixed:
     """A decorator like `Drawn`, for a test that asks the same questions each time."""
@@ -194,7 +213,6 @@ class Fixed:
     needs: tuple[str, ...]
 
     def __call__(self, test: Callable[[Implementation], Verdicts]) -> Property:
-        """Return a property: the implementation passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             mismatch = first(test(implementation))
@@ -204,7 +222,6 @@ class Fixed:
 
 
 def first(verdicts: Verdicts) -> Mismatch | None:
-    """Return the first incorrect answer, or None."""
     return next(filter(None, verdicts), None)
 
 
@@ -214,12 +231,11 @@ def first_paragraph(test: Callable[..., object]) -> str:
 
 
 class Search:
-    """Searches for an example that breaks a property. It keeps the last one: Hypothesis tries the smallest last.
+    """Searches for examples that break a property, and makes each one smaller.
 
     Args:
-        id_: the id of the property.
-        implementation: the implementation under test.
-        effort: how much to try.
+        id_, implementation, effort: the id of the property, what to test, and how much to try.
+        several: whether to go on after a counterexample, to find those of other kinds. A search with a deadline does.
         most_shrinks: the most examples to try after one fails, to shrink it.
 
     Attributes:
@@ -228,108 +244,91 @@ class Search:
     """
 
     def __init__(
-        self, id_: str, implementation: Implementation, effort: Effort, most_shrinks: int = MOST_SHRINKS
+        self,
+        id_: str,
+        implementation: Implementation,
+        effort: Effort,
+        several: bool = False,
+        most_shrinks: int = MOST_SHRINKS,
     ) -> None:
         self.examples = 0
         self.most_shrinks = most_shrinks
         self._id, self._implementation, self._effort = id_, implementation, effort
+        self._several = several or effort.deadline is not None
         self._until = time.monotonic() + (effort.deadline or TIME_LIMITS * implementation.limit or math.inf)
-        self._failed: Mismatch | None = None
+        self._database = None if effort.database is None else DirectoryBasedExampleDatabase(effort.database)
+        self._saved = [] if self._database is None else list(self._database.fetch(self._key))
+        self._source = choices.Source(seed_of(id_, effort))
+        self._source.planned = self._next_saved()
         self._dependent: Mismatch | None = None
-        self._found: list[Found] = []
-        self._kinds: set[tuple[str, ...]] = set()
+        self._found: dict[Hashable, Found] = {}
+        self._wrong: tuple[Hashable, Mismatch] | None = None  # of this example
+        self._failed: tuple[Hashable, Mismatch] | None = None  # the smallest example that fails
+        self._shrinker: choices.Shrinker | None = None
+        self._proposals: Iterator[choices.Choices] = iter(())
         self._shrinks = 0
         self._is_ended = False
         self._clock: Clock
 
     def over(
-        self,
-        strategy: SearchStrategy[Example],
-        test: Callable[[Example], Mismatch | None],
-        examples: int,
+        self, strategy: SearchStrategy[Example], test: Callable[[Example], Mismatch | None], examples: int
     ) -> None:
-        """Search among the examples of a strategy."""
+        self.run(strategy, lambda example: self.judge(test(example)), examples)
 
-        def execute(example: Example) -> None:
-            self.begin()
-            self.judge(test(example))
+    def run(self, strategy: SearchStrategy[Example], execute: Callable[[Example], object], examples: int) -> None:
+        """Search among the examples of a strategy; `execute` calls `judge` for each answer."""
+        most = math.inf if self._effort.deadline is not None else max(1, round(examples * self._effort.examples_factor))
+        errors: list[Exception] = []
 
-        execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
-        self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples, several=True)
+        def execute_one(example: Example) -> None:
+            if not self._begin(most):
+                return
+            try:
+                execute(example)
+            except Exception as error:  # of the suite: Hypothesis must not try the example again
+                errors.append(error)
+                raise _Enough from error
+            self._end()
 
-    def repeat(self, run: Callable[[settings, int], object], examples: int, several: bool = False) -> None:
-        """Run Hypothesis once or, with a deadline, as often as there is time.
+        search = SETTINGS(seeded(0)(given(strategy)(execute_one)))
+        choices.Backend.source = self._source
+        with contextlib.suppress(_Enough), self._implementation.time_limit(math.inf) as self._clock:
+            while True:  # Hypothesis ends after as many examples as its settings say
+                search()
+        for error in errors:
+            raise error
+
+    def judge(self, mismatch: Mismatch | None, kind: Hashable = None) -> bool:
+        """Keep an incorrect answer, and return whether the example fails.
+
+        An answer that depends on another failure is no failure, and neither is one of a kind that was found before.
 
         Args:
-            run: runs Hypothesis with these settings and this seed; it has to apply the seed first, because the seed
-                removes the database from the settings. It calls `begin` for each example and `judge` for each answer.
-            examples: the number of examples that a default run draws.
-            several: whether a search with a deadline continues after a counterexample, to find other kinds.
+            mismatch: the incorrect answer, or None.
+            kind: what counterexamples to one fault have in common; None: the form of the answer.
         """
-        fuzzing = self._effort.deadline is not None
-        count = FUZZ_ROUND if fuzzing else max(1, round(examples * self._effort.examples_factor))
-        for number in itertools.count():
-            limit = self._implementation.time_limit(math.inf)
-            with _no_constants_of_the_user(), self._contained(), limit as self._clock:
-                # an example that is tried again and is of a kind that was found would be removed from the database
-                effort = self._effort if number == 0 else replace(self._effort, database=None)
-                run(settings_of(effort, count), seed_of(self._id, self._effort, number))
-            if not fuzzing or (self._failed is not None and not several):
-                return
-            self._keep()
-            if self._is_late or len(self._found) == MOST_FOUND:
-                return
-
-    def _keep(self) -> None:
-        """Keep a counterexample. From now on, the search ignores its kind, which would hide other kinds."""
-        if self._failed is not None:
-            self._found.append(Found(self._failed, self.examples))
-            self._kinds.add(_kind(self._failed))
-            self._failed, self._shrinks = None, 0
-
-    def begin(self) -> None:
-        """Count an example.
-
-        Raises:
-            _Enough: if the search is to end.
-        """
-        if self._effort.watch is not None:
-            self._is_ended |= self._effort.watch(self._id, self.examples)
-        self._clock.is_diagnosis = self._failed is not None
-        if self._failed is not None:
-            self._shrinks += 1
-            if self._shrinks > self.most_shrinks or self._is_ended:
-                raise _Enough
-            return
-        if self._is_late:
-            if self._effort.deadline is None:
-                self._implementation.note(f"{self._id}: tested {self.examples} examples; more would take too long")
-            raise _Enough
-        self.examples += 1
-
-    def judge(self, mismatch: Mismatch | None) -> None:
-        """Keep an incorrect answer. If it depends on another failure, the example continues.
-
-        Raises:
-            BrokenProperty: if the answer is incorrect, and depends on no other failure.
-            _Enough: instead, if Hypothesis should not shrink the example, because it timed out or by the effort.
-        """
-        if mismatch is None or (self._kinds and _kind(mismatch) in self._kinds):
-            return
+        if mismatch is None:
+            return False
+        kind = kind or _kind(mismatch)
+        if self._several and kind in self._found:
+            return False
         if mismatch.depends_on is not None:
             if self._dependent is None or _size(mismatch) < _size(self._dependent):
                 self._dependent = mismatch
-            return
-        self._failed = mismatch
-        timed_out = isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT
-        if timed_out or not self._effort.shrink:
-            raise _Enough
-        raise BrokenProperty
+            return False
+        self._wrong = kind, mismatch
+        return True
+
+    @property
+    def by_kind(self) -> Mapping[Hashable, Found]:
+        """What was found, by its kind."""
+        return self._found
 
     def found(self, clause_id: str) -> Found | None:
         """Return the smallest example found: if possible, one that depends on no other failure."""
-        mismatch = self._failed or (None if self._found else self._dependent)
-        found = [*self._found, *([Found(mismatch, self.examples)] if mismatch is not None else [])]
+        found = list(self._found.values())
+        if not found and self._dependent is not None:
+            found.append(Found(self._dependent, self.examples))
         if not found:
             return None
         smallest, *more = (
@@ -339,26 +338,76 @@ class Search:
         return replace(smallest, more=tuple(more))
 
     @property
-    def _is_late(self) -> bool:
-        return self._is_ended or time.monotonic() > self._until
+    def _key(self) -> bytes:
+        return self._id.encode("ascii")
 
-    @contextlib.contextmanager
-    def _contained(self) -> Iterator[None]:
-        """Run Hypothesis within the block. Hypothesis raises its own errors if answers change from call to call."""
-        try:
-            yield
-        except (BrokenProperty, _Enough):
-            pass
-        except Flaky:
-            if self._failed is None and self._effort.deadline is None:
-                self._implementation.note(f"{self._id}: ended early, because answers change from call to call")
-        except HypothesisException:
-            if self._failed is None:
-                raise
+    def _begin(self, most: float) -> bool:
+        """Begin an example, and return whether to try it."""
+        if not self._source.is_begun and (self.examples or self._source.planned is not None):
+            return False  # each run of Hypothesis starts with the simplest example
+        if self._effort.watch is not None:
+            self._is_ended |= self._effort.watch(self._id, self.examples)
+        self._wrong = None
+        self._clock.is_diagnosis = self._shrinker is not None
+        is_late = self._is_ended or time.monotonic() > self._until
+        if self._shrinker is not None:
+            return True
+        if is_late and self._effort.deadline is None:
+            self._implementation.note(f"{self._id}: tested {self.examples} examples; more would take too long")
+        if is_late or self.examples == most:
+            raise _Enough
+        self.examples += 1
+        return True
 
+    def _end(self) -> None:
+        source, self._source.is_begun = self._source, False
+        if self._wrong is not None:
+            if self._shrinker is None:
+                self._shrinker, self._shrinks = choices.Shrinker(source.made, source.spans), 0
+                self._proposals, self._failed = self._shrinker.proposals(), self._wrong
+            elif self._is_same_fault and self._shrinker.accept(source.made, source.spans):
+                self._failed = self._wrong
+        elif self._database is not None and self._shrinker is None and source.planned is not None:
+            self._database.delete(self._key, choices.write(source.planned))
+        source.planned = None
+        if self._shrinker is not None:
+            self._shrinks += 1
+            may_shrink = self._effort.shrink and self._shrinks <= self.most_shrinks
+            if may_shrink and not self._is_ended and not self._timed_out:
+                source.planned = next(self._proposals, None)
+            if source.planned is None:
+                self._keep()
+        if self._shrinker is None:
+            source.planned = self._next_saved()
 
-class BrokenProperty(AssertionError):
-    """An example fails."""
+    def _next_saved(self) -> choices.Choices | None:
+        return choices.read(self._saved.pop()) if self._saved else None
+
+    @property
+    def _is_same_fault(self) -> bool:
+        """Whether this example fails as the one before; an example that does not is found on its own."""
+        return not self._several or (self._wrong or ("",))[0] == (self._failed or ("",))[0]
+
+    @property
+    def _timed_out(self) -> bool:
+        answer = None if self._wrong is None else self._wrong[1].answer
+        return isinstance(answer, Fault) and answer.kind == TIMED_OUT
+
+    def _keep(self) -> None:
+        """Keep the smallest counterexample. From now on, the search ignores its kind, which would hide other kinds.
+
+        Raises:
+            _Enough: if the search is to end.
+        """
+        assert self._failed is not None
+        assert self._shrinker is not None
+        kind, mismatch = self._failed
+        self._found[kind] = Found(mismatch, self.examples)
+        if self._database is not None:
+            self._database.save(self._key, choices.write(self._shrinker.smallest))
+        self._failed = self._shrinker = None
+        if not self._several or len(self._found) == MOST_FOUND:
+            raise _Enough
 
 
 class _Enough(BaseException):
@@ -376,46 +425,21 @@ def _size(mismatch: Mismatch) -> int:
     return len(repr(mismatch.asked.operation))
 
 
-def seed_of(id_: str, effort: Effort, number: int = 0) -> int:
-    """Return the seed of a property's examples in one round: the same in every process and on every platform."""
-    key = f"{id_} {'' if effort.seed is None else effort.seed} {number or ''}"
+def seed_of(id_: str, effort: Effort) -> int:
+    """Return the seed of a property's examples: the same in every process and on every platform."""
+    key = f"{id_} {'' if effort.seed is None else effort.seed}"
     return int.from_bytes(hashlib.sha256(key.encode("utf-8")).digest()[:8], "big")
 
 
-def settings_of(effort: Effort, examples: int) -> settings:
-    """Return complete Hypothesis settings, independent of the user's profile.
-
-    Args:
-        effort: how much to try.
-        examples: the most examples.
-    """
-    phases = (Phase.generate, Phase.shrink)
-    return settings(
-        max_examples=examples,
-        derandomize=False,  # the seed is given
-        database=DirectoryBasedExampleDatabase(effort.database) if effort.database else None,
-        verbosity=Verbosity.quiet,
-        phases=(Phase.reuse, *phases) if effort.database else phases,
-        report_multiple_bugs=False,
-        suppress_health_check=tuple(HealthCheck),
-        deadline=None,
-        print_blob=False,
-        backend="hypothesis",
-    )
-
-
-@contextlib.contextmanager
-def _no_constants_of_the_user() -> Iterator[None]:
-    """Keep Hypothesis from drawing constants that it reads in the user's modules.
-
-    The examples would depend on the modules that are loaded, and a directory `.hypothesis` would be written.
-    """
-    name = "_maybe_draw_constant"
-    if (own := getattr(HypothesisProvider, name, None)) is None:
-        yield
-        return
-    setattr(HypothesisProvider, name, lambda *_arguments, **_keywords: None)
-    try:
-        yield
-    finally:
-        setattr(HypothesisProvider, name, own)
+SETTINGS = settings(
+    max_examples=10_000,
+    derandomize=False,  # the seed is given
+    database=None,
+    verbosity=Verbosity.quiet,
+    phases=(Phase.generate,),
+    suppress_health_check=tuple(HealthCheck),
+    deadline=None,
+    print_blob=False,
+    backend=choices.BACKEND,
+)
+"""Complete settings, independent of the user's profile."""

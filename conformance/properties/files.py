@@ -32,7 +32,7 @@ from .asking import (
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
-from .scale_inputs import long_tokens
+from .scale import long_tokens
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")

@@ -1,119 +1,967 @@
-"""Properties about state: one state machine makes tokenizers and calls their methods, in any order.
+"""Properties about state: one machine makes tokenizers and calls their methods, in any order.
 
-The state machine compares each answer with the oracle's. If they differ, it makes the same call on a new tokenizer. If
-that answer is incorrect too, no earlier step is at fault, and the mismatch depends on another failure.
+It compares each answer with the oracle's. If they differ, a new tokenizer, made in the same way, is asked the same. If
+that answer is incorrect too, no earlier step is at fault, and the mismatch depends on another failure. Otherwise it
+breaks a property of its conformance class, so one run has a finding for each class.
+
+Letters, tables and special tokens differ from those in the probes of capabilities.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from hypothesis import seed as seeded
-from hypothesis import settings
-from hypothesis.errors import InvalidDefinition
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import strategies as st
 
-from ..answer import Refusal
-from ..implementation.implementation import Implementation
-from ..operations import Construct
-from ..outcome import Expectation, Mismatch
-from .asking import Instance, ask, fault_of, is_correct, posed
-from .engine import Effort, Fixed, Found, Property, Search, Verdicts
-from .lifecycle_inputs import EVERY_MERGE, SPACED, origins
-from .state_machine import ASKING, MAKING, Machine, Stage
-from .undisturbed import Judge, Undisturbed
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.answers import rebuild_ids
 
-SEARCH = "law-history"
-STEPS = 20
-MOST_SHRINKS = 150
-STAGES = (
-    Stage("law-history", ASKING, 6),
-    Stage("law-instances", ASKING | MAKING | {"encode_with_each"}, 14),
-    Stage("law-after-error", frozenset({"encode", "encode_allowed", "decode", "batch", "stream", "refuse"}), 4),
-    Stage("law-lists", frozenset({"encode", "change_result"}), 8),
-    Stage("law-unaliased", frozenset({"encode", "clear_arguments"}), 3),
+from ..answer import (
+    Acceptable,
+    Accepted,
+    Answer,
+    Bytes,
+    Changed,
+    Ids,
+    Refusal,
+    Rows,
+    Table,
+    Text,
+    Unchanged,
+    fingerprint,
 )
+from ..implementation.implementation import Implementation, constructor_arguments
+from ..implementation.output import scratch_folder
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
+from ..operations import (
+    Batch,
+    Construct,
+    Decode,
+    DecodeBytes,
+    Encode,
+    EncodeAllowed,
+    Load,
+    Operation,
+    Question,
+    Stream,
+    Train,
+)
+from ..outcome import Dependence, Expectation, Mismatch
+from .asking import (
+    CALLERS_SPECIALS,
+    Instance,
+    accept,
+    ask,
+    contained,
+    correct_answer,
+    fault_of,
+    is_correct,
+    load,
+    train,
+)
+from .engine import Effort, Fixed, Found, Property, Search, SharedRun, Verdicts
+
+# Inputs
 
 
-class Lifecycle(Judge):
-    """Runs the state machine.
+SPECIAL = "<|s|>"
+SPACED = "<| k l |>"
 
-    Args:
-        implementation: the implementation under test.
-        effort: how much to try.
-        stages: the stages to run.
+
+def _table(*merges: str, **more: Any) -> dict[str, Any]:
+    return {"merges": [pair.split("+") for pair in merges], **more}
+
+
+_MERGES = ("k+l", "l+m", "kl+m", " +kl", "K+L", "3+4", "m+n", "k+k", "k+\n")
+_OTHERS = ("l+m", "k+l", "k+lm", "m+n", "k+k", " +k", "4+5", "L+M")
+TABLES: Mapping[str, Mapping[str, Any]] = {
+    "plain": _table(*_MERGES),
+    "other": _table(*_OTHERS, merge_ids=[257, 256, *range(258, 264)]),
+    "special": _table(*_MERGES, special_tokens=[SPECIAL], extra=[[300, SPECIAL]]),
+    "renumbered": _table(*_MERGES, special_tokens=["xx", SPECIAL], extra=[[300, SPECIAL], [301, "xx"]]),
+    "unlisted": _table(*_MERGES, extra=[[300, SPECIAL], [301, "xx"]]),
+    "reversed": _table(*_MERGES, byte_ids="reversed"),
+    "bar": _table(*_OTHERS, special_tokens=["xx|yy"], extra=[[300, "xx|yy"]]),
+    "apart": _table(*_OTHERS, special_tokens=["xx", "yy"], extra=[[300, "xx"], [301, "yy"]]),
+    "joined": _table(*_OTHERS, special_tokens=["xxyy"], extra=[[300, "xxyy"]]),
+}
+UNSAVED = _table(*_OTHERS, special_tokens=[SPACED], extra=[[300, SPACED]])
+"""It is not saved, because the spelling of its special token in files is open."""
+_ALIKE = (
+    "klm klmn xy\u00e9 ",
+    "KLM klmn xy\u00e9 ",
+    "klm  klmn xy\u00e9 ",
+    " klm klmn xy\u00e9",
+    "klm klmn xye\u0301 ",
+)
+FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("klm", "KLM", "Klm", "mlk", "klm ", " klm", "kl", "lm", "k?", "k\ufffd"),
+    (*_ALIKE, "klmn klm xy\u00e9 ", "klm, klmn xy\u00e9 ", "klm klmn xye ", "klm klmn xy\u00e9\n"),
+    tuple(one * 12 for one in _ALIKE),
+    tuple("klmn" * 6 + end for end in ("kl", "lk", "mn", "nk")),
+    tuple(start + " klmn" * 30 for start in ("kl", "lk", "mn")) + tuple("klmn " * 30 + end for end in ("kl", "lk")),
+    (
+        f"kl{SPECIAL}klm",
+        f"{SPECIAL}{SPECIAL}kl",
+        f"klm xx|yyy {SPECIAL} kl",
+        f"klm<|klm{SPECIAL}",
+        "klm xx|yyy",
+        f"kl{SPACED}klm",
+    ),
+    ("", " ", "\n\n", " \n \n", "\ufeff", "\ufeffklm", "    ", "k"),
+    ("it's IT'S 345345 klm\n\n klm", "345 3453 45", "klm's klm'S\r\n\r\nklm", "klm\n\nklm.klm"),
+    # pairs of words of one 32-bit hash: CRC-32, FNV-1a and -1, Java, djb2, MurmurHash3, one-at-a-time, sdbm, xxHash
+    (
+        "plumless\ncostarring\ndeclinate\nAa\nhetairas\naavjr\naamvm\nurmfetsu\nazpcsgid",
+        "buckeroo\nliquid\nmacallums\nBB\nmentioner\nabrul\naeraa\nrmanpzqf\nodkzfrif",
+    ),
+)
+"""Texts that a cache confuses if its key is incomplete."""
+CORPORA = (
+    "klmn klmn klkl mnmn<|s|>klmn mnkl nknk",
+    "knkn lknm<|s|>nmlk mnmn nmlk lklk nmlk nmlk",
+    "klmn klmn klkl mnmn<|s|>klmn mnkl nkn",
+    "it's 345345 KLM\n\n klm it's 345 345 KLM",
+)
+TRAININGS = tuple(
+    Train(text, size, special, pattern)
+    for text in CORPORA
+    for size, special, pattern in ((266, (), "gpt2"), (262, (), "gpt2"), (264, (SPECIAL,), "gpt2"), (264, (), "cl100k"))
+)
+EVERY_MERGE = f"klm klmn mnkl kk KLM lmk 345 k\n{SPECIAL}xx|yyy xxyyy{SPACED}"
+"""A text that needs each merge and special token of the tables."""
+TAILS = (b"", b"\xf0\x9f", b"\xa6\x8a", b"\xe2\x82", b"\xc3", b"\xef\xbb\xbf", b"k", b"\xff", b"\n")
+"""Bytes that are decoded after a text, some of them parts of characters."""
+_BAD = "klm\ud800 k"
+
+
+def _failing() -> Iterator[str]:
+    yield from ("klm k", "lm ")
+    raise ValueError("no more chunks")
+
+
+REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], ...] = (
+    ("encode", "a lone surrogate", lambda proxy, ids: proxy.encode(_BAD)),
+    ("decode", "an unknown id", lambda proxy, ids: proxy.decode([*ids, 10**9])),
+    ("decode_bytes", "an unknown id", lambda proxy, ids: proxy.decode_bytes([*ids, 10**9])),
+    ("encode_batch", "a lone surrogate", lambda proxy, ids: proxy.encode_batch(["klm", _BAD])),
+    ("encode_iterable", "a lone surrogate", lambda proxy, ids: proxy.stream(iter(["klm", _BAD]))),
+    ("encode_iterable", "an iterator that raises an error", lambda proxy, ids: proxy.stream(_failing())),
+)
+"""Calls that an implementation may refuse."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a tokenizer is made.
+
+    Attributes:
+        name: a unique name for its table.
+        model: its vocabulary, merges, special tokens and pattern.
+        made: `built`, `trained`, `loaded`, or `saved`, which means saved and then loaded.
+        training: its training, or None.
     """
 
+    name: str
+    model: Model
+    made: str = "built"
+    training: Train | None = None
+
+    def make(self, implementation: Implementation) -> TokenizerProxy:
+        if self.training is None and self.made == "built":
+            return implementation.build(self.model)
+        made = None if self.training is None else train(implementation, self.training)[1]
+        if self.made == "trained":
+            assert made is not None
+            return made
+        with scratch_folder() as folder:
+            if self.made == "loaded":
+                gpt2_files.write(self.model, folder)
+            else:
+                (made or implementation.build(self.model)).save(folder)
+            return load(implementation, folder, self.model.fresh()[2])
+
+
+def origins(implementation: Implementation, in_files: bool = True) -> list[Origin]:
+    """Return the ways to build tokenizers; `in_files`: without the tables that cannot be written to files."""
+    special, ranked = "special" in implementation.capabilities, implementation.conventions["lookup"] == "bytes"
+    tables = TABLES if in_files else {**TABLES, "spaced": UNSAVED}
+    models = {name: read_model(table) for name, table in tables.items()}
+    for name in PATTERNS:
+        if f"pattern:{name}" in implementation.capabilities:
+            models[name] = replace(models["special" if special else "plain"], pattern=name)
+    return [
+        Origin(name, model)
+        for name, model in models.items()
+        if (special or not model.special_tokens) and (model.ranks_by_bytes or not ranked)
+    ]
+
+
+# Who is at fault
+
+MOST_PROCESSES = 3
+SLOW_START = 3.0
+"""In seconds. An implementation that takes longer to start is started only once."""
+SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
+HISTORIES = {
+    "encoder": "law-history",
+    "decoder": "law-decode-history",
+    "streaming": "law-stream-history",
+    "batch": "law-batch-history",
+    "trainer": "law-train-history",
+    "files": "law-files-again",
+}
+"""Conformance class → the property that is broken if an earlier call changes an answer."""
+CLASS_OF = {name: class_ for class_, name in HISTORIES.items()} | {
+    "law-trained-ways": "trainer",
+    "law-loaded-ways": "files",
+}
+"""Property → its conformance class. All others are the encoder's."""
+
+
+class Undisturbed:
+    """Knows the correct answers, and whether the implementation gives them if it gets no other call."""
+
+    def __init__(self, implementation: Implementation) -> None:
+        self._implementation = implementation
+        self._correct: dict[str, Acceptable] = {}
+        self._answered: dict[str, bool] = {}
+        self._processes = MOST_PROCESSES if implementation.spawn is not None else 0
+
+    def correct(self, origin: Origin, question: Question[Any]) -> Acceptable:
+        if isinstance(question.operation, Construct | Load):
+            return Accepted()
+        key = _key(origin, question)
+        if key not in self._correct:
+            self._correct[key] = correct_answer(question, self._implementation.conventions)
+        return self._correct[key]
+
+    def answers(self, origin: Origin, question: Question[Any]) -> bool:
+        """Return whether a new tokenizer, made in the same way, gives the correct answer."""
+        key = f"{origin.made} {_key(origin, question)}"
+        if key not in self._answered:
+            self._answered[key] = self._is_correct(self._implementation, origin, question)
+        return self._answered[key]
+
+    def answers_in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
+        """Return whether the first tokenizer of a new process gives the correct answer.
+
+        In this process, state that tokenizers share can change the answer even of a new tokenizer.
+        """
+        key = f"new process, {origin.made} {_key(origin, question)}"
+        if key not in self._answered and self._processes:
+            self._processes -= 1
+            self._answered[key] = self._in_new_process(origin, question)
+        return self._answered.get(key, False)
+
+    def answers_if_built(self, origin: Origin, question: Question[Any]) -> bool:
+        """Return whether a tokenizer with the same table gives the correct answer if the constructor makes it now."""
+        built = replace(origin, made="built", training=None)
+        return bool({"encode", "decode"} & self._implementation.capabilities) and self._is_correct(
+            self._implementation, built, question
+        )
+
+    def _is_correct(self, implementation: Implementation, origin: Origin, question: Question[Any]) -> bool:
+        with implementation.time_limit(math.inf, is_diagnosis=True):
+            if isinstance(operation := question.operation, Train):
+                answer = contained(implementation, lambda: train(implementation, operation)[0])
+            else:
+                instance = Instance(implementation, partial(origin.make, implementation))
+                answer = instance.call(accept) if isinstance(operation, Load) else instance.ask(question)
+        return is_correct(implementation, question, answer, self.correct(origin, question))
+
+    def _in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
+        started = time.monotonic()
+        try:
+            with self._implementation.in_new_process({}) as other:
+                return self._is_correct(other, origin, question)
+        except (CallFailed, TimedOut):
+            return False
+        finally:
+            if time.monotonic() - started > SLOW_START:
+                self._processes = 0
+
+
+def _key(origin: Origin, question: Question[Any]) -> str:
+    return f"{origin.name} {question.operation}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the run of the machine.
+
+    Attributes:
+        name: the property that is broken if `encode` is incorrect in this stage, but in no earlier one.
+        steps: the names of the steps that the machine may take.
+        examples: the number of examples that a default run draws.
+    """
+
+    name: str
+    steps: Set[str]
+    examples: int
+
+    def is_possible(self, capabilities: Set[str]) -> bool:
+        if self.steps & {"change_result", "clear_arguments"}:
+            return {"encode", "shared memory"} <= capabilities
+        return "train" in self.steps or bool({"encode", "decode"} & capabilities)
+
+
+ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "keep_result"}
+MAKING = {"build", "load", "save", "train"}
+STAGES = (
+    Stage("law-history", ASKING, 14),
+    Stage("law-instances", ASKING | MAKING | {"encode_with_each"}, 40),
+    Stage("law-after-error", {"encode", "encode_allowed", "decode", "batch", "stream", "refuse"}, 8),
+    Stage("law-lists", {"encode", "change_result"}, 16),
+    Stage("law-unaliased", {"encode", "clear_arguments"}, 8),
+)
+MOST_SHRINKS = 150
+
+
+class Lifecycle:
+    """Runs the machine, and assigns each incorrect answer to a property."""
+
     def __init__(self, implementation: Implementation, effort: Effort, stages: Sequence[Stage] = STAGES) -> None:
-        super().__init__(implementation)
-        self._effort = effort
-        self._stages = stages
+        self.implementation = implementation
+        self.origins = origins(implementation)
+        self.undisturbed = Undisturbed(implementation)
+        self._effort, self._stages = effort, stages
+        self._found: dict[str, Found] = {}
+        self._dependent: dict[str, Found] = {}
+        self._search: Search
+        self._of_encoder = ""
 
     def run(self) -> dict[str, Found]:
         """Return the first failure of each conformance class, by the id of its property."""
         until = time.monotonic() + (self._effort.deadline or 0)
-        for place, stage in enumerate(self._stages):
-            self.of_encoder, left = stage.name, len(self._stages) - place
-            ends = time.monotonic() + (until - time.monotonic()) / left
-            while stage.is_possible(self.implementation.capabilities) and self._fails(stage, ends):
-                pass
-        return self.dependent | self.found
+        for number, stage in enumerate(self._stages):
+            if not stage.is_possible(self.implementation.capabilities):
+                continue
+            effort, self._of_encoder = self._effort, stage.name
+            if effort.deadline is not None:
+                share = (until - time.monotonic()) / (len(self._stages) - number)
+                effort = replace(effort, deadline=max(0.001, share))
+            self._search = Search(stage.name, self.implementation, effort, several=True, most_shrinks=MOST_SHRINKS)
+            self._search.run(EXAMPLES, partial(self._take_steps, stage), stage.examples)
+            self._found |= {str(name): found for name, found in self._search.by_kind.items()}
+        return self._dependent | self._found
 
-    def _fails(self, stage: Stage, ends: float) -> bool:
-        if self._effort.deadline is not None:
-            self._effort = replace(self._effort, deadline=max(0.001, ends - time.monotonic()))
-        self.search = Search(SEARCH, self.implementation, self._effort, MOST_SHRINKS)
-        self.failed = None
-        self.search.repeat(partial(self._once, stage), stage.examples)
-        if self.failed is None:
+    def _take_steps(self, stage: Stage, data: bytes) -> None:
+        Machine(self, stage).run(data)
+
+    def judge(
+        self,
+        origin: Origin,
+        question: Question[Any],
+        answer: Answer,
+        encode: Callable[[str], Answer] | None = None,
+        state: str = "",
+        has_refused: bool = True,
+    ) -> None:
+        """Compare an answer with the correct one.
+
+        Args:
+            origin: how the tokenizer was made.
+            question: with the earlier steps as its context.
+            answer: the answer.
+            encode: encodes a text with the same tokenizer. If it gives the incorrect ids of a batch or a stream, the
+                failure depends on `encode`.
+            state: the property that is broken if an earlier step is at fault, and a tokenizer that is built now is
+                correct; "" means the one for the operation.
+            has_refused: whether a call of this example raised an error.
+
+        Raises:
+            EndOfExample: if a property is broken.
+        """
+        right = self.undisturbed.correct(origin, question)
+        if is_correct(self.implementation, question, answer, right):
+            return
+        clause = "TRAIN-STABLE-1" if isinstance(question.operation, Train) else ""
+        mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
+        history = _history(question)
+        if state == "law-unaliased" and self.undisturbed.answers(origin, question):
+            self._fail(state, mismatch)
+        elif encode is not None and (text := _same_in_encode(question, answer, encode)) is not None:
+            self._depends(history, mismatch, Dependence("encode", text))
+        elif self.undisturbed.answers(origin, question):
+            if not state or not self.undisturbed.answers_if_built(origin, question):
+                state = self._of_encoder if history == "law-history" else history
+            self._fail("law-history" if state == "law-after-error" and not has_refused else state, mismatch)
+        elif self.undisturbed.answers_in_new_process(origin, question):
+            self._search.most_shrinks = 0  # what the tokenizers share outlives an example
+            shared = replace(mismatch, asked=replace(question, context=SHARED))
+            self._fail("law-instances" if history == "law-history" else history, shared)
+        elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
+            self._fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
+        elif history not in self._dependent and not isinstance(question.operation, EncodeAllowed):  # a SHOULD
+            fault = Dependence("undisturbed")
+            if question.model is not None:
+                fault = fault_of(self.implementation, question, right, ask(self.implementation, question))
+            self._depends(history, mismatch, fault)
+
+    def report_changed(self, mismatch: Mismatch) -> None:
+        history = _history(mismatch.asked)
+        self._fail("law-lists" if history == "law-history" else history, mismatch)
+
+    def _depends(self, name: str, mismatch: Mismatch, dependence: Dependence) -> None:
+        self._dependent.setdefault(name, Found(replace(mismatch, depends_on=dependence)))
+
+    def _fail(self, name: str, mismatch: Mismatch) -> None:
+        """Report a failure, which ends the example, unless an earlier one is of the same conformance class."""
+        broken = {_class_of(str(other)) for other in (*self._found, *self._search.by_kind)}
+        if _class_of(name) not in broken and self._search.judge(mismatch, name):
+            raise EndOfExample
+
+
+class EndOfExample(Exception):
+    """A property is broken."""
+
+
+def _history(question: Question[Any]) -> str:
+    return HISTORIES[question.operation.conformance_class]
+
+
+def _class_of(name: str) -> str:
+    return CLASS_OF.get(name, "encoder")
+
+
+def _same_in_encode(question: Question[Any], answer: Answer, encode: Callable[[str], Answer]) -> str | None:
+    """Return a text of a batch or stream if `encode` gives each of its texts the same ids; otherwise None."""
+    texts = question.operation.texts()
+    alone = [encode(text) for text in texts]
+    if isinstance(question.operation, Batch):
+        same = answer == Rows(tuple(row.ids if isinstance(row, Ids) else () for row in alone))
+    else:
+        same = answer == alone[0]
+    return texts[-1] if same else None
+
+
+# The machine
+
+MOST_STEPS, WIDTH = 20, 8
+"""An example is bytes: the first one chooses the first tokenizer; after that, each `WIDTH` bytes are one step."""
+EXAMPLES = st.one_of(
+    st.binary(min_size=WIDTH, max_size=MOST_STEPS * WIDTH),
+    *[st.binary(min_size=MOST_STEPS * WIDTH // 2, max_size=MOST_STEPS * WIDTH)] * 3,  # seldom only a few steps
+)
+MOST_TOKENIZERS = 5
+LONGEST_CONTEXT = 12
+LONGEST_VALUE = 40
+_NO_MODEL = Model({}, ())
+
+
+class Choice:
+    """What the bytes of one step choose."""
+
+    def __init__(self, data: bytes) -> None:
+        self.step, self.tokenizer, self.number, family, self._first, stride, count, flags = data
+        known = FAMILIES[family % len(FAMILIES)]
+        self.texts = [known[(self._first + stride * at) % len(known)] for at in range(1 + count % 8)]
+        self.flag, self.other_flag, self.is_simple = bool(flags & 1), bool(flags & 2), flags & 12 == 12
+
+    @property
+    def with_specials(self) -> str:
+        return FAMILIES[5][self._first % len(FAMILIES[5])]
+
+    @property
+    def short(self) -> str:
+        few = FAMILIES[0] + FAMILIES[5]
+        return few[self._first % len(few)]
+
+    @property
+    def simplest(self) -> list[str]:
+        return [("", "k", SPECIAL)[self._first % 3]] if self.is_simple else self.texts
+
+
+@dataclass
+class _Tokenizer:
+    """A tokenizer, by its name in the list of steps.
+
+    Attributes:
+        grown: a list of ids that grows between calls of `decode`.
+        arguments: the vocabulary and the lists that the constructor got.
+        is_cleared: whether the machine has emptied these arguments.
+    """
+
+    name: str
+    origin: Origin
+    proxy: TokenizerProxy
+    grown: list[int] = field(default_factory=list)
+    arguments: Sequence[Any] = ()
+    is_cleared: bool = False
+
+
+@dataclass
+class _Stream:
+    """A partly read stream."""
+
+    origin: Origin
+    question: Question[Any]
+    ids: Iterator[Any]
+    read: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A method of the machine, and what it needs: capabilities, and numbers of tokenizers and open streams."""
+
+    take: Callable[[Machine, Choice], None]
+    needs: Set[str]
+    tokenizers: int
+    streams: int
+
+    def is_possible(self, machine: Machine) -> bool:
+        enough = len(machine.tokenizers) >= self.tokenizers and len(machine.streams) >= self.streams
+        return enough and self.needs <= machine.capabilities
+
+
+_STEPS: dict[str, _Step] = {}
+
+
+def _step(*needs: str, tokenizers: int = 1, streams: int = 0) -> Callable[[Any], Any]:
+
+    def decorate(take: Callable[[Machine, Choice], None]) -> Any:
+        _STEPS[take.__name__] = _Step(take, frozenset(needs), tokenizers, streams)
+        return take
+
+    return decorate
+
+
+class Machine:
+    """Makes tokenizers and calls their methods. The stage says what steps it may take."""
+
+    def __init__(self, lifecycle: Lifecycle, stage: Stage) -> None:
+        self.lifecycle = lifecycle
+        self.implementation = lifecycle.implementation
+        self.capabilities = self.implementation.capabilities
+        self.stage = stage
+        self.tokenizers: list[_Tokenizer] = []
+        self.streams: list[_Stream] = []
+        self._made = 0
+        self._has_refused = False
+        self._returned: list[tuple[list[Any], list[Any], Question[Any]]] = []
+        self._taken: list[str] = []
+        self._scratch = contextlib.ExitStack()
+
+    def run(self, data: bytes) -> None:
+        """Take the steps that the bytes choose. If one is not possible, take the next one that is."""
+        steps = [step for name, step in _STEPS.items() if name in self.stage.steps]
+        with self._scratch, contextlib.suppress(EndOfExample):
+            if {"encode", "decode"} & self.capabilities:
+                self._build_first(data[0] % (len(TABLES) if data[0] & 3 else 256))  # seldom by another pattern
+            for start in range(0, len(data) - WIDTH + 1, WIDTH):
+                choice = Choice(data[start : start + WIDTH])
+                at = choice.step % len(steps)
+                step = next((step for step in steps[at:] + steps[:at] if step.is_possible(self)), None)
+                if step is not None:
+                    with self.implementation.time_limit():
+                        step.take(self, choice)
+
+    def _asked(self, question: Question[Any]) -> Question[Any]:
+        """Return the question of the last step, with the steps before it as its context.
+
+        Equal steps in a row are one, with their number.
+        """
+        runs = [(step, len([*equal])) for step, equal in itertools.groupby(self._taken[:-1])]
+        before = [step if count == 1 else f"{step} {count} times" for step, count in runs]
+        shown = ["..."] * (len(before) > LONGEST_CONTEXT) + before[-LONGEST_CONTEXT:]
+        return replace(question, context="; ".join(shown))
+
+    @cached_property
+    def _directory(self) -> Path:
+        return self._scratch.enter_context(scratch_folder())
+
+    def _chosen(self, choice: Choice) -> _Tokenizer:
+        return self.tokenizers[choice.tokenizer % len(self.tokenizers)]
+
+    def _attempt(self, step: str, call: Callable[[], object]) -> Answer:
+        """Make a call, add it to the steps, and return its answer; `Accepted` if the call returns none."""
+        self._taken.append(step)
+        try:
+            answer = call()
+            return answer if isinstance(answer, Answer) else Accepted()
+        except (CallFailed, TimedOut) as failed:
+            self._has_refused = True
+            return failed.answer
+
+    def _judge(self, origin: Origin, question: Question[Any], answer: Answer, **options: Any) -> None:
+        self.lifecycle.judge(origin, self._asked(question), answer, has_refused=self._has_refused, **options)
+
+    def _compare_lists(self, question: Question[Any], what: str, now: Any, before: Any) -> None:
+        """Report a list of the caller that no longer has its earlier value."""
+        if now != before:
+            mismatch = Mismatch(self._asked(question), Expectation((Unchanged(),)), Changed((what,)))
+            self.lifecycle.report_changed(mismatch)
+
+    # Making tokenizers
+
+    def _add(
+        self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = (), state: str = ""
+    ) -> bool:
+        proxies: list[TokenizerProxy] = []
+        self._made += 1
+        name = f"t{self._made}"
+        question = Question(Construct() if origin.made == "built" else Load(""), origin.model)
+        answer = self._attempt(f"{name} = {origin.made} {origin.name}", lambda: proxies.append(make()))
+        self._judge(origin, question, answer, state=state)
+        kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments=arguments) for proxy in proxies)]
+        self.tokenizers = kept[-MOST_TOKENIZERS:]
+        return bool(proxies)
+
+    def _build_first(self, number: int) -> None:
+        for at in range(len(self.lifecycle.origins)):
+            with self.implementation.time_limit():
+                self._build(number + at)
+            if self.tokenizers:
+                return
+
+    def _build(self, number: int) -> None:
+        origin = self.lifecycle.origins[number % len(self.lifecycle.origins)]
+        if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2":
+            self._add(origin, partial(self.implementation.build, origin.model))
+            return
+        arguments, before = (constructor_arguments(origin.model, {})[0] for _ in range(2))
+        self._add(origin, partial(self.implementation.build_from, arguments), arguments)
+        for name, now, then in zip(("vocab", "merges", "special_tokens"), arguments, before, strict=False):
+            self._compare_lists(Question(Construct(), origin.model), f"the caller's {name} changed", now, then)
+
+    @_step("encode")
+    def encode(self, choice: Choice) -> None:
+        for text in choice.texts:
+            self._ask(self._chosen(choice), Encode(text))
+
+    @_step()
+    def build(self, choice: Choice) -> None:
+        self._build(choice.number)
+
+    @_step("from_files", "encode", tokenizers=0)
+    def load(self, choice: Choice) -> None:
+        """Load a tokenizer from files with the same names as all others."""
+        in_files = [origin for origin in self.lifecycle.origins if origin.model.pattern == "gpt2"]
+        origin = replace(in_files[choice.number % len(in_files)], made="loaded")
+        special, before = origin.model.fresh()[2], origin.model.fresh()[2]
+        files = gpt2_files.write(origin.model, self._directory)
+        if self._add(origin, lambda: self.implementation.from_files(*files, special)):
+            self._compare_lists(Question(Load(""), origin.model), CALLERS_SPECIALS, special, before)
+            self._ask_loaded(choice.short)
+
+    @_step("save", "from_files", "encode")
+    def save(self, choice: Choice) -> None:
+        self._save(self._chosen(choice), choice.short)
+
+    def _save(self, tokenizer: _Tokenizer, text: str) -> None:
+        """Save a tokenizer into the directory that others were saved into, and load it."""
+        state = "law-unaliased" if tokenizer.is_cleared else ""
+        origin = replace(tokenizer.origin, made="saved")
+        if origin.model.pattern != "gpt2" or not self._has(tokenizer, "save"):
+            return
+        special = origin.model.fresh()[2]
+        answer = self._attempt(  # to refuse a directory that is in use is correct
+            f"{tokenizer.name}.save(directory)", lambda: tokenizer.proxy.save(self._directory)
+        )
+        again = partial(load, self.implementation, self._directory, special)
+        if answer == Accepted() and self._add(origin, again, state=state):
+            self._ask_loaded(text, state or "law-files-again")
+
+    def _ask_loaded(self, text: str, state: str = "law-files-again") -> None:
+        """Call `encode` of the newest tokenizer, which was loaded. Drop the tokenizer if the answer is incorrect."""
+        tokenizer = self.tokenizers[-1]
+        if not all(self._ask(tokenizer, Encode(asked), state=state) for asked in (text, EVERY_MERGE)):
+            self.tokenizers.remove(tokenizer)
+
+    @_step("train", tokenizers=0)
+    def train(self, choice: Choice) -> None:
+        """Train, and keep the tokenizer if the table is correct."""
+        number = choice.number % len(TRAININGS)
+        asked = TRAININGS[number]
+        special, pattern = asked.special, asked.pattern
+        needed = {"train-special"} if special else {f"train-pattern:{pattern}"} if pattern != "gpt2" else set[str]()
+        if not needed <= self.capabilities:
+            return
+        question, proxies = Question(asked), list[TokenizerProxy | None]()
+        origin = Origin(f"training {number}", _NO_MODEL, "trained", asked)
+
+        def call() -> Answer:
+            table, proxy = train(self.implementation, asked)
+            proxies.append(proxy)
+            return table
+
+        answer = self._attempt(_shown(asked), call)
+        if self.implementation.conventions["tie_break"] == "unspecified":
+            origin = replace(origin, name=f"{origin.name} {fingerprint(answer)}")
+        else:
+            self._judge(origin, question, answer)
+            if not self._is_correct(origin, question, answer):
+                return
+        if isinstance(answer, Table) and (proxy := proxies[0]) is not None:
+            model = Model(answer.vocab, answer.merges, special or None, pattern)
+            if model.well_formed:  # if not, other tests show it
+                self._add(replace(origin, model=model), lambda: proxy)
+
+    # Asking them
+
+    def _has(self, tokenizer: _Tokenizer, method: str) -> bool:
+        """Return whether a tokenizer has a method. A trained tokenizer can have fewer methods than a built one."""
+        if method not in self.capabilities or tokenizer.origin.training is None:
+            return method in self.capabilities
+        try:
+            return tokenizer.proxy.has(method)
+        except (CallFailed, TimedOut):
             return False
-        name, mismatch = self.failed
-        self.found[name] = Found(mismatch, self.search.examples)
-        self._effort = replace(self._effort, database=None)  # what is found again would be removed from it
-        return True
 
-    def _once(self, stage: Stage, chosen: settings, number: int) -> None:
-        def machine() -> Machine:
-            self.search.begin()
-            self.has_refused = False
-            return Machine(self, stage)
+    def _ask(
+        self,
+        tokenizer: _Tokenizer,
+        operation: Operation,
+        call: Callable[[TokenizerProxy], Answer] | None = None,
+        state: str = "",
+    ) -> bool:
+        """Ask a question, and return whether the answer is correct. Lists that were returned earlier must not change.
 
-        seeded(number)(machine)
-        with contextlib.suppress(InvalidDefinition):  # no step is possible: every table was refused
-            run_state_machine_as_test(machine, settings=settings(chosen, stateful_step_count=STEPS))  # type: ignore[arg-type]
+        `call` makes the call if it is not the usual one; `state` is as for `judge`. If the tokenizer lacks the method,
+        the answer counts as correct.
+        """
+        if not self._has(tokenizer, _method(operation)):
+            return True
+        question = Question(operation, tokenizer.origin.model)
+        make = call or operation.of
+        answer = self._attempt(f"{tokenizer.name}.{_shown(operation)}", lambda: make(tokenizer.proxy))
+        encode = None
+        if isinstance(operation, Batch | Stream) and self._has(tokenizer, "encode"):
+            encode = partial(_encode, tokenizer)
+        state = "law-unaliased" if tokenizer.is_cleared else state
+        self._judge(tokenizer.origin, question, answer, encode=encode, state=state)
+        for returned, before, earlier in self._returned:
+            self._compare_lists(earlier, "a list that it had returned changed", returned, before)
+        return self._is_correct(tokenizer.origin, question, answer)
+
+    def _is_correct(self, origin: Origin, question: Question[Any], answer: Answer) -> bool:
+        right = self.lifecycle.undisturbed.correct(origin, question)
+        return is_correct(self.implementation, question, answer, right)
+
+    @_step("encode", tokenizers=2)
+    def encode_with_each(self, choice: Choice) -> None:
+        for tokenizer in self.tokenizers:
+            self._ask(tokenizer, Encode(choice.texts[0]))
+
+    @_step("encode", "special", "allowed_special")
+    def encode_allowed(self, choice: Choice) -> None:
+        special = self._chosen(choice).origin.model.special_tokens or ()
+        allowed = [token for at, token in enumerate(special) if choice.number >> at & 1]
+        disallowed = "all" if choice.flag and "refuse" in self.stage.steps else ()
+        self._ask(self._chosen(choice), EncodeAllowed(choice.with_specials, tuple(allowed), disallowed))
+
+    @_step("decode")
+    def decode(self, choice: Choice) -> None:
+        """Decode the ids of texts and of parts of characters, in separate lists or in one growing list."""
+        tokenizer = self._chosen(choice)
+        kind = DecodeBytes if choice.flag else Decode
+        tails = [choice.number + at for at in range(choice.number % 5)]
+        for text, tail in itertools.zip_longest(choice.texts, tails):
+            ids = self._ids(tokenizer, text or "", tail)
+            if not choice.other_flag or "shared memory" not in self.capabilities:
+                self._ask(tokenizer, kind(tuple(ids)))
+                continue
+            tokenizer.grown += ids
+            before = list(tokenizer.grown)
+            asked = kind(tuple(before))
+            self._ask(tokenizer, asked, partial(_DECODING_ITSELF[asked.name], ids=tokenizer.grown))
+            self._compare_lists(
+                Question(asked, tokenizer.origin.model), "the caller's ids changed", tokenizer.grown, before
+            )
+
+    def _ids(self, tokenizer: _Tokenizer, text: str, tail: int | None) -> list[int]:
+        """Return the ids of a text, and those of the bytes of a tail."""
+        model = tokenizer.origin.model
+        right = self.lifecycle.undisturbed.correct(tokenizer.origin, Question(Encode(text), model))
+        assert isinstance(right, Ids)
+        return [*right.ids, *(model.ids[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
+
+    @_step("encode_batch")
+    def batch(self, choice: Choice) -> None:
+        self._ask(self._chosen(choice), Batch(tuple(choice.texts)))
+
+    @_step("encode_iterable")
+    def stream(self, choice: Choice) -> None:
+        """Encode the chunks of a list, which must not change. Each text is two chunks."""
+        chunks = [half for text in choice.texts for half in (text[: len(text) // 2], text[len(text) // 2 :])]
+        tokenizer, callers, asked = self._chosen(choice), list(chunks), Stream(tuple(chunks))
+        self._ask(tokenizer, asked, lambda proxy: Ids(tuple(proxy.stream(callers))))
+        self._compare_lists(Question(asked, tokenizer.origin.model), "the caller's chunks changed", callers, chunks)
+
+    @_step("encode_iterable", "shared memory")
+    def open_stream(self, choice: Choice) -> None:
+        tokenizer, texts, opened = self._chosen(choice), choice.texts, list[Iterator[Any]]()
+        if not self._has(tokenizer, "encode_iterable"):
+            return
+        question = Question(Stream(tuple(texts)), tokenizer.origin.model)
+        step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
+        if self._attempt(step, lambda: opened.append(tokenizer.proxy.open_stream(iter(texts)))) == Accepted():
+            self.streams.append(_Stream(tokenizer.origin, question, opened[0]))
+            self._read_on(len(self.streams) - 1, choice.number % 10)
+
+    @_step(tokenizers=0, streams=1)
+    def read_on(self, choice: Choice) -> None:
+        self._read_on(choice.tokenizer % len(self.streams), 1 + choice.number % 99)
+
+    def _read_on(self, number: int, count: int) -> None:
+        stream = self.streams[number]
+        wanted = len(stream.read) + count
+
+        def call() -> Answer:
+            stream.read += self.implementation.call(
+                "encode_iterable", lambda: rebuild_ids("encode_iterable", itertools.islice(stream.ids, count))
+            )
+            return Ids(tuple(stream.read))
+
+        answer = self._attempt(f"{count} ids of s{number}", call)
+        right = self.lifecycle.undisturbed.correct(stream.origin, stream.question)
+        if isinstance(answer, Ids) and isinstance(right, Ids) and len(answer.ids) == wanted:
+            answer = Ids((*answer.ids, *right.ids[wanted:]))  # it goes on
+        self._judge(stream.origin, stream.question, answer)
+
+    # Errors, and lists that the caller changes
+
+    @_step()
+    def refuse(self, choice: Choice) -> None:
+        """Make each call that may raise an error, ignore its answer, and then call all methods."""
+        tokenizer, texts = self._chosen(choice), choice.texts[:1]
+        if "train" in self.capabilities:
+            refused = Train(CORPORA[0], 100, (SPECIAL,))
+            self._attempt("train(..., vocab_size=100)", lambda: train(self.implementation, refused)[0])
+            self._ask_again(tokenizer, texts)
+        ids = self._ids(tokenizer, "kl", 1)
+        for method, what, call in REFUSED:
+            if self._has(tokenizer, method):
+                self._attempt(f"{tokenizer.name}.{method} of {what}", partial(call, tokenizer.proxy, ids))
+                self._ask_again(tokenizer, texts)
+
+    @_step("encode", "shared memory")
+    def keep_result(self, choice: Choice) -> None:
+        self._use_result(self._chosen(choice), choice.texts, choice.flag, change=False)
+
+    @_step("encode", "shared memory")
+    def change_result(self, choice: Choice) -> None:
+        self._use_result(self._chosen(choice), choice.simplest, choice.flag, change=True)
+
+    def _use_result(self, tokenizer: _Tokenizer, texts: list[str], batch: bool, change: bool) -> None:
+        texts = [*texts, texts[0]] if batch else texts
+        callers = list(texts)
+        method, argument = ("encode_batch", callers) if batch else ("encode", texts[0])
+        if not self._has(tokenizer, method):
+            return
+        model = tokenizer.origin.model
+        question = Question[Any](Batch(tuple(texts)) if batch else Encode(texts[0]), model)
+        returned: list[Any] = []
+        self._ask_again(tokenizer, texts[:2] * 2)
+
+        def call() -> None:
+            for passed in [callers, list[str]()] if batch else [argument]:
+                result = tokenizer.proxy.returned(method, passed)
+                returned.extend([*(result if batch and type(result) is list else ()), result])
+
+        step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({_brief(argument)})"
+        self._attempt(step, call)
+        self._compare_lists(question, "the caller's texts changed", callers, texts)
+        rows = [id(result) for result in returned[:-1] if type(result) is list]
+        if len({*rows}) < len(rows) and not self._encodes_to_one_list(tokenizer, texts[0]):
+            self._compare_lists(question, "two rows are the same list", len(rows), len({*rows}))
+        for result in returned:
+            if type(result) is list and change:
+                result.reverse()
+                result.append(0)
+            elif type(result) is list:
+                self._returned.append((result, list(result), question))
+        if batch:
+            self._ask(tokenizer, Batch(()))
+        self._ask_again(tokenizer, texts[:2])
+
+    def _encodes_to_one_list(self, tokenizer: _Tokenizer, text: str) -> bool:
+        try:
+            first, second = (tokenizer.proxy.returned("encode", text) for _ in range(2))
+        except (CallFailed, TimedOut):
+            return False
+        return first is second
+
+    def _ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
+        for text in texts:
+            self._ask(tokenizer, Encode(text))
+        self._ask(tokenizer, Batch(tuple(texts)))
+        self._ask(tokenizer, Decode(tuple(self._ids(tokenizer, texts[0], 0))))
+
+    @_step("encode", "shared memory")
+    def clear_arguments(self, choice: Choice) -> None:
+        tokenizer = self._chosen(choice)
+        if not tokenizer.arguments:
+            return
+        texts = [f"kl{''.join(tokenizer.origin.model.special_tokens or ())}k", choice.texts[0]]
+        self._ask_again(tokenizer, texts * 2)
+        self._taken.append(f"clear the arguments of {tokenizer.name}")
+        for argument in tokenizer.arguments:
+            argument.clear()
+        tokenizer.arguments, tokenizer.is_cleared = (), True
+        self._ask_again(tokenizer, texts)
+        self._ask(tokenizer, Stream(tuple(texts[0])))
+        if {"save", "from_files"} <= self.capabilities:
+            self._save(tokenizer, texts[0])
 
 
-_explored: WeakKeyDictionary[Implementation, dict[tuple[int | None, float], dict[str, Found]]] = WeakKeyDictionary()
+def _method(operation: Operation) -> str:
+    return "encode" if isinstance(operation, EncodeAllowed) else operation.needs[0]
 
 
-def _explore(id_: str, implementation: Implementation, effort: Effort) -> Found | None:
-    runs = _explored.setdefault(implementation, {})
-    key = effort.seed, effort.examples_factor
-    if key not in runs:
-        runs[key] = Lifecycle(implementation, effort).run()
-    return runs[key].get(id_)
+def _shown(operation: Operation) -> str:
+    """Return a call in ASCII for the list of steps."""
+    call = operation.call()
+    shown = [_brief(value) for value in call.arguments or ()]
+    shown += [f"{name}={_brief(value)}" for name, value in call.keywords.items()]
+    return f"{call.method}({', '.join(shown)})"
+
+
+def _brief(value: object) -> str:
+    """Return a value in ASCII for the name of a step; a long value is cut."""
+    text = ascii(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
+
+
+def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
+    try:
+        return Ids(tuple(tokenizer.proxy.encode(text)))
+    except (CallFailed, TimedOut) as failed:
+        return failed.answer
+
+
+_DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
+    "decode": lambda proxy, ids: Text(proxy.decode(ids)),
+    "decode_bytes": lambda proxy, ids: Bytes(proxy.decode_bytes(ids)),
+}
+
+
+# The properties
 
 
 @Fixed("law-tables", "LAW-WAYS-1", ("encode",))
 def encode_together(implementation: Implementation) -> Verdicts:
     """Several tokenizers exist at the same time, and each encodes by its own table and special tokens."""
-    yield _together(implementation, "encode", {"text": EVERY_MERGE})
+    yield _together(implementation, Encode(EVERY_MERGE))
 
 
 @Fixed("law-tables-stream", "LAW-WAYS-1", ("encode_iterable",))
 def stream_together(implementation: Implementation) -> Verdicts:
     """Several tokenizers exist at the same time, and each encodes a stream by its own table and special tokens."""
     cut = len(EVERY_MERGE) - len(SPACED) // 2
-    yield _together(implementation, "stream", {"chunks": [EVERY_MERGE[:cut], EVERY_MERGE[cut:]]})
+    yield _together(implementation, Stream((EVERY_MERGE[:cut], EVERY_MERGE[cut:])))
 
 
-def _together(implementation: Implementation, operation: str, given: Mapping[str, Any]) -> Mismatch | None:
+def _together(implementation: Implementation, operation: Operation) -> Mismatch | None:
     """Make a tokenizer of each table, in two orders, and ask each one twice: when it is made, and after all are made.
 
     Return the first incorrect answer, or None.
@@ -123,14 +971,14 @@ def _together(implementation: Implementation, operation: str, given: Mapping[str
     for ways in (every, every[::-1]):
         tokenizers = [(way, Instance(implementation, way.model)) for way in ways]
         for way, tokenizer in (*tokenizers, *tokenizers):
-            asked = posed(operation, way.model, given, "while tokenizers with other tables exist")
+            asked = Question(operation, way.model, "while tokenizers with other tables exist")
             answer, right = tokenizer.ask(asked), alone.correct(way, asked)
             if is_correct(implementation, asked, answer, right):
                 continue
             found = Mismatch(asked, Expectation((right,)), answer)
             if alone.answers(way, asked) or alone.answers_in_new_process(way, asked):
                 return found
-            built = ask(implementation, replace(asked, operation=Construct()))
+            built = ask(implementation, Question(Construct(), way.model))
             if not isinstance(built, Refusal):  # which tables it refuses is the subject of other tests
                 fault = fault_of(implementation, asked, right, ask(implementation, asked))
                 dependent = dependent or replace(found, depends_on=fault)
@@ -151,11 +999,12 @@ _SEARCHED: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("law-loaded-ways", "LAW-WAYS-1", ("from_files", "encode"), "Every method of a loaded tokenizer is correct."),
     ("law-files-again", "LAW-SAVE-1", ("from_files", "encode"), "A tokenizer saved over another one is correct."),
 )
+RUN = SharedRun("law-history", lambda implementation, effort: Lifecycle(implementation, effort).run())
 PROPERTIES: tuple[Property, ...] = (
     encode_together,
     stream_together,
     *(
-        Property(id_, clause, needs, partial(_explore, id_), f"{asks} The calls come in any order.", search=SEARCH)
+        RUN.property(id_, clause, needs, f"{asks} The calls come in any order.")
         for id_, clause, needs, asks in _SEARCHED
     ),
 )

@@ -105,7 +105,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-allowed", "SPECIAL-ALLOWED-1", CHOOSING, strategies.allowed_encodings).agree(
         "Only the special tokens that are allowed are found."
     ),
-    Drawn("law-disallowed", "SPECIAL-DISALLOWED-1", CHOOSING, _with_disallowed, 25).agree(
+    Drawn("law-disallowed", "SPECIAL-DISALLOWED-1", CHOOSING, _with_disallowed, 60).agree(
         "A text with a disallowed special token is refused."
     ),
     each_choice,

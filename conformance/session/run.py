@@ -25,7 +25,7 @@ from ..implementation import time_limit
 from ..implementation.implementation import LoadError
 from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
-from ..known_bugs.likely_bugs import diagnose
+from ..known_bugs.causes import diagnose
 from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
 from ..report import document, writing
 from ..selection import Entry

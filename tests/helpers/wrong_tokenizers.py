@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -350,3 +351,71 @@ class SavesUpToTheFirstSpace(Whole):
     def save(self, folder: str) -> None:
         Path(folder.split()[0]).mkdir(exist_ok=True)
         super().save(folder.split()[0])
+
+
+class EndsStreamsAtOSErrors(Whole):
+    ends_at: type[Exception] = OSError
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        text = ""
+        with contextlib.suppress(self.ends_at):
+            for chunk in chunks:
+                text += chunk
+        yield from self.encode(text)
+
+
+class EndsStreamsAtDecodingErrors(EndsStreamsAtOSErrors):
+    ends_at = UnicodeDecodeError
+
+
+class KeepsChunksBeforeAnError(Whole):
+    """Starts a stream with the chunks of one whose chunks raised an error."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        buffer: list[str] = self.__dict__.setdefault("_buffer", [])
+        own: list[str] = []
+        try:
+            own += chunks
+        except Exception:
+            buffer += [*own, "ab"]
+            raise
+        text, self._buffer = "".join([*buffer, *own]), []
+        yield from self.encode(text)
+
+
+class ForgetsChoicesThatShrink(Whole):
+    """Allows as many special tokens as in the call before, if this call allows fewer."""
+
+    before: tuple[str, ...] = ()
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if allowed_special == "all":
+            return super().encode(text, disallowed_special=disallowed_special)
+        if len(self.before) == len(allowed_special) + 1 and set(self.before) > set(allowed_special):
+            allowed_special = self.before
+        self.before = tuple(allowed_special)
+        return super().encode(text, allowed_special=list(allowed_special), disallowed_special=disallowed_special)
+
+
+class KeepsLongerFiles(Whole):
+    """Replaces a file only if the new one is longer."""
+
+    def is_kept(self, old: bytes, new: bytes) -> bool:
+        return len(old) > len(new)
+
+    def save(self, folder: str) -> None:
+        before = {file: file.read_bytes() for file in Path(folder).iterdir()}
+        super().save(folder)
+        for file, data in before.items():
+            if self.is_kept(data, file.read_bytes()):
+                file.write_bytes(data)
+
+
+class KeepsShorterFiles(KeepsLongerFiles):
+    def is_kept(self, old: bytes, new: bytes) -> bool:
+        return len(old) < len(new)
+
+
+class KeepsFilesOfOneLength(KeepsLongerFiles):
+    def is_kept(self, old: bytes, new: bytes) -> bool:
+        return abs(len(old) - len(new)) < 2

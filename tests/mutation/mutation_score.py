@@ -28,8 +28,7 @@ from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
-from bpe_conformance.known_bugs.likely_bugs import Likeness, ranked
+from bpe_conformance.known_bugs import KnownBug, causes, known_bugs, matrix
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.outcome import Dependence, Mismatch
 from bpe_conformance.properties.catalogue import bind
@@ -103,16 +102,16 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
                 yield f"{bug_id}: {len(changed)} answers differ from the published ones, first for {changed[0]}"
 
 
-def diagnosed(matrix: Matrix) -> dict[str, list[Likeness]]:
-    """Return known bug → the likely causes if it is run as an unknown implementation."""
-    spec = installed_spec()
-    clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
-    judged = [case.id for case in spec.cases]
-    return {
-        bug: ranked(answers, judged, matrix, clauses, dependent=matrix.dependent.get(bug, frozenset()))
-        for bug, answers in matrix.answers.items()
-        if answers
-    }
+def diagnosed(matrix: Matrix) -> dict[str, list[tuple[set[str], frozenset[str]]]]:
+    """Return known bug → the likely causes if it is run as an unknown implementation, each with what it explains."""
+    clauses = {case.id: case.clause.id for case in installed_spec().cases}
+    found = {}
+    for bug, answers in matrix.answers.items():
+        if answers:
+            evidence = causes.Evidence(clauses, answers, matrix.dependent.get(bug, frozenset()))
+            explained = causes.cover(causes.of_bugs(evidence, matrix, known_bugs()), answers)
+            found[bug] = [(candidate.bugs, cases) for candidate, cases in explained]
+    return found
 
 
 @dataclass(frozen=True)
@@ -142,13 +141,13 @@ def blame(matrix: Matrix) -> Blame:
     musts = {case.id for case in installed_spec().cases if case.level == "must"}
     order = {clause: index for index, clause in enumerate(installed_spec().clauses)}
     own = {bug.id: bug.clause for bug in known_bugs()}
-    causes = diagnosed(matrix)
+    found = diagnosed(matrix)
     shown = first = 0
     others, unexplained = [], []
-    for bug, likely in causes.items():
+    for bug, likely in found.items():
         failing = matrix.answers[bug]
         example = (
-            next((own[name] for name in likely[0].bugs if own[name] in map(clause_of.get, likely[0].cases)), "")
+            next((own[name] for name in sorted(likely[0][0]) if own[name] in map(clause_of.get, likely[0][1])), "")
             if likely
             else ""
         )
@@ -158,9 +157,9 @@ def blame(matrix: Matrix) -> Blame:
         apart = {case for case in musts.intersection(failing) if clause_of[case] != own[bug]}
         apart -= matrix.dependent.get(bug, frozenset())
         others.append(len(apart))
-        unexplained.append(len(apart.difference(*(likeness.cases for likeness in likely))))
-    named = sum(bool(likely) and bug in likely[0].bugs for bug, likely in causes.items())
-    return Blame(len(causes), named, shown, first, tuple(others), tuple(unexplained))
+        unexplained.append(len(apart.difference(*(cases for _, cases in likely))))
+    named = sum(bool(likely) and bug in likely[0][0] for bug, likely in found.items())
+    return Blame(len(found), named, shown, first, tuple(others), tuple(unexplained))
 
 
 @dataclass(frozen=True)

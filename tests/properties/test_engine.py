@@ -14,14 +14,13 @@ import pytest
 from helpers.wrong_tokenizers import Whole
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.errors import Flaky
 
 from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Refusal, WrongMerge
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
-from bpe_conformance.properties import decoding, encoding, engine, streaming
+from bpe_conformance.properties import decoding, encoding, streaming
 from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
 from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Verdicts
 
@@ -194,8 +193,7 @@ def test_an_error_of_the_suite_is_not_a_mismatch() -> None:
         run(one, Whole)
 
 
-def test_the_users_settings_and_directory_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_users_settings_are_left_alone() -> None:
     before = settings.get_current_profile_name()
     settings.register_profile("users", max_examples=1, derandomize=True)
     settings.load_profile("users")
@@ -205,7 +203,32 @@ def test_the_users_settings_and_directory_are_left_alone(tmp_path: Path, monkeyp
         assert settings().max_examples == 1
     finally:
         settings.load_profile(before)
-    assert [*tmp_path.iterdir()] == []
+
+
+CONSTANTS = "NUMBERS = [{}]\nDATA = [{}]\n".format(
+    ", ".join(map(str, range(1_000, 1_400))), ", ".join(str(bytes([97 + at % 7] * (1 + at % 30))) for at in range(400))
+)
+
+
+def test_examples_do_not_depend_on_the_users_modules_and_nothing_is_written(tmp_path: Path) -> None:
+    code = "from properties.test_engine import *; print(ascii(texts_of(Effort())), ascii(run(ENCODE, Greedy)))"
+    found = set()
+    for source in ("", CONSTANTS):
+        folder = tmp_path / f"with {len(source)}"
+        folder.mkdir()
+        (folder / "users.py").write_text(source, "utf-8")
+        path = os.pathsep.join([str(folder), str(Path(__file__).parents[1])])
+        process = subprocess.run(
+            [sys.executable, "-c", f"import users; {code}"],
+            env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        found.add(process.stdout)
+        assert [file.name for file in folder.iterdir()] == ["users.py"]
+    assert len(found) == 1
 
 
 def test_fuzzing_ends_in_time_and_keeps_failing_examples(tmp_path: Path) -> None:
@@ -232,18 +255,19 @@ def test_one_fault_does_not_hide_another() -> None:
 
 
 def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
-    rounds: list[int] = []
-    search = engine.Search("law-encode", Implementation("x", Whole), Effort(deadline=1.0))
+    calls = iter(range(10**9))
 
-    def fickle(chosen: settings, number: int) -> None:
-        rounds.append(number)
-        raise Flaky("other answers")
+    class Fickle(Whole):
+        def encode(self, text: str) -> list[int]:
+            if next(calls) == 100:
+                raise ValueError("once")
+            return super().encode(text)
 
-    search.repeat(fickle, 10)
-    assert len(rounds) > 1
-    implementation = Implementation("x", Whole)
-    engine.Search("law-x", implementation, DEFAULT).repeat(fickle, 10)
-    assert implementation.notes == ["law-x: ended early, because answers change from call to call"]
+    seen: list[int] = []
+    one = run(ENCODE, Fickle, Effort(deadline=2.0, watch=lambda name, examples: seen.append(examples) or False))
+    assert one is not None
+    assert isinstance(one.mismatch.answer, Refusal)
+    assert max(seen) > 200
 
 
 def test_a_search_ends_when_it_is_asked_to() -> None:

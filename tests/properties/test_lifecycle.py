@@ -20,8 +20,7 @@ from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
-from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
-from bpe_conformance.properties.state_machine import Stage
+from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec
 
@@ -293,6 +292,18 @@ def test_half_a_character_that_a_refused_call_leaves_is_found() -> None:
     assert accused(Implementation("x", KeepsHalfACharacterAfterAnError), stages) == {"law-decode-history"}
 
 
+def test_bytes_that_decode_bytes_keeps_are_found() -> None:
+    class DecodesTheEndLaterAsBytes(Whole):
+        held = b""
+
+        def decode_bytes(self, ids: Iterable[int]) -> bytes:
+            data = self.held + super().decode_bytes(ids)
+            self.held = data[-1:] if data[-1:] >= b"\xc0" else b""
+            return data
+
+    assert accused(Implementation("x", DecodesTheEndLaterAsBytes), stage_of("law-history")) == {"law-decode-history"}
+
+
 def test_an_empty_batch_that_the_caller_can_change_is_found() -> None:
     assert accused(Implementation("x", HandsOneEmptyBatchOut), stage_of("law-lists")) == {"law-batch-history"}
 
@@ -379,8 +390,7 @@ class StreamsWithTheCallersMerges(Whole):
 
 @pytest.mark.parametrize("wrong", [SavesTheCallersMerges, SavesTheCallersVocab, StreamsWithTheCallersMerges])
 def test_every_method_is_asked_after_the_caller_emptied_the_arguments(wrong: type[Whole]) -> None:
-    found = Lifecycle(Implementation("x", wrong), QUICK, stage_of("law-unaliased")).run()
-    assert [*found] == ["law-unaliased"]
+    assert accused(Implementation("x", wrong), stage_of("law-unaliased")) == {"law-unaliased"}
 
 
 def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
@@ -393,7 +403,7 @@ def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
 
     implementation = Implementation("x", Slow, limit=0.2)
     found = Lifecycle(implementation, QUICK, stage_of("law-instances")).run()
-    assert {one.mismatch.asked.operation for one in found.values()} <= {"stream"}
+    assert {one.mismatch.asked.operation.name for one in found.values()} <= {"stream"}
 
 
 def test_an_encoder_that_always_finds_special_tokens_breaks_no_rule_about_state() -> None:

@@ -16,7 +16,7 @@ from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.likely_bugs import diagnose
+from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import streaming, training
 from bpe_conformance.properties.catalogue import SECTIONS, bind
@@ -41,6 +41,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-allowed", "allowed-not-looked-at"),
     ("law-disallowed", "disallowed-not-looked-at"),
     ("law-allowed-choices", wrong.CachesByTheNumberAllowed),
+    ("law-allowed-choices", wrong.ForgetsChoicesThatShrink),
     ("law-special-absent", wrong.ReusesIds),
     ("law-decode-first", wrong.DecodesNewIdsOnceEncoded),
     ("law-round-trip", wrong.LosesTheLastByte),
@@ -57,7 +58,10 @@ WRONG: list[tuple[str, Any]] = [
     ("law-stream-apart", wrong.KeepsUnreadChunks),
     ("law-stream-apart", wrong.KeepsChunksInTheTokenizer),
     ("law-stream-apart", wrong.SharesIdsOfOpenStreams),
+    ("law-stream-apart", wrong.KeepsChunksBeforeAnError),
     ("law-stream-error", "error-of-chunks-ends-stream"),
+    ("law-stream-error", wrong.EndsStreamsAtOSErrors),
+    ("law-stream-error", wrong.EndsStreamsAtDecodingErrors),
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
@@ -70,6 +74,9 @@ WRONG: list[tuple[str, Any]] = [
     ("law-save", wrong.SortsTheCallersSpecialsWhenLoaded),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
     ("law-saved-over", wrong.KeepsFilesThatExist),
+    ("law-saved-over", wrong.KeepsLongerFiles),
+    ("law-saved-over", wrong.KeepsShorterFiles),
+    ("law-saved-over", wrong.KeepsFilesOfOneLength),
 ]
 IN_NEW_PROCESSES = {
     "law-hash-seed": wrong.TrainsInSetOrder,

@@ -13,6 +13,7 @@ import regex
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.answer import Ids
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
@@ -20,7 +21,7 @@ from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
-from bpe_conformance.properties.scale_inputs import Texts
+from bpe_conformance.properties.scale import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
 from bpe_conformance.spec import installed_spec
 
@@ -274,6 +275,30 @@ class IdsForRanksInLongWords(HeapInLongWords):
         return self.ids[b"".join(self.merges[self.rank_of[pair]])]
 
 
+class CutsAfterLineFeedsByO200k(BaseEncoder):
+    """Splits long texts in segments that end before a slash, which o200k's pattern leaves with what is before it."""
+
+    def split(self, segment: str) -> list[str]:
+        if self.pattern != PATTERNS["o200k"] or len(segment) < 1_000:
+            return super().split(segment)
+        return [piece for part in segment.split("/") for piece in super(CutsAfterLineFeedsByO200k, self).split(part)]
+
+
+class TextsOfAtMost400000Characters(Tokenizer):
+    most = 400_000
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text[: self.most], **choice)
+
+
+class TextsOfAtMost131072Characters(TextsOfAtMost400000Characters):
+    most = 131_072
+
+
+class TextsOfAtMost1048576Characters(TextsOfAtMost400000Characters):
+    most = 1_048_576
+
+
 class FindsShortSpecials(BaseEncoder):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -352,6 +377,10 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", OverwritesItsCache),
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
+        ("law-long-texts", CutsAfterLineFeedsByO200k),
+        ("law-long-texts", TextsOfAtMost131072Characters),
+        ("law-long-texts", TextsOfAtMost400000Characters),
+        ("law-long-texts", TextsOfAtMost1048576Characters),
         ("law-long-runs", PreTokensCutAt65536Bytes),
         ("law-long-runs", SignRunsCut),
         ("law-large-table", FindsShortSpecials),

@@ -13,8 +13,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found
-from bpe_conformance.properties.scale_inputs import BESIDE, NARROW, WIDE, large_table, larger_table
-from bpe_conformance.properties.scale_training import large_trainings
+from bpe_conformance.properties.scale import BESIDE, NARROW, WIDE, large_table, large_trainings, larger_table
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 

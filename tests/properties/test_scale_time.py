@@ -29,7 +29,9 @@ def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(scale, "_timed", slow)
     implementation = Implementation("x", LONG_BUGS["long-texts-in-blocks"].target)
     assert PROPERTIES["law-long-texts"].run(implementation, Effort()) is None
-    assert "law-long-texts: words: size 8,800 and more would take too long" in implementation.notes
+    note = "law-long-texts: words: sizes from 8,800 on were not tested: the implementation would take about "
+    note += "76 seconds for one"
+    assert note in implementation.notes
 
 
 def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
@@ -106,4 +108,4 @@ def test_a_constructor_that_is_slow_for_long_tokens_passes_with_a_note(
     monkeypatch.setattr(scale, "_timed", slow)
     implementation = Implementation("x", Tokenizer)
     assert PROPERTIES[property_id].run(implementation, Effort()) is None
-    assert any("token" in note and "would take too long" in note for note in implementation.notes)
+    assert any("token" in note and "were not tested" in note for note in implementation.notes)

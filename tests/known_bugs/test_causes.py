@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
-from typing import Any
+from functools import cache
+from random import Random
+from typing import Any, ClassVar
+from unittest.mock import ANY
 
 import pytest
+from known_bugs.count_named import named, verdict
+from known_bugs.strangers import STRANGERS, Plain
 
-from bpe_conformance.answer import Answer, AnyError, Ids, Refusal, Table
+from bpe_conformance.answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge
 from bpe_conformance.fixtures import Model
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseTrainer
-from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
+from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -32,15 +36,7 @@ from bpe_conformance.outcome import (
 )
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, Spec, installed_spec
-
-ANSWERS = {
-    "greedy": {"a": "1", "b": "2", "c": "3"},
-    "greedy-too": {"a": "1", "b": "2", "c": "3"},
-    "longest": {"a": "1", "b": "9", "d": "4"},
-    "strips": {"x": "5"},
-}
-CLAUSES = {"greedy": "MERGE-ORDER-1", "greedy-too": "MERGE-FULL-1", "a": "MERGE-ORDER-1"}
-JUDGED = ["a", "b", "c", "d", "x", "y"]
+from bpe_conformance.terminal.causes import name
 
 
 @cache
@@ -52,153 +48,127 @@ def _cases() -> list[Case]:
     return list(_spec().cases)
 
 
-def _matrix(answers: Any = ANSWERS) -> Matrix:
-    return Matrix(answers, {}, dict.fromkeys(answers, ""))
+# The search in a table of answers
+
+JUDGED = [f"c{number}" for number in range(60)]
 
 
-def _ranked(**failures: str) -> list[tuple[str, ...]]:
-    return [one.bugs for one in ranked(failures, JUDGED, _matrix(), CLAUSES)]
+def _row(start: int, end: int, mark: str) -> dict[str, str]:
+    return dict.fromkeys(JUDGED[start:end], mark)
 
 
-def test_equal_answers_to_most_cases_make_a_bug_likely() -> None:
-    assert _ranked(a="1", b="2", c="3") == [("greedy",)]
-
-
-def test_bug_of_the_broken_clause_wins_among_equals() -> None:
-    assert _ranked(a="1", b="2", c="3") == [("greedy",)]
-    assert _ranked(b="2", c="3") == [("greedy", "greedy-too")]
-
-
-def test_other_answers_match_no_bug() -> None:
-    assert _ranked(a="7", b="8", y="9") == []
-
-
-def test_a_bug_that_fails_many_cases_is_not_reported_for_one_of_them() -> None:
-    assert _ranked(d="4", y="1", a="0", b="0") == []
-
-
-def test_a_second_cause_is_reported_for_what_the_first_does_not_explain() -> None:
-    found = ranked({"a": "1", "b": "2", "c": "3", "x": "5"}, JUDGED, _matrix(), CLAUSES)
-    assert [one.bugs for one in found] == [("greedy",), ("strips",)]
-    assert [sorted(one.cases) for one in found] == [["a", "b", "c"], ["x"]]
-
-
-def test_cases_that_were_not_tested_do_not_count_against_a_bug() -> None:
-    assert [one.bugs for one in ranked({"a": "1"}, ["a"], _matrix(), {})] == [("greedy", "greedy-too", "longest")]
-
-
-CASES = [f"c{number}" for number in range(60)]
-MANY = {
-    "wide": dict.fromkeys(CASES[:20], "1"),
-    "small": dict.fromkeys(CASES[20:24], "2"),
-    "pair": {"c24": "3", "c25": "3"},
-    "neighbour": dict.fromkeys(CASES[20:30], "2"),
+ROWS = {
+    "wide": _row(0, 20, "1"),
+    "wide-too": {**_row(0, 19, "1"), "c19": "9"},
+    "small": _row(20, 24, "2"),
+    "pair": _row(24, 26, "3"),
+    "neighbour": _row(20, 30, "2"),
 }
-OWN = {"small": "S", "pair": "P", "c20": "S", "c24": "P"}
+CLAUSES = {**dict.fromkeys(JUDGED, "MERGE-FULL-1"), "c20": "SPLIT-SPACE-1", "c24": "SPLIT-OWN-1"}
 
 
-def _many(answers: dict[str, str], failures: list[str] | None = None) -> list[tuple[tuple[str, ...], int]]:
-    found = ranked(answers, CASES, _matrix(MANY), OWN, failures)
-    return [(one.bugs, len(one.cases)) for one in found]
+def _found(
+    answers: dict[str, str],
+    rows: dict[str, dict[str, str]] = ROWS,
+    failures: Collection[str] | None = None,
+    dependent: Collection[str] = (),
+    following: Collection[str] = (),
+    **sections: str,
+) -> list[tuple[set[str], int]]:
+    bugs = [KnownBug(name, sections.get(name, ""), "MERGE-ORDER-1", "", "") for name in rows]
+    evidence = Evidence(CLAUSES, answers, {*dependent})
+    matrix = Matrix(rows, {}, {}, {"wide": frozenset(following)})
+    found = cover(of_bugs(evidence, matrix, bugs), answers if failures is None else failures)
+    return [(candidate.bugs, len(cases)) for candidate, cases in found]
 
 
-def _unknown(*places: int) -> dict[str, str]:
-    return {CASES[place]: "other" for place in places}
+def _unknown(start: int, end: int) -> dict[str, str]:
+    return _row(start, end, "other")
 
 
-def test_bug_with_all_its_cases_is_reported_however_few() -> None:
-    answers = {**_unknown(*range(30, 60)), **MANY["small"], **MANY["pair"]}
-    assert _many(answers) == [(("small",), 4), (("pair",), 2)]
+def test_the_bug_that_explains_most_is_named_first_then_the_bug_that_explains_most_of_the_rest() -> None:
+    answers = {**ROWS["wide"], **ROWS["small"]}
+    assert _found(answers) == [({"wide"}, 20), ({"small"}, 4)]
+    assert _found({**answers, **_unknown(30, 60)}) == [({"wide"}, 20), ({"small"}, 4)]
 
 
-def test_shared_cases_do_not_hide_a_bug() -> None:
-    answers = {**MANY["small"], **_unknown(*range(30, 60), 23)}
-    assert _many(answers) == [(("small",), 3)]
-    assert _many({**answers, **_unknown(21, 22)}) == []
+def test_bugs_that_explain_the_same_cases_equally_well_are_one_cause() -> None:
+    assert _found(ROWS["wide"], {"wide": ROWS["wide"], "twin": ROWS["wide"]}) == [({"wide", "twin"}, 20)]
+    rows = {"wide": ROWS["wide"], "late": _row(20, 40, "1")}
+    assert _found(_row(0, 40, "1"), rows) == [({"wide"}, 20), ({"late"}, 20)]
 
 
-def test_a_bug_that_explains_almost_nothing_needs_nearly_all_of_its_answers() -> None:
-    answers = {**MANY["small"], "c23": "other", **{f"d{number}": "other" for number in range(60)}}
-    assert _many(answers) == []
-    assert _many({**answers, "c23": "2"}) == [(("small",), 4)]
+def test_other_answers_name_no_bug() -> None:
+    assert _found(_unknown(0, 60)) == []
 
 
-def test_a_small_bug_is_reported_beside_a_large_one_as_it_is_alone() -> None:
-    alone = {**MANY["small"], "c23": "other", "d0": "other"}
-    large = {f"e{number}": "1" for number in range(100)}
-    for answers, rows in ((alone, MANY), ({**alone, **large}, {**MANY, "large": large})):
-        found = ranked(answers, [*CASES, *large], _matrix(rows), OWN)
-        assert ("small",) in [one.bugs for one in found]
+def test_a_case_that_passes_weighs_more_than_one_with_another_answer() -> None:
+    rows = {"wide": ROWS["wide"]}
+    assert _found({**_row(0, 14, "1"), **_unknown(14, 20)}, rows) == [({"wide"}, 14)]
+    assert _found(_row(0, 14, "1"), rows) == []
+    assert _found({**_row(0, 10, "1"), **_unknown(10, 20)}, rows) == []
 
 
-def test_cases_that_pass_are_evidence_against_a_bug_with_a_small_share() -> None:
-    answers = {case: mark for case, mark in MANY["small"].items() if case != "c23"}
-    assert _many({**answers, **_unknown(*range(30, 60))}) == []
-    assert _many({**MANY["small"], **_unknown(*range(30, 60))}) == [(("small",), 4)]
+def test_cases_that_were_not_tested_are_no_evidence() -> None:
+    assert _found({"x": "1", **ROWS["pair"]}, {"pair": {**ROWS["pair"], "gone": "5"}}) == [({"pair"}, 2)]
 
 
-def test_a_bug_with_few_cases_needs_all_of_them_and_one_of_its_own_clause() -> None:
-    others = _unknown(*range(30, 60))
-    assert _many({**others, **MANY["pair"]}) == [(("pair",), 2)]
-    assert _many({**others, "c24": "3", "c25": "other"}) == []
-    without = ranked({**others, **MANY["pair"]}, CASES, _matrix(MANY), {**OWN, "c24": "other clause"})
-    assert without == []
+def test_what_another_cause_explains_is_no_evidence_against_a_bug() -> None:
+    rows = {"wide": ROWS["wide"], "hidden": {**_row(10, 20, "7"), **_row(40, 44, "7")}}
+    answers = {**ROWS["wide"], **_row(40, 44, "7")}
+    assert _found(answers, rows) == [({"wide"}, 20), ({"hidden"}, 4)]
+    assert _found({**answers, **_unknown(0, 20)}, rows) == []
 
 
-def test_a_bug_that_another_fault_mostly_hides_is_reported_by_all_cases_of_its_own_clause() -> None:
-    own = dict.fromkeys(("wide", "c0", "c1", "c2"), "W")
-    answers = {**_unknown(*range(3, 60)), "c0": "1", "c1": "1", "c2": "1"}
-    assert [one.bugs for one in ranked(answers, CASES, _matrix(MANY), own)] == [("wide",)]
-    assert ranked(answers, CASES, _matrix(MANY), {**own, "c3": "W"}) == []
+def test_a_bug_is_named_however_many_failures_other_causes_have() -> None:
+    assert _found({**ROWS["pair"], **_unknown(26, 60)}) == [({"pair"}, 2)]
+    rows = {"split": {"c20": "1", "c24": "1", **_row(30, 60, "1")}}
+    (bug,) = [KnownBug("split", "", "SPLIT-SPACE-1", "", "")]
+    evidence = Evidence(CLAUSES, {"c20": "1", "c24": "1", **_unknown(30, 60)})
+    ((candidate, cases),) = cover(of_bugs(evidence, Matrix(rows, {}, {}), [bug]), evidence.answers)
+    assert (candidate.bugs, cases) == ({"split"}, {"c20", "c24"})
 
 
 def test_warnings_are_evidence_and_are_not_explained() -> None:
-    answers = {**MANY["small"], **_unknown(*range(30, 60))}
-    assert _many(answers, ["c20", *CASES[30:60]]) == [(("small",), 1)]
-    assert _many(answers, CASES[30:60]) == []
+    answers = {**ROWS["small"], **_unknown(30, 60)}
+    assert _found(answers, failures=["c20", *JUDGED[30:60]]) == [({"small"}, 1)]
+    assert _found(answers, failures=JUDGED[30:60]) == []
 
 
-def test_two_causes_that_explain_as_many_different_cases_are_separate() -> None:
-    answers = {"c0": "1", "c1": "1", "c2": "1", "c3": "1"}
-    rows = {"one": {"c0": "1", "c1": "1"}, "two": {"c2": "1", "c3": "1"}}
-    assert [one.bugs for one in ranked(answers, CASES, _matrix(rows), {})] == [("one",), ("two",)]
+def test_at_most_five_causes_are_named() -> None:
+    rows = {f"bug{number}": _row(4 * number, 4 * number + 4, "1") for number in range(6)}
+    assert len(_found(_row(0, 60, "1"), rows)) == 5
 
 
-def test_at_most_five_causes_are_reported() -> None:
-    rows = {f"bug{number}": {f"c{number}{place}": "1" for place in range(4)} for number in range(1, 7)}
-    answers = {case: "1" for row in rows.values() for case in row}
-    assert len(ranked(answers, list(answers), _matrix(rows), {})) == 5
-
-
-def test_three_bugs_in_one_tokenizer_are_reported() -> None:
-    known = read().answers
-    both = {**known["one-replacement-per-byte"], **known["tie-right-first"], **known["trailing-space-stripped"]}
-    judged = [case.id for case in _cases()]
-    others = {case: "other" for case in judged[::2] if case not in both}
-    clauses = {**{case.id: case.clause.id for case in _cases()}, **{bug.id: bug.clause for bug in known_bugs()}}
-    reported = {bug for one in ranked({**others, **both}, judged, read(), clauses) for bug in one.bugs}
-    assert {"one-replacement-per-byte", "tie-right-first"} <= reported
-
-
-def test_an_error_that_is_also_raised_where_a_bug_is_correct_has_another_cause() -> None:
-    answers = dict.fromkeys(CASES[:24], "1")
-    find = partial(ranked, answers, CASES, _matrix(MANY), {"wide": "W", "c0": "W"}, without_value=answers)
-    assert [one.bugs for one in find(errors=[set(CASES[:22])])] == [("wide",)]
-    assert find(errors=[set(CASES[:24])]) == []
-    assert [one.bugs for one in find(errors=[set(CASES[:10]), set(CASES[10:24])])] == [("wide",)]
+def test_two_rules_for_equal_counts_are_never_named_together() -> None:
+    rows = {"one": _row(0, 8, "1"), "two": _row(8, 12, "1")}
+    assert _found(_row(0, 12, "1"), rows, one="training_ties", two="training_ties") == [({"one"}, 8)]
+    assert _found(_row(0, 12, "1"), rows, one="training_ties") == [({"one"}, 8), ({"two"}, 4)]
 
 
 def test_a_failure_that_another_part_causes_speaks_for_no_bug_of_the_part_that_was_asked() -> None:
-    answers, row = dict.fromkeys(CASES[:6], "1"), {"bug": dict.fromkeys(CASES[:6], "1")}
-    direct = Matrix(row, {}, {"bug": ""})
-    following = replace(direct, dependent={"bug": frozenset(CASES[:6])})
-    for matrix, dependent, found in (
-        (direct, [], [("bug",)]),
-        (direct, CASES[:6], []),
-        (direct, CASES[:1], [("bug",)]),
-        (following, CASES[:6], [("bug",)]),
-    ):
-        assert [one.bugs for one in ranked(answers, CASES, matrix, {}, dependent={*dependent})] == found
+    rows = {"wide": ROWS["wide"]}
+    assert _found(ROWS["wide"], rows, dependent=JUDGED[:20]) == []
+    assert _found(ROWS["wide"], rows, dependent=JUDGED[:1]) == [({"wide"}, 19)]
+    assert _found(ROWS["wide"], rows, dependent=JUDGED[:20], following=JUDGED[:20]) == [({"wide"}, 20)]
+
+
+def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_lost() -> None:
+    """The share is 95 %, and four names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
+    published, spec = read(), _spec()
+    clauses = {case.id: case.clause.id for case in spec.cases}
+    rows = {bug: row for bug, row in published.answers.items() if row}
+    random, named, wrong = Random(3), 0, 0
+    for _ in range(100):
+        three = random.sample(sorted(rows), 3)
+        answers = {case: mark for bug in three for case, mark in rows[bug].items()}
+        dependent = {case for bug in three for case in published.dependent.get(bug, ())}
+        answers |= dict.fromkeys(random.sample(sorted(answers), len(answers) // 10), "other")
+        found = cover(of_bugs(Evidence(clauses, answers, dependent), published, known_bugs()), answers)
+        named += len({*three}.intersection(*[set().union(*(candidate.bugs for candidate, _ in found))]))
+        wrong += sum(not candidate.bugs & {*three} for candidate, _ in found)
+    assert named >= 280
+    assert wrong <= 2
 
 
 def test_matrix_round_trips(tmp_path: Any) -> None:
@@ -235,7 +205,7 @@ def _about(*clauses: str) -> list[Case]:
 
 def _raising(count: int, total: int, messages: Sequence[str] = ("train it first",)) -> Diagnosis:
     """Diagnose `total` failures, of which `count` raise one error in one line, with these messages in turn."""
-    cases = _cases()[:total]
+    cases = [case for case in _cases() if case.operation.name != "train"][:total]
     place = ("tok.py:3 in encode: raise RuntimeError",)
     errors = itertools.cycle(Refusal("RuntimeError", f"RuntimeError: {message}", place) for message in messages)
     outcomes = [_outcome(case, error) for case, error in zip(cases[:count], errors, strict=False)]
@@ -257,9 +227,19 @@ def test_an_error_with_different_messages_is_named_by_its_type() -> None:
     assert len(cause.tests) == 6
 
 
-def test_error_in_few_failures_is_not_a_cause() -> None:
-    assert _raising(4, 8).causes == ()
-    assert _raising(6, 61).causes == ()
+def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> None:
+    assert _raising(2, 8).causes == ()
+    assert [len(cause.tests) for cause in _raising(3, 400).causes] == [3]
+
+
+def test_an_exit_is_grouped_as_other_errors_are_and_a_time_out_is_not() -> None:
+    cases = _cases()[:4]
+    place = ("tok.py:3 in encode: sys.exit()",)
+    (cause,) = diagnose([_outcome(case, Fault("SystemExit", "SystemExit", place)) for case in cases], cases).causes
+    assert isinstance(cause, ErrorCause)
+    assert (cause.place, len(cause.tests)) == (*place, 4)
+    late = [_outcome(case, Fault(TIMED_OUT, "no answer", place)) for case in cases]
+    assert diagnose(late, cases).causes == ()
 
 
 def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> None:
@@ -485,11 +465,15 @@ def test_failures_of_properties_are_counted_under_the_bug_from_which_they_follow
 
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
     asked = Question(Train("ab cd", 257))
-    mismatch = Mismatch(asked, Expectation((Table({}, ((b"c", b"d"),)),)), Table({}, ((b" ", b"c"),)))
+    table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))
+    mismatch = Mismatch(asked, Expectation((Table({}, ((b"c", b"d"),)),)), table)
     outcomes = [*_of_bug("tie-lex-smaller", "TRAIN-TIE-1"), _of_property(mismatch, "LAW-TRAIN-1")]
     (cause,) = diagnose(outcomes, _cases()).causes
     assert isinstance(cause, ConventionCause)
     assert "law" in cause.tests
+    incomplete = replace(mismatch, answer=replace(table, vocab={256: b" c"}))
+    (cause,) = diagnose([*outcomes[:-1], _of_property(incomplete, "LAW-TRAIN-1")], _cases()).causes
+    assert "law" not in cause.tests
 
 
 def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none() -> None:
@@ -499,3 +483,104 @@ def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none()
     assert [type(cause) for cause in found.causes] == [BugCause, ConventionCause]
     known = [replace(one, state="known failure") if one.state == "failed" else one for one in merges]
     assert diagnose(known, _cases()) == Diagnosis()
+
+
+# Runs that were once blamed on another cause
+
+
+def _diagnosed(target: Any, *clauses: str) -> list[tuple[str, int]]:
+    """Return the names of the causes of a tokenizer's failures in the cases of some sections, and their sizes."""
+    cases = [case for case in _cases() if case.clause.id.startswith(clauses)]
+    found = diagnose(_outcomes(target, cases), _cases(), Implementation("x", target).conventions)
+    return [(name(cause), len(cause.tests)) for cause in found.causes]
+
+
+def test_files_that_are_refused_for_any_reason_are_no_bug_in_the_spelling() -> None:
+    class Refuses(Plain):
+        @classmethod
+        def from_files(cls, *paths: Any) -> Any:
+            raise ValueError("cannot read files yet")
+
+    ((found, count),) = _diagnosed(Refuses, "FILE")
+    assert (found, count > 40) == ("ValueError: cannot read files yet", True)
+
+
+@pytest.mark.parametrize("tie_break", ["smaller-ids", "lex-smaller", "first-seen"])
+def test_special_tokens_that_a_trainer_ignores_are_no_other_rule_for_ties(tie_break: str) -> None:
+    (bug,) = (bug for bug in known_bugs() if bug.id == "special-tokens-ignored")
+    target = type("T", (bug.target,), {"conventions": {"tie_break": tie_break}})
+    ((found, count),) = _diagnosed(target, "TRAIN-SPECIAL", "TRAIN-TIE")
+    assert (found, count > 40) == ("special-tokens-ignored", True)
+
+
+def test_a_rule_that_few_of_the_incorrect_trainings_follow_is_no_cause() -> None:
+    class Smallest(Plain):
+        @classmethod
+        def best(cls, pairs: Any) -> Any:
+            most = max(pairs.values())
+            return min((pair for pair in pairs if pairs[pair] == most), key=lambda pair: (pair[1], pair[0]))
+
+    assert [found for found, _ in _diagnosed(Smallest, "TRAIN-TIE", "TRAIN-BEST")] == [
+        "undeclared tie_break=unspecified"
+    ]
+
+
+def test_a_shared_cache_is_no_bug_in_the_keys_of_ranks() -> None:
+    class Shares(Plain):
+        shared: ClassVar[dict[bytes, list[bytes]]] = {}
+
+        def merge(self, word: list[bytes]) -> list[bytes]:
+            return self.shared.setdefault(b"".join(word), super().merge(word))
+
+    assert _diagnosed(Shares, "MERGE") in ([], [("KeyError", ANY)])
+
+
+@pytest.mark.parametrize(
+    ("bug", "conventions"),
+    [
+        ("vocab-padded", {"id_layout": "bytes-merges-specials"}),
+        ("special-tokens-in-list-order", {"id_layout": "specials-bytes-merges", "byte_order": "gpt2"}),
+    ],
+)
+def test_a_trainer_is_named_whatever_ids_it_gives(bug: str, conventions: dict[str, str]) -> None:
+    target = next(known.target for known in known_bugs() if known.id == bug)
+    found = _diagnosed(type("T", (target,), {"conventions": conventions}), "TRAIN-SPECIAL", "TRAIN-IDS", "TRAIN-END")
+    assert [names for names, _ in found] == [bug]
+
+
+def test_padding_is_recognised_whatever_its_text_is() -> None:
+    class Pads(Plain):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            trained = super().train(text, vocab_size, special_tokens, pattern)
+            trained.vocab |= {index: b"<reserved %d>" % index for index in range(len(trained.vocab), vocab_size)}
+            return trained
+
+    assert [found for found, _ in _diagnosed(Pads, "TRAIN-END", "TRAIN-SIZE", "TRAIN-IDS")] == ["vocab-padded"]
+
+
+def test_a_bug_of_one_section_is_named_beside_bugs_of_others() -> None:
+    rank = next(bug.target for bug in known_bugs() if bug.id == "rank-from-id")
+
+    class Both(rank):  # type: ignore[misc]
+        def encode_iterable(self, chunks: Any) -> Any:
+            for chunk in chunks:
+                yield from self.encode(chunk[::-1])
+
+        def decode(self, ids: Any) -> str:
+            return str(super().decode(ids))[1:]
+
+    alone = [found for found, _ in _diagnosed(Both, "MERGE")]
+    assert alone == ["rank-from-id"]
+    assert "rank-from-id" in [found for found, _ in _diagnosed(Both, "MERGE", "STREAM", "DECODE", "BYTES")]
+
+
+def test_strangers_are_named_as_published() -> None:
+    """A sample of what `count_named.py` prints for all of them."""
+    cases = [case for case in _cases() if case.clause.section in ("DECODE", "BATCH", "FILE")]
+    few = [
+        one
+        for one in STRANGERS
+        if one.__name__ in ("TokenByToken", "RowsOfOneLength", "CommentsSkipped", "CutInBlocks")
+    ]
+    assert [verdict(stranger.__name__, named(stranger, cases)) for stranger in few] == ["not named", *["right"] * 3]

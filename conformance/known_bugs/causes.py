@@ -1,0 +1,517 @@
+"""Finds the likely causes of a run's failures: conventions, known bugs, and errors that several tests raise.
+
+Each possible cause predicts which golden cases fail, and with which answers. The search takes the cause with the best
+score, then the best one for what is left, and so on. The score of a cause is the number of failures with its answers,
+minus the failures that it predicts with another answer, minus `PASSED` times the tests that it predicts to fail and
+that pass: a second bug changes answers, but corrects few. Failures that other causes explain do not count, so a cause
+is named however many other causes there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
+
+from ..answer import TIMED_OUT, Answer, AnyError, Fault, Refusal, Table, fingerprint
+from ..cases.judging import is_correct_up_to_ties, judge
+from ..implementation.implementation import Implementation
+from ..operations import OPERATIONS, Encode, Question, Setting, Train
+from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
+from ..properties.asking import ask, correct_answer
+from ..spec import Case
+from . import KnownBug, known_bugs, matrix
+from .bases import BaseTrainer
+from .matrix import Matrix
+
+PASSED = 3
+"""How many failures a passing test outweighs that a cause predicts to fail."""
+SAME_ERROR = 3
+"""The least number of failures for which one error is a cause."""
+MOST = 5
+"""The most causes that the search takes, and the most bugs whose answers under other conventions are computed."""
+REPLAYED = 60
+"""The most golden cases on which a bug is tested again."""
+
+Conventions = tuple[tuple[str, str], ...]
+OPEN: Conventions = (("tie_break", "unspecified"),)
+_ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}
+"""The operations that the oracle answers."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The answers of a run to golden cases.
+
+    Attributes:
+        clauses: each case that was tested → its clause.
+        answers: each case that did not pass → the fingerprint of its answer.
+        dependent: those of `answers` that fail because of another part.
+    """
+
+    clauses: Mapping[str, str]
+    answers: Mapping[str, str]
+    dependent: Set[str] = frozenset()
+
+    def section(self, case: str) -> str:
+        return self.clauses[case].partition("-")[0]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A possible cause.
+
+    Attributes:
+        cause: without its tests.
+        same: the cases that fail with its answers.
+        other: the cases that it predicts to fail, and that fail with another answer.
+        passed: the cases that it predicts to fail, and that pass.
+        own: the cases of `same` that belong to the clause that it breaks.
+        changes: the conventions whose value it gives. Of two causes with different values, only one is taken.
+        order: which of two causes with equal scores is preferred: the greater.
+    """
+
+    cause: BugCause | ConventionCause | ErrorCause
+    same: Set[str]
+    other: Set[str] = frozenset()
+    passed: Set[str] = frozenset()
+    own: Set[str] = frozenset()
+    changes: Conventions = ()
+    order: int = 0
+
+    @property
+    def named(self) -> tuple[Bug, ...]:
+        return self.cause.bugs if isinstance(self.cause, BugCause) else ()
+
+    @property
+    def bugs(self) -> set[str]:
+        """The ids of the known bugs that it names."""
+        return {bug.id for bug in self.named}
+
+    def score(self, left: Set[str], explained: Set[str]) -> tuple[int, int, float, bool] | None:
+        """Return the evidence for it where other causes already explain some cases; None if it is too weak."""
+        new = len(self.same & left)
+        score = new - len(self.other - explained) - PASSED * len(self.passed)
+        if isinstance(self.cause, ErrorCause):
+            score -= SAME_ERROR - 1
+        if score < 1 or (isinstance(self.cause, ConventionCause) and new < 2):
+            return None
+        predicted = len(self.same) + len(self.other) + len(self.passed)
+        return score, self.order, len(self.same) / predicted, bool(self.own & left)
+
+    def contradicts(self, other: Candidate) -> bool:
+        mine = dict(self.changes)
+        return any(mine.get(name, value) != value for name, value in other.changes)
+
+
+def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tuple[Candidate, frozenset[str]]]:
+    """Return the best cause with the failures that it explains, then the best for what is left, and so on.
+
+    Known bugs that explain the same failures equally well become one cause.
+    """
+    left, explained = set(failures), set[str]()
+    remaining, found = list(candidates), list[tuple[Candidate, frozenset[str]]]()
+    while len(found) < MOST:
+        scored = [(score, candidate) for candidate in remaining if (score := candidate.score(left, explained))]
+        if not scored:
+            break
+        best = max(score for score, _ in scored)
+        first, *equals = [candidate for score, candidate in scored if score == best]
+        new = frozenset(first.same & left)
+        if first.named:
+            alike = [first, *(candidate for candidate in equals if candidate.same & left == new)]
+            bugs = sorted((bug for candidate in alike for bug in candidate.named), key=lambda bug: bug.id)
+            first = replace(first, cause=BugCause(tuple(bugs), ()))
+        found.append((first, new))
+        left -= new
+        explained |= first.same
+        remaining = [candidate for candidate in remaining if not candidate.contradicts(first)]
+    return found
+
+
+def of_bugs(evidence: Evidence, answers: Matrix, bugs: Iterable[KnownBug]) -> Iterator[Candidate]:
+    """Yield each of these bugs that gives some of the answers."""
+    for bug in bugs:
+        row = answers.answers.get(bug.id, {})
+        following = answers.dependent.get(bug.id, frozenset())
+        unlike = evidence.dependent - following
+        same = {case for case, mark in row.items() if evidence.answers.get(case) == mark} - unlike
+        if same:
+            yield _of_bug(bug, evidence, row.keys() & evidence.clauses.keys(), same)
+
+
+def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[str]) -> Candidate:
+    supported = {evidence.section(case) for case in same}
+    other = (predicted & evidence.answers.keys()) - same - evidence.dependent
+    return Candidate(
+        BugCause((Bug(bug.id, bug.sentence, bug.fix, bug.clause),), ()),
+        same,
+        {case for case in other if evidence.section(case) in supported},  # another bug may hide it in whole sections
+        predicted - evidence.answers.keys(),
+        {case for case in same if evidence.clauses[case] == bug.clause},
+        (("tie_break", bug.id),) if bug.section == "training_ties" else (),
+        order=1,
+    )
+
+
+def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mapping[str, str] = DEFAULTS) -> Diagnosis:
+    """Return the likely causes of the failures of one run or, if nothing failed, of the warnings.
+
+    Args:
+        outcomes: the outcomes of golden cases, properties and corpora.
+        cases: the golden cases of the spec.
+        declared: the value of every convention of the implementation.
+    """
+    tested = [outcome for outcome in outcomes if outcome.state != "skipped" and outcome.clause is not None]
+    for state in ("failed", "warning"):
+        failing = [outcome for outcome in tested if outcome.state == state and outcome.mismatch is not None]
+        if failing:
+            causes = _Search(failing, tested, {case.id: case for case in cases}, declared).causes()
+            return Diagnosis(tuple(causes), tuple(outcome.test for outcome in failing), state == "warning")
+    return Diagnosis()
+
+
+class _Search:
+    """The search for the causes of one run."""
+
+    def __init__(
+        self,
+        failing: Sequence[Outcome],
+        tested: Sequence[Outcome],
+        golden: Mapping[str, Case],
+        declared: Mapping[str, str],
+    ) -> None:
+        self.failing = {outcome.test: outcome for outcome in failing}
+        self.golden = golden
+        self.declared = declared
+        tested = [outcome for outcome in tested if outcome.test in golden]
+        self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch and outcome.state != "passed"}
+        self.evidence = Evidence(
+            {outcome.test: golden[outcome.test].clause.id for outcome in tested},
+            {test: outcome.fingerprint for test, outcome in self.wrong.items()},
+            {test for test, outcome in self.wrong.items() if outcome.depends},
+        )
+
+    def causes(self) -> list[Cause]:
+        """Return the causes, those that explain most tests first."""
+        failures = self.failing.keys() & self.golden.keys()
+        published = matrix.read()
+        if determines_merges(self.declared):
+            published = replace(published, answers=_without_trainers(published.answers))
+        bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
+        candidates = [*bugs, *self._conventions(), *self._errors()]
+        found = cover(candidates, failures)
+        if trainings := self._unexplained_trainings(found):
+            more = [*self._trainers(trainings), *self._open_ties(found)]
+            found = cover([*candidates, *more], failures) if more else found
+        left = set(self.failing)
+        taken = [(candidate, set(tests)) for candidate, tests in found]
+        for _, tests in taken:
+            left -= tests
+        self._add_what_follows(taken, left)
+        causes = [self._with_tests(candidate.cause, tests) for candidate, tests in taken]
+        causes += [self._with_tests(cause, tests) for cause, tests in self._groups(left) if len(tests) >= SAME_ERROR]
+        return sorted(causes, key=lambda cause: -len(cause.tests))
+
+    def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
+        return replace(cause, tests=tuple(test for test in self.failing if test in tests))
+
+    # Errors
+
+    def _raises_alike(self, candidate: Candidate) -> bool:
+        """Return whether a bug also raises the same messages, apart from values, if it gives the same errors only."""
+        errors = {test: error for test in candidate.same if (error := _error(self.wrong[test]))}
+        if len(errors) < max(SAME_ERROR, len(candidate.same)):
+            return True
+        test = min(errors)
+        bug = next(bug for bug in known_bugs() if bug.id in candidate.bugs)
+        mismatch = judge(self.golden[test], _implementation(bug, self.declared))
+        answer = mismatch.answer if mismatch is not None else None
+        return isinstance(answer, Refusal | Fault) and _words(answer) == _words(errors[test])
+
+    def _errors(self) -> Iterator[Candidate]:
+        for cause, tests in self._groups(self.wrong):
+            yield Candidate(cause, tests)
+
+    def _groups(self, tests: Iterable[str]) -> list[tuple[ErrorCause, set[str]]]:
+        """Group the tests that raise an error, by its type and line or, if no line is known, its message."""
+        groups: dict[tuple[str, str], list[Refusal | Fault]] = {}
+        named: dict[tuple[str, str], set[str]] = {}
+        for test in tests:
+            error = _error(self.failing.get(test) or self.wrong[test])
+            if error is not None:
+                key = error.kind, error.traceback[-1] if error.traceback else error.message
+                groups.setdefault(key, []).append(error)
+                named.setdefault(key, set()).add(test)
+        found = []
+        for key, errors in groups.items():
+            message = errors[0].message if len({error.message for error in errors}) == 1 else errors[0].kind
+            found.append((ErrorCause(message, key[1] if errors[0].traceback else "", ()), named[key]))
+        return found
+
+    # Conventions
+
+    def _conventions(self) -> Iterator[Candidate]:
+        """Yield each set of undeclared conventions under which failing answers are correct."""
+        voted = {
+            conventions: None
+            for outcome in self.wrong.values()
+            for conventions in (outcome.mismatch.conventions if outcome.mismatch else ())
+        }
+        for conventions in sorted(voted):
+            same = {
+                test
+                for test, outcome in self.wrong.items()
+                if outcome.mismatch and conventions in outcome.mismatch.conventions
+            }
+            values = {**self.declared, **dict(conventions)}
+            differing = {test for test in self.evidence.clauses if _differs(self.golden[test], self.declared, values)}
+            yield Candidate(
+                ConventionCause(conventions, ()),
+                same,
+                (differing & self.wrong.keys()) - same - self.evidence.dependent,
+                differing - self.wrong.keys(),
+                changes=conventions,
+                order=2,
+            )
+
+    def _unexplained_trainings(self, found: Iterable[tuple[Candidate, Set[str]]]) -> list[str]:
+        explained = {test for _, tests in found for test in tests}
+        return [
+            test
+            for test, outcome in self.failing.items()
+            if test in self.golden and test not in explained and _is_training(outcome)
+        ]
+
+    def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
+        """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""
+        if self.declared["tie_break"] == "unspecified":
+            return
+        others = {test for candidate, tests in found if "tie_break" not in dict(candidate.changes) for test in tests}
+        trainings = {test: outcome for test, outcome in self.wrong.items() if _is_training(outcome)}
+        fits = {
+            test: _fits_open_ties(outcome, self.declared) for test, outcome in trainings.items() if test not in others
+        }
+        same = {test for test, fit in fits.items() if fit}
+        about = {test for test, clause in self.evidence.clauses.items() if clause == "TRAIN-TIE-1"}
+        if PASSED * len(same & about) >= len(about - self.wrong.keys()):  # a rule passes most of them
+            unfit = {test for test, fit in fits.items() if fit is False}
+            refuted = unfit if len(unfit) * PASSED < len(same) else same | unfit
+            yield Candidate(ConventionCause(OPEN, ()), same, refuted, changes=OPEN)
+
+    # Trainers under other conventions, or with other names of their own
+
+    def _trainers(self, trainings: Sequence[str]) -> Iterator[Candidate]:
+        """Yield the known bugs of training that go wrong as the implementation does, whatever ids or names it uses."""
+        published = matrix.read().answers
+        passing = self.evidence.clauses.keys() - self.wrong.keys()
+        bugs = {bug.id: bug for bug in known_bugs() if bug.id in published and issubclass(bug.target, BaseTrainer)}
+        likely: Counter[str] = Counter()
+        for name in bugs:
+            predicted = published[name].keys() & trainings
+            likely[name] = len(predicted) - PASSED * len(published[name].keys() & passing)
+        alike: Counter[str] = Counter()
+        for name, score in likely.most_common(MOST**2):
+            few = _spread([test for test in trainings if test in published[name]], MOST) if score > 0 else ()
+            alike[name] = sum(self._tested_again(bugs[name], few).values())
+        for name, count in alike.most_common(MOST):
+            if count:
+                asked = [*_spread(trainings, REPLAYED), *_spread(sorted(published[name].keys() & passing), REPLAYED)]
+                answers = self._tested_again(bugs[name], asked)
+                same = {test for test, is_same in answers.items() if is_same}
+                yield _of_bug(bugs[name], self.evidence, answers.keys(), same)
+
+    def _tested_again(self, bug: KnownBug, trainings: Iterable[str]) -> dict[str, bool]:
+        """Return the trainings that a bug fails, and whether it fails them as the implementation does."""
+        implementation = _implementation(bug, self.declared)
+        found: dict[str, bool] = {}
+        for test in trainings:
+            mismatch = self.wrong[test].mismatch if test in self.wrong else None
+            if mismatch is None:
+                with implementation.time_limit():
+                    fails = judge(self.golden[test], implementation, tries_conventions=False)
+                if fails is not None:
+                    found[test] = False
+                continue
+            answer = ask(implementation, mismatch.asked)
+            if is_alike := _alike(answer, mismatch.answer):
+                found[test] = is_alike
+            elif not _is_right(mismatch.asked, answer, self.declared):
+                found[test] = False
+        return found
+
+    # What follows
+
+    def _add_what_follows(self, taken: Sequence[tuple[Candidate, set[str]]], left: set[str]) -> None:
+        """Add to each cause the failures that it also explains: of properties, and those that follow from others."""
+        bugs = {bug.id: bug for bug in known_bugs()}
+        for replays in (_answers_alike, _answers_incorrectly):
+            for candidate, tests in taken:
+                others = [test for test in self.failing if test in left and test not in self.golden]
+                others += [test for test in left & self.golden.keys() if _is_training(self.failing[test])]
+                others += sorted(test for test in left & self.golden.keys() if self.failing[test].depends)[:REPLAYED]
+                match candidate.cause:
+                    case BugCause((first, *_)):
+                        explains = partial(replays, _implementation(bugs[first.id], self.declared))
+                    case ConventionCause(conventions) if conventions != OPEN:
+                        explains = partial(_is_correct_under, conventions, {**self.declared, **dict(conventions)})
+                        others = [test for test in self.failing if test in left]
+                    case ErrorCause(_, place) if place:
+                        explains = partial(_raised_in, place)
+                    case _:
+                        continue
+                more = {test for test in others if (found := self.failing[test].mismatch) and explains(found)}
+                tests |= more
+                left -= more
+
+
+def _differs(case: Case, declared: Mapping[str, str], changed: Mapping[str, str]) -> bool:
+    """Return whether a case expects different values under two sets of conventions."""
+    if not case.expected.by_convention:
+        return False
+    first, second = (case.expected.under(case.operation.key(values)) for values in (declared, changed))
+    return first is not None and second is not None and first != second
+
+
+def _error(outcome: Outcome) -> Refusal | Fault | None:
+    answer = outcome.mismatch.answer if outcome.mismatch is not None else None
+    is_error = isinstance(answer, Refusal) or (isinstance(answer, Fault) and answer.kind != TIMED_OUT)
+    return answer if isinstance(answer, Refusal | Fault) and is_error else None
+
+
+def _words(error: Refusal | Fault) -> list[str]:
+    """Return the words of a message without quoted values and numbers."""
+    return re.findall(r"[a-z]+", re.sub(r"'.*?'|\".*?\"", "", error.message.casefold()))
+
+
+def _raised_in(place: str, mismatch: Mismatch) -> bool:
+    return isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback[-1:] == (place,)
+
+
+def _spread(items: Sequence[str], most: int) -> Sequence[str]:
+    return items[:: max(1, len(items) // most)][:most]
+
+
+def determines_merges(declared: Mapping[str, str]) -> bool:
+    """Return whether the declared conventions of training change which merges are learned, and determine them."""
+    changed = any(declared[name] != DEFAULTS[name] for name in ("tie_break", "train_special"))
+    return changed and declared["tie_break"] in TRAINING_CONVENTIONS["tie_break"]
+
+
+def _without_trainers(answers: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    trainers = {bug.id for bug in known_bugs() if issubclass(bug.target, BaseTrainer)}
+    return {bug: row for bug, row in answers.items() if bug not in trainers}
+
+
+def _implementation(bug: KnownBug, declared: Mapping[str, str]) -> Implementation:
+    """Return a known bug; if it only trains, it follows the declared conventions of training."""
+    followed: Conventions = ()
+    if determines_merges(declared) and issubclass(bug.target, BaseTrainer):
+        followed = tuple((name, declared[name]) for name in TRAINING_CONVENTIONS)
+    return _implementation_of(bug, followed)
+
+
+@lru_cache(maxsize=32)
+def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementation:
+    target = bug.target
+    if conventions:
+        target = type(target.__name__, (target,), {"conventions": dict(conventions)})
+    return Implementation(bug.id, target)
+
+
+# Questions and answers
+
+
+def _is_training(outcome: Outcome) -> bool:
+    asked = outcome.mismatch.asked if outcome.mismatch is not None else None
+    return asked is not None and isinstance(asked.operation, Train) and not asked.context
+
+
+def _fits_open_ties(outcome: Outcome, declared: Mapping[str, str]) -> bool | None:
+    assert outcome.mismatch is not None
+    assert outcome.clause is not None
+    if not isinstance(outcome.mismatch.answer, Table):
+        return False
+    return is_correct_up_to_ties(outcome.mismatch, outcome.clause.id, declared)
+
+
+def _alike(first: Answer, second: Answer) -> bool:
+    """Return whether two answers are wrong in the same way: equal, or tables that differ in ids and in names only."""
+    if isinstance(first, Table) and isinstance(second, Table):
+        return first.merges == second.merges and _entries(first) == _entries(second)
+    return fingerprint(first) == fingerprint(second)
+
+
+def _entries(table: Table) -> tuple[Counter[bytes], int]:
+    """Return the entries that are bytes or results of merges, and the number of others."""
+    results = {left + right for left, right in table.merges}
+    own = Counter(token for token in table.vocab.values() if len(token) == 1 or token in results)
+    return own, len(table.vocab) - own.total()
+
+
+def _is_right(asked: Question[Any], answer: Answer, conventions: Mapping[str, str]) -> bool:
+    """Return whether an answer is correct under these conventions; an error is, where the oracle refuses the model."""
+    try:
+        right = correct_answer(asked, conventions)
+    except (ValueError, LookupError) as refused:
+        right = AnyError(str(refused))
+    is_right: bool = asked.operation.accepts(right, answer, Setting(asked.model, conventions))
+    return is_right
+
+
+def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
+    """Return whether an answer is correct under other conventions, of which `changed` are not declared."""
+    asked, answer = mismatch.asked, mismatch.answer
+    is_training = isinstance(asked.operation, Train)
+    if asked.operation.name not in _ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
+        return False
+    if ("lookup" in dict(changed)) == is_training or (asked.model is not None and asked.model.is_large):
+        return False
+    return _is_right(asked, answer, conventions)
+
+
+def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
+    """Return whether a known bug gives the same answer to the same question, or one that is wrong in the same way."""
+    asked = mismatch.asked
+    return not asked.context and _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
+
+
+def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
+    """Return whether a known bug is wrong about what a failure depends on, or about its text without special tokens."""
+    asked, depends = mismatch.asked, mismatch.depends_on
+    alone = _depended_on(asked, depends) if depends is not None else _without_special(asked)
+    if alone is None or not _takes(bug, alone):
+        return False
+    return not _is_right(alone, ask(bug, alone), bug.conventions)
+
+
+def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | None:
+    """Return the question that fails alone, if it is for another method or without a disturbance."""
+    if depends.kind == "undisturbed":
+        return replace(asked, context="")
+    if depends.kind not in ("encode", "segment") or asked.model is None:
+        return None
+    return Question(Encode(depends.text), replace(asked.model, special_tokens=None))
+
+
+def _without_special(asked: Question[Any]) -> Question[Any] | None:
+    """Return the question without special tokens, if the text to encode contains none of them."""
+    named = (asked.model and asked.model.special_tokens) or ()
+    if type(asked.operation) is not Encode or not named or any(token in asked.operation.text for token in named):
+        return None
+    return replace(asked, model=replace(asked.model, special_tokens=None), context="") if asked.model else None
+
+
+def _takes(bug: Implementation, asked: Question[Any]) -> bool:
+    """Return whether a known bug can answer a question, and quickly."""
+    if asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
+        return False
+    needed = {*asked.operation.needs}
+    if asked.pattern != "gpt2":
+        needed.add(f"{asked.operation.prefix}pattern:{asked.pattern}")
+    return needed <= bug.capabilities

@@ -1,0 +1,199 @@
+"""The choices of which an example consists: drawn at random, repeated, saved, and shrunk.
+
+Hypothesis turns choices into examples, but it does not draw them: its own backend also draws constants that it reads in
+the modules of the user, so the examples would depend on these modules, and it would write a directory `.hypothesis`.
+The examples are the same in every process and with every version of Hypothesis.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from random import Random
+from typing import Any, ClassVar
+
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, PrimitiveProvider
+
+BACKEND = "bpe-conformance"
+RARE = 0.001
+"""A choice that is True more rarely ends a run of steps."""
+Choices = list[Any]
+Span = tuple[int, int]
+
+
+class Source:
+    """Gives the choices of one example after another.
+
+    Args:
+        seed: chooses the random choices.
+
+    Attributes:
+        made: the choices of this example.
+        spans: the parts of `made` that belong together, such as one step of a state machine, as (start, end).
+        planned: the choices of the next example; None means random ones.
+        is_begun: whether an example has begun.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self.made: Choices = []
+        self.spans: list[Span] = []
+        self.planned: Choices | None = None
+        self.is_begun = False
+        self._open: list[int] = []
+        self._plan: Choices | None = None
+
+    def begin(self) -> None:
+        self.made, self.spans, self._open, self._plan, self.is_begun = [], [], [], self.planned, True
+
+    def open_span(self) -> None:
+        self._open.append(len(self.made))
+
+    def close_span(self) -> None:
+        if self._open:  # Hypothesis opens one before the example begins
+            self.spans.append((self._open.pop(), len(self.made)))
+
+    def integer(self, least: int, most: int) -> int:
+        bits = (most - least).bit_length()
+        if bits > 8 and self._random.getrandbits(1):
+            bits = self._random.randint(0, bits)
+        drawn = least + self._random.randint(0, min(most - least, (1 << bits) - 1))
+        return int(self._choose(drawn, lambda value: type(value) is int and least <= value <= most, least))
+
+    def boolean(self, chance: float) -> bool:
+        return bool(self._choose(self._random.random() < chance, lambda value: type(value) is bool, chance < RARE))
+
+    def data(self, least: int, most: int) -> bytes:
+        usual = min(max(2 * least, least + 10), most)
+        drawn = self._random.randbytes(self._random.randint(least, usual if self._random.random() < 0.9 else most))
+        return bytes(self._choose(drawn, lambda it: type(it) is bytes and least <= len(it) <= most, bytes(least)))
+
+    def _choose(self, drawn: Any, is_possible: Any, simplest: Any) -> Any:
+        value, at = drawn, len(self.made)
+        if self._plan is not None:
+            value = self._plan[at] if at < len(self._plan) and is_possible(self._plan[at]) else simplest
+        self.made.append(value)
+        return value
+
+
+class Backend(PrimitiveProvider):
+    """Makes Hypothesis take its choices from `source`."""
+
+    source: ClassVar[Source]
+
+    def per_test_case_context_manager(self) -> contextlib.AbstractContextManager[None]:
+        self.source.begin()
+        return contextlib.nullcontext()
+
+    def span_start(self, label: int, /) -> None:
+        self.source.open_span()
+
+    def span_end(self, discard: bool, /) -> None:
+        self.source.close_span()
+
+    def draw_boolean(self, p: float = 0.5) -> bool:
+        return self.source.boolean(p)
+
+    def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
+        least = (0 if max_value is None else min(0, max_value)) if min_value is None else min_value
+        return self.source.integer(least, least + (1 << 64) if max_value is None else max_value)
+
+    def draw_bytes(self, min_size: int = 0, max_size: int = 1 << 16) -> bytes:
+        return self.source.data(min_size, min(max_size, min_size + (1 << 16)))
+
+    def draw_float(self, **options: Any) -> float:
+        raise NotImplementedError("no strategy draws floating-point numbers")
+
+    def draw_string(self, *arguments: Any, **options: Any) -> str:
+        raise NotImplementedError("strategies build texts from bytes")
+
+
+AVAILABLE_PROVIDERS[BACKEND] = Backend  # type: ignore[assignment,unused-ignore]
+
+
+def size(choices: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a key by which smaller examples come first."""
+    return len(choices), [(len(one), one) if isinstance(one, bytes) else (one, b"") for one in choices]
+
+
+class Shrinker:
+    """Proposes smaller examples. Of those that fail, it keeps the smallest.
+
+    Args:
+        made: the choices of an example that fails.
+        spans: its parts.
+    """
+
+    def __init__(self, made: Choices, spans: Sequence[Span]) -> None:
+        self.smallest, self._spans = made, spans
+
+    def accept(self, made: Choices, spans: Sequence[Span]) -> bool:
+        """Return whether an example that fails is smaller, and keep it."""
+        if size(made) >= size(self.smallest):
+            return False
+        self.smallest, self._spans = made, spans
+        return True
+
+    def proposals(self) -> Iterator[Choices]:
+        """Yield the choices of examples to try; those after one that fails are made from it."""
+        before: Choices | None = None
+        while before is not self.smallest:
+            before = self.smallest
+            yield from self._without_parts()
+            at = 0
+            while at < len(self.smallest):
+                yield from self._lower(at)
+                at += 1
+
+    def _without_parts(self) -> Iterator[Choices]:
+        number = 0
+        while number < len(spans := sorted({*self._spans}, key=lambda span: (span[0] - span[1], -span[0]))):
+            (start, end), before = spans[number], self.smallest
+            if 0 < end - start < len(before):
+                yield before[:start] + before[end:]
+            number += before is self.smallest
+
+    def _lower(self, at: int) -> Iterator[Choices]:
+        tried = set[Any]()
+        while at < len(self.smallest):
+            before = self.smallest
+            smaller = (value for value in _smaller(before[at]) if value not in tried)
+            for value in smaller:
+                tried.add(value)
+                yield [*before[:at], value, *before[at + 1 :]]
+                if self.smallest is not before:
+                    break
+            else:
+                return
+
+
+def _smaller(value: Any) -> Iterator[Any]:
+    if isinstance(value, bool):
+        yield from [False] * value
+    elif isinstance(value, int):
+        bits = [1 << bit for bit in reversed(range(value.bit_length())) if value >> bit & 1]
+        # the last hexadecimal digit of the number of a table says how many merges it has, so it comes first
+        last_digit = (value & ~15 | digit for digit in range(value & 15))
+        yield from chain([0] * (value > 0), last_digit, (value ^ bit for bit in bits), [value - 1] * (value > 0))
+    else:
+        for length in (1 << step for step in reversed(range(len(value).bit_length()))):
+            yield from (value[:start] + value[start + length :] for start in range(0, len(value), length))
+        for at, byte in enumerate(value):
+            for lower in dict.fromkeys((0, 1, byte & 15, byte & 63, byte >> 1, byte - 1)):
+                if 0 <= lower < byte:
+                    yield value[:at] + bytes([lower]) + value[at + 1 :]
+
+
+def write(choices: Choices) -> bytes:
+    return repr(choices).encode("ascii")
+
+
+def read(data: bytes) -> Choices | None:
+    """Return choices that were written, or None if the bytes are something else."""
+    try:
+        choices = ast.literal_eval(data.decode("ascii"))
+    except (ValueError, SyntaxError):
+        return None
+    return choices if isinstance(choices, list) and {*map(type, choices)} <= {int, bool, bytes} else None
