@@ -228,8 +228,9 @@ class Run:
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
         mismatches = {test: self.outcomes[test].mismatch for test in diagnosis.unexplained}
-        faults = {test for test, found in mismatches.items() if found and isinstance(found.answer, Fault | Changed)}
-        case = next((case for case in self.setup.cases if case.id in mismatches.keys() - faults), None)
+        faults = {test for test, wrong in mismatches.items() if wrong and isinstance(wrong.answer, Fault | Changed)}
+        values = mismatches.keys() - faults
+        case = next((case for case in self.setup.cases if case.id in values), None)
         if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:
@@ -259,7 +260,7 @@ class Run:
 
     # The result
 
-    def _result(self, found: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), complete: bool = True) -> RunResult:
+    def _result(self, causes: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -277,10 +278,10 @@ class Run:
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
-            found,
+            causes,
             tuple(missing),
             len(self.expected),
-            complete,
+            all_ran,
             self._part(),
             RunOptions(
                 bool(option("--bpe-strict")),
