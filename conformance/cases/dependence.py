@@ -15,19 +15,7 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..operations import (
-    Batch,
-    Decode,
-    DecodeBytes,
-    Encode,
-    Encoding,
-    Expected,
-    Question,
-    Save,
-    Setting,
-    Stream,
-    oracle,
-)
+from ..operations import Batch, Decode, DecodeBytes, Encode, Encoding, Expected, Question, Save, Setting, Stream, oracle
 from ..outcome import Dependence, Mismatch
 from .judging import compare
 
@@ -52,13 +40,7 @@ def ask(question: Question[Any], implementation: Implementation) -> Answer:
 
 
 def explained(mismatch: Mismatch, clause: str, implementation: Implementation) -> Mismatch:
-    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too.
-
-    Args:
-        mismatch: the incorrect answer.
-        clause: the id of the clause that was tested.
-        implementation: the implementation under test.
-    """
+    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too."""
     try:
         with implementation.time_limit(is_diagnosis=True):
             depends_on = _dependence(mismatch, clause, implementation)

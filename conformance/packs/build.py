@@ -21,8 +21,7 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..command_error import CommandError
-from ..command_line import check_replaced, print_lines
+from ..command_line import CommandError, check_replaced, print_lines
 from ..operations import Batch, Operation
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses

@@ -26,7 +26,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..operations import OPERATIONS, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
 

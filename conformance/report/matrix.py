@@ -15,8 +15,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.files import write_text
 
-from ..command_error import CommandError
-from ..command_line import print_lines
+from ..command_line import CommandError, print_lines
 from ..operations import CLASSES
 from . import document, markdown, page
 from .document import Document, ReportError

@@ -15,15 +15,14 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Text
-from ..command_error import CommandError
-from ..command_line import print_lines, spec_argument
+from ..command_line import CommandError, print_lines
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Laziness, Train, conventions_of
 from ..properties.catalogue import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
 from ..spec import Case, Clause, Section, Spec, spec_in
 from ..terminal import show
-from . import replay
+from . import replay, spec_argument
 from .replay import Cut
 
 LABEL = 11

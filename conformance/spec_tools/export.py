@@ -15,12 +15,12 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 
 from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text
-from ..command_error import CommandError
-from ..command_line import check_replaced, print_lines, spec_argument
+from ..command_line import CommandError, check_replaced, print_lines
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
 from ..operations.operation import plain
 from ..properties.catalogue import PROPERTIES
 from ..spec import SCHEMAS, Case, Clause, Spec, spec_in
+from . import spec_argument
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"

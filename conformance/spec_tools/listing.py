@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..command_error import CommandError
-from ..command_line import print_lines, spec_argument
+from ..command_line import CommandError, print_lines
 from ..operations import LOOKUP_KEYS, TRAINING_KEYS
 from ..properties.catalogue import PROPERTIES
 from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
+from . import spec_argument
 
 FILTERS = ("clause", "section", "level", "op")
 WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum

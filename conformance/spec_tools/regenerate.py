@@ -17,10 +17,10 @@ from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.values import write_flow
 
 from ..cases import stored_training
-from ..command_line import print_lines, spec_argument
+from ..command_line import print_lines
 from ..operations import oracle
 from ..spec import FOLDER, Case, load_spec
-from . import spec_page, superbpe
+from . import spec_argument, spec_page, superbpe
 from .superbpe import ExtensionCase
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...command_line import print_lines, spec_argument
+from ...command_line import print_lines
 from ...properties import complete, confusion
 from ...spec import FOLDER, load_spec
 from ...terminal import show
+from .. import spec_argument
 from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
