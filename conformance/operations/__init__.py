@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .batch import Batch
-from .decode import Decode, DecodeBytes
+from .decode import Decode, DecodeBytes, Decoding
 from .encode import Construct, Encode, EncodeAllowed, Encoding
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, Save
@@ -34,6 +34,7 @@ __all__ = [
     "Conventions",
     "Decode",
     "DecodeBytes",
+    "Decoding",
     "Directory",
     "Encode",
     "EncodeAllowed",

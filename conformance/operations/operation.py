@@ -42,7 +42,7 @@ class Call:
         arguments: by position; None if there is nothing to show.
         keywords: by name.
         on: what the method is called on.
-        noun: what the texts in a list are.
+        noun: what a list has: ids, or the name of its texts.
         is_lazy: whether the method returns an iterator that has to be read.
     """
 
