@@ -311,19 +311,13 @@ def _save(proxy: TokenizerProxy) -> None:
         proxy.save(folder)
 
 
-_ARGUMENTS: dict[str, Any] = {
-    "encode": "ab",
-    "decode": [97],
-    "encode_iterable": ["ab"],
-    "encode_batch": ["ab"],
-    "decode_bytes": [97],
-}
-"""Method of a tokenizer → the argument of a small call."""
+_ARGUMENTS: dict[str, Any] = {"encode": "ab", "decode": [97], "decode_bytes": [97]}
+"""Method of `TESTABLE` → the argument of a small call."""
 _CALLS: dict[str, Callable[[TokenizerProxy], object]] = {
     "encode": lambda proxy: proxy.encode(_ARGUMENTS["encode"]),
     "decode": lambda proxy: proxy.decode(_ARGUMENTS["decode"]),
-    "encode_iterable": lambda proxy: proxy.stream(_ARGUMENTS["encode_iterable"]),
-    "encode_batch": lambda proxy: proxy.encode_batch(_ARGUMENTS["encode_batch"]),
+    "encode_iterable": lambda proxy: proxy.stream(["ab"]),
+    "encode_batch": lambda proxy: proxy.encode_batch(["ab"]),
     "decode_bytes": lambda proxy: proxy.decode_bytes(_ARGUMENTS["decode_bytes"]),
     "save": _save,
 }
