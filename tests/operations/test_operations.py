@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -140,11 +139,6 @@ def test_a_key_of_text_falls_back_to_the_same_ties() -> None:
     assert same.under("first-seen/text") == (2,)
     assert same.under("smaller-ids") is None
     assert Expected.merged({"pair": (1,), "bytes": (1,)}).under("bytes") == (1,)
-
-
-def test_the_cases_use_every_operation() -> None:
-    counts: Counter[str] = Counter(one.operation.name for one in CASES)
-    assert all(counts[kind.name] > 5 for kind in IN_YAML)
 
 
 def test_a_case_made_by_a_test_is_like_a_stored_one() -> None:
