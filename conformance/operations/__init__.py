@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .batch import Batch
-from .decode import Decode, DecodeBytes
+from .decode import Decode, DecodeBytes, Decoding
 from .encode import Construct, Encode, EncodeAllowed, Encoding
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, Save
@@ -20,7 +20,7 @@ CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))
 """The conformance classes, in the order of verdicts."""
 
 __all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
-__all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Directory"]
+__all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
 __all__ += ["Encode", "EncodeAllowed", "Encoding", "Expected", "Laziness", "Lazy", "Load", "ManyCalls"]
 __all__ += ["Merges", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
 __all__ += ["StreamCutEverywhere", "Train"]

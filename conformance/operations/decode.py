@@ -16,7 +16,9 @@ from .setting import Setting, token_of
 
 
 @dataclass(frozen=True)
-class _OfIds(Operation):
+class Decoding(Operation):
+    """An operation that decodes ids, to their text unless a subclass overrides `computed` and `divergence`."""
+
     ids: tuple[int, ...]
     conformance_class = "decoder"
 
@@ -32,11 +34,20 @@ class _OfIds(Operation):
         return b"".join(token_of(index, model) or b"" for index in self.ids)
 
     def call(self) -> Call:
-        return Call(self.needs[0], (self.sequence,))
+        return Call(self.needs[0], (self.sequence,), noun="ids")
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Text(setting.oracle.decode(self.ids))
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        right = next((value for value in correct if isinstance(value, Text)), None)
+        if right is None or not isinstance(answer, Text):
+            return None
+        return divergence.decoding(self.data(setting.table), right.text, answer.text)
 
 
 @dataclass(frozen=True)
-class Decode(_OfIds):
+class Decode(Decoding):
     """`decode(ids)`, of a list or a tuple. If the text is correct, `decode_bytes` is asked, too."""
 
     as_tuple: bool = False
@@ -64,9 +75,6 @@ class Decode(_OfIds):
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Text(receiver.decode(self.sequence))
 
-    def computed(self, setting: Setting) -> Acceptable:
-        return Text(setting.oracle.decode(self.ids))
-
     def after(
         self, answer: Answer, correct: Sequence[Acceptable], setting: Setting
     ) -> tuple[Operation, Acceptable] | None:
@@ -77,15 +85,9 @@ class Decode(_OfIds):
         is_its_text = data.decode("utf-8", "replace") == answer.text
         return DecodeBytes(self.ids), Bytes(data if is_its_text else answer.text.encode("utf-8"))
 
-    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
-        right = next((value for value in correct if isinstance(value, Text)), None)
-        if right is None or not isinstance(answer, Text):
-            return None
-        return divergence.decoding(self.data(setting.table), right.text, answer.text)
-
 
 @dataclass(frozen=True)
-class DecodeBytes(_OfIds):
+class DecodeBytes(Decoding):
     name, needs = "decode_bytes", ("decode_bytes",)
 
     def golden(self) -> Operation:

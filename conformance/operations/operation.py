@@ -40,7 +40,7 @@ class Call:
     arguments: tuple[Any, ...] | None = ()  # by position; None if there is nothing to show
     keywords: Mapping[str, Any] = field(default_factory=dict)
     on: Literal["class", "tokenizer", "loaded"] = "tokenizer"
-    noun: str = "texts"  # what the texts in a list are
+    noun: str = "texts"  # what a list has: ids, or the name of its texts
     is_lazy: bool = False  # whether the method returns an iterator that has to be read
 
     @property

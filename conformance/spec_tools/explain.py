@@ -16,7 +16,7 @@ from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Text
 from ..command_line import CommandError, print_lines
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Laziness, Train, conventions_of
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decoding, Laziness, Train, conventions_of
 from ..properties.catalogue import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
@@ -304,7 +304,7 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield ""
         yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
         yield from _replayed(_training(operation, view))
-    elif isinstance(operation, Decode):
+    elif isinstance(operation, Decoding):
         yield ""
         yield "  replay"
         yield from _replayed(replay.decoding(case.table, operation.ids, view.cut))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +16,7 @@ from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
 from . import spec_argument
 
+LONGEST = 130
 FILTERS = ("clause", "section", "level", "op")
 WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
 
@@ -62,7 +64,8 @@ def summary(spec: Spec) -> Iterator[str]:
         yield _row(section.name, row)
     yield _row("total", [sum(column) for column in zip(*rows, strict=True)])
     yield ""
-    yield f"operations   {_counted(Counter(case.operation.name for case in spec.cases))}"
+    operations = _counted(Counter(case.operation.name for case in spec.cases))
+    yield from textwrap.wrap(f"operations   {operations}", LONGEST, subsequent_indent=" " * 13)
     yield f"patterns     {_counted(Counter(case.pattern for case in spec.cases))}"
     for name, keys in (("tie-breaks", TRAINING_KEYS), ("lookups", LOOKUP_KEYS)):
         default, *others = keys

@@ -234,7 +234,7 @@ def _argument(value: Any, made: Call, style: Style) -> str:
         return style.directory
     if isinstance(value, int):
         return str(value)
-    if made.method.startswith("decode"):
+    if made.noun == "ids":
         shown = style.sequence(value)
         return f"({shown[1:-1]})" if isinstance(value, tuple) else shown
     return style.texts(value, made.noun)

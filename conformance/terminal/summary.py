@@ -159,7 +159,7 @@ def _skipped(result: RunResult) -> Iterator[str]:
     """Yield each reason for skipping with its count, most frequent first; missing methods come last."""
     methods = []
     for need, count in counts.skipped(result.outcomes, result.tested.capabilities).items():
-        if need in wording.PROTOCOL:
+        if need in wording.METHODS:
             methods.append(f"{need} ({count})")
         else:
             yield f"{wording.why_skipped(need)} ({count})"

@@ -10,12 +10,11 @@ from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
-from ..operations import Encode, Question, Stream
+from ..operations import OPERATIONS, Encode, Question, Stream
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
 T = TypeVar("T")
-PROTOCOL = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
 NEEDS = {
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor rejects special tokens",
@@ -24,6 +23,8 @@ NEEDS = {
     "new process": "Python's hash seed and locale do not apply to a program",
 }
 """What a test needs → why the suite skips it if that is missing."""
+METHODS = {kind.needs[0] for kind in OPERATIONS.values()} - NEEDS.keys()
+"""The methods of the adapter protocol, each of which is a need, too."""
 FILES: dict[str, dict[Any, str]] = {
     "version_line": {False: "merges.txt has no version line", True: "merges.txt begins with a version line"},
     "newline": {"crlf": "merges.txt has CR LF line ends", "lf": "merges.txt has LF line ends"},
@@ -356,7 +357,7 @@ def why_skipped(need: str) -> str:
     if kind in ("pattern", "train-pattern"):
         method = "train" if kind == "train-pattern" else "the constructor"
         return f"{method} does not take the pattern {name}" if name else f"{method} takes no pattern"
-    return f"the tokenizer has no {need}" if need in PROTOCOL else NEEDS.get(need, need)
+    return f"the tokenizer has no {need}" if need in METHODS else NEEDS.get(need, need)
 
 
 def verdict(counts: Verdict) -> str:
