@@ -117,7 +117,7 @@ class EncodeAllowed(Encoding):
         return {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
 
     def of(self, receiver: TokenizerProxy) -> Answer:
-        return Ids(tuple(receiver.encode_allowed(self.text, **self.choice)))
+        return Ids(tuple(receiver.encode_allowed(self.text, *self.choice.values())))
 
     def computed(self, setting: Setting) -> Acceptable:
         try:
