@@ -51,6 +51,18 @@ class CachedListExtended(BaseEncoder):
         return ids
 
 
+class DecodingsKeyedByLowByte(BaseEncoder):
+    def key(self, ids: list[int]) -> bytes | str:
+        return bytes(index & 0xFF for index in ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        cache: dict[bytes | str, str] = self.__dict__.setdefault("cache", {})
+        ids = list(ids)
+        if (key := self.key(ids)) not in cache:
+            cache[key] = super().decode(ids)
+        return cache[key]
+
+
 class SpecialsOnClass(BaseEncoder):
     collected: ClassVar[dict[str, None]] = {}
 
@@ -136,4 +148,11 @@ add_variants(
     merge={
         "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word),
     },
+)
+
+
+add_variants(
+    __name__,
+    DecodingsKeyedByLowByte,
+    key={"DecodingsKeyedByDigits": lambda self, ids: "".join(map(str, ids))},
 )
