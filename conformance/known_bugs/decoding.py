@@ -162,6 +162,9 @@ add_variants(
         "OneReplacementPerRun": lambda self, ids: re.sub(
             "[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
         ),
+        "SurrogatesReplacedOnce": lambda self, ids: re.sub(
+            rb"\xed[\xa0-\xbf][\x80-\xbf]", b"\xff", self.decode_bytes(ids)
+        ).decode("utf-8", "replace"),
         "ControlCharactersDropped": lambda self, ids: re.sub(
             r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", BaseEncoder.decode(self, ids)
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cached_property
@@ -225,6 +226,24 @@ class TokensAsText(_Ranked):
         return self.ranks.get((left, right)) if whole else None
 
 
+class NumericTokensEqual(BaseEncoder):
+    @cached_property
+    def loose(self) -> dict[tuple[bytes | int, ...], int]:
+        return {tuple(map(self.value, pair)): rank for pair, rank in reversed(self.ranks.items())}
+
+    def value(self, token: bytes) -> bytes | int:
+        return int(token) if token.isdigit() else token
+
+    def merge(self, word: Word) -> Word:
+        while ranked := [
+            (self.loose[key], index)
+            for index, pair in enumerate(pairwise(word))
+            if (key := tuple(map(self.value, pair))) in self.loose and b"".join(pair) in self.ids
+        ]:
+            word = _join(word, min(ranked)[1])
+        return word
+
+
 # A heap over a linked list
 
 
@@ -280,6 +299,25 @@ class IdsCounted(BaseEncoder):
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
         return [self.counted.get(token, self.ids[token]) for token in self.merge(self.atoms(pre_token))]
+
+
+class IdsKeyedByEquivalentText(BaseEncoder):
+    @cached_property
+    def keyed(self) -> dict[str | bytes, int]:
+        return {self.key(token): index for token, index in self.ids.items()}
+
+    def key(self, token: bytes) -> str | bytes:
+        text = token.decode("utf-8", errors="replace")
+        return token if "\ufffd" in text else unicodedata.normalize("NFC", text)
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return [self.keyed[self.key(token)] for token in self.merge(self.atoms(pre_token))]
+
+
+class LowIdsEmittedWhole(BaseEncoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        index = self.ids.get(pre_token.encode("utf-8"))
+        return [index] if index is not None and index < self.ids[b"\0"] else super().encode_pre_token(pre_token)
 
 
 class IdsOfBytesAreValues(BaseEncoder):
@@ -342,6 +380,8 @@ add_variants(
         "EncodesUnixLineEnds": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
         "EncodesWithoutBom": _changed(lambda text: text.removeprefix("\ufeff")),
         "EncodesUpToNul": _changed(lambda text: text.partition("\0")[0]),
+        "BlankTextEncodesToNothing": lambda self, text: BaseEncoder.encode(self, text) if text.strip() else [],
+        "SurrogatesAsQuestionMarks": _changed(lambda text: re.sub("[\ud800-\udfff]", "?", text)),
         "EncodesToNothing": lambda self, text: [],
         "BeginningMarked": lambda self, text: (
             [*map(self.special_id, self.special[:1]), *BaseEncoder.encode(self, text)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,12 @@ class LongTextsInBlocks(BaseEncoder):
             return super().encode(text)
         encode = super().encode
         return [index for start in range(0, len(text), 65_536) for index in encode(text[start : start + 65_536])]
+
+
+class LongTextsCutAtLineBreaks(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
+        parts = [text] if len(text) < 1_024 else re.split(r"(?<=\n)(?=\S)", text)
+        return [index for part in parts for index in super(LongTextsCutAtLineBreaks, self).encode(part)]
 
 
 class LongRunsCut(BaseEncoder):

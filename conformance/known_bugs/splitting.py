@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.reference import textbook
 
 from .bases import BaseEncoder, add_variants
@@ -127,6 +127,12 @@ class WordsByRe(BaseEncoder):
 class PatternOverBytes(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         pieces = [match.group() for match in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
+        return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
+
+
+class SpelledBeforeSplit(BaseEncoder):
+    def encode_segment(self, segment: str) -> list[int]:
+        pieces = [unspell(piece) for piece in self.split(spell(segment.encode("utf-8")))]
         return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
 
 

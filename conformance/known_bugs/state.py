@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 
-from .bases import BaseEncoder, BaseTrainer
+from .bases import BaseEncoder, BaseTrainer, add_variants
 from .training_ties import greatest_by
 
 # The caller's objects
@@ -49,6 +49,18 @@ class CachedListExtended(BaseEncoder):
         for pre_token in others:
             ids += self.encode_pre_token(pre_token)
         return ids
+
+
+class DecodingsKeyedByLowByte(BaseEncoder):
+    def key(self, ids: list[int]) -> bytes | str:
+        return bytes(index & 0xFF for index in ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        cache: dict[bytes | str, str] = self.__dict__.setdefault("cache", {})
+        ids = list(ids)
+        if (key := self.key(ids)) not in cache:
+            cache[key] = super().decode(ids)
+        return cache[key]
 
 
 class SpecialsOnClass(BaseEncoder):
@@ -126,3 +138,8 @@ class TiesByCollation(BaseTrainer):
 class DropoutLeftOn(BaseEncoder):
     def merge(self, word: Word) -> Word:
         return word if random.random() < 0.1 else super().merge(word)
+
+
+add_variants(
+    __name__, DecodingsKeyedByLowByte, key={"DecodingsKeyedByDigits": lambda self, ids: "".join(map(str, ids))}
+)

@@ -121,7 +121,8 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
         if used is None:
             return NotAResult(token)
         return WrongMerge(used, _missed_merge(both, set(range(offset + 1, offset + len(token)))))
-    return WrongMerge(used if used is not None and used.merge != available.merge else None, available)
+    is_too_early = used is not None and used.rank > available.rank
+    return WrongMerge(used if is_too_early else None, available)
 
 
 def _crossed(both: _Encodings) -> int | None:

@@ -20,6 +20,7 @@ import pytest
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..answer import Changed, Fault
+from ..cases.dependence import without_blame_of_splitting
 from ..cases.judging import judge
 from ..implementation import time_limit
 from ..implementation.implementation import LoadError
@@ -159,6 +160,7 @@ class Run:
         is_stopped = is_interrupted or bool(session.shouldstop or session.shouldfail)
         missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
         fails = bool(missing) | (not is_interrupted and self._count_undisturbed())
+        self.outcomes |= without_blame_of_splitting(self.outcomes.values())
         diagnosis, problems = NO_DIAGNOSIS, []
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
             diagnosis = self._diagnosed()

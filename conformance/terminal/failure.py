@@ -22,7 +22,6 @@ from ..answer import (
     Ids,
     PreTokenCut,
     Refusal,
-    RowDivergence,
     Rows,
     Table,
     Text,
@@ -223,10 +222,12 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
             if isinstance(where, EncodingDivergence) and isinstance(mismatch.asked.operation, Stream):
                 note += wording.cut_inside(mismatch.asked, where, right.ids)
             yield from _tokens(right.ids, ids, position, model, note)
-        case Rows(rows) if isinstance(where, RowDivergence) and where.row < min(len(rows), len(right.rows)):
-            yield "text", f"{show.text_line(mismatch.asked.operation.batch[where.row], ROOM // 2)} (row {where.row})"
-            note = f"row {where.row}, token {where.token}"
-            yield from _tokens(right.rows[where.row], rows[where.row], where.token, model, note)
+        case Rows(rows) if right is not None and (
+            (row := first_difference(right.rows, rows)) < min(len(rows), len(right.rows))
+        ):
+            yield "text", f"{show.text_line(mismatch.asked.operation.batch[row], ROOM // 2)} (row {row})"
+            token = first_difference(right.rows[row], rows[row])
+            yield from _tokens(right.rows[row], rows[row], token, model, f"row {row}, token {token}")
         case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
             if where is not None:

@@ -10,7 +10,7 @@ from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
-from ..operations import OPERATIONS, Encode, Question, Stream
+from ..operations import OPERATIONS, Encode, Encoding, Question, Stream
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
@@ -127,7 +127,7 @@ def _must_raise(mismatch: Mismatch) -> str:
         if mismatch.divergence is not None:
             return ""
         spelled = answers.Lossless() in correct
-        return f"raised no error and {'returned ids that do not spell the text' if spelled else 'answered incorrectly'}"
+        return f"raised no error and {_unspelled(mismatch) if spelled else 'answered incorrectly'}"
     return f"raised no error, although {show.REASONS[reasons[0]]}" if reasons[0] in show.REASONS else "raised no error"
 
 
@@ -157,7 +157,23 @@ def _differs(mismatch: Mismatch) -> str:
     ids = expected_of(mismatch, answers.Ids)
     if isinstance(answer, answers.Ids) and ids is not None:
         return _ids_fact(answer, ids)
-    return "returned ids that do not spell the text" if answers.Lossless() in mismatch.expected.alternatives else ""
+    return _unspelled(mismatch) if answers.Lossless() in mismatch.expected.alternatives else ""
+
+
+def _unspelled(mismatch: Mismatch) -> str:
+    """Say that the ids do not spell the text and, if each has an entry, where they end or differ."""
+    fact, asked, ids = "returned ids that do not spell the text", mismatch.asked, mismatch.answer
+    if not isinstance(asked.operation, Encoding) or not isinstance(ids, answers.Ids) or asked.model is None:
+        return fact
+    tokens = [asked.model.vocab[index] for index in ids.ids if index in asked.model.vocab]
+    if len(tokens) < len(ids.ids):
+        return fact
+    text, got = asked.operation.whole_text.encode("utf-8", "surrogatepass"), b"".join(tokens)
+    byte = answers.first_difference(text, got)
+    if byte == len(text):
+        return f"{fact}: more bytes follow after its {len(text)}"
+    ends = f"they end after {byte} of {show.counted(len(text), 'byte')}"
+    return f"{fact}: {ends if byte == len(got) else f'the bytes differ from byte {byte} on'}"
 
 
 def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
