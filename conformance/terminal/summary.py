@@ -38,7 +38,9 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
     others = _of_different_clauses(
-        outcome for outcome in failed if not outcome.stale and not result.diagnosis.cause_of(outcome.test)
+        causes.in_order(
+            (outcome for outcome in failed if not outcome.stale and not result.diagnosis.cause_of(outcome.test)), result
+        )
     )
     roots = [outcome for outcome in others if not outcome.depends] or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
@@ -65,8 +67,8 @@ def _in_full(terminal: Any, title: str, shown: Sequence[Failure]) -> None:
 
 
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes: the easiest of each clause first, those that follow from others last."""
-    groups = list(_by_clause(sorted(outcomes, key=causes.difficulty)).values())
+    """Return the outcomes: the first of each clause first, those that follow from others last."""
+    groups = list(_by_clause(outcomes).values())
     ordered = [group[0] for group in groups] + [outcome for group in groups for outcome in group[1:]]
     return sorted(ordered, key=lambda outcome: outcome.depends)
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from helpers.outcomes import outcomes_of
 from helpers.project import SPEC, Project
+from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
@@ -21,6 +23,8 @@ from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.operations import Train
 from bpe_conformance.outcome import Outcome
+from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
 from bpe_conformance.terminal import causes
 
@@ -236,5 +240,56 @@ def test_the_first_training_is_about_what_differs(target: type[BaseTrainer], cla
         if isinstance(case.operation, Train) and case.pattern == "gpt2" and (mismatch := judge(case, implementation))
     ]
     first = min(failing, key=causes.difficulty)
+    assert first.clause is not None
+    assert re.fullmatch(clauses, first.clause.id)
+
+
+class SplitsLatin1(Plain):
+    """Splits the bytes of the text, read as Latin-1."""
+
+    def split(self, text: str) -> list[str]:
+        return super().split(text.encode("utf-8").decode("latin-1"))
+
+    def atoms(self, piece: str) -> list[bytes]:
+        return [bytes([ord(character)]) for character in piece]
+
+
+class DropsReplacementCharacters(Plain):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.replace("\ufffd", ""))
+
+
+class KeepsLastIndex(Plain):
+    """Finds out whether a text is blank by a regular expression that continues where the last search ended."""
+
+    last_index = 0
+
+    def encode(self, text: str) -> list[int]:
+        found = re.compile(r"\S").search(text, self.last_index)
+        self.last_index = found.end() if found else 0
+        return super().encode(text) if found or not text.strip() else []
+
+
+@pytest.mark.parametrize(
+    ("target", "clauses"),
+    [
+        (SplitsLatin1, "SPLIT-.*"),
+        (DropsReplacementCharacters, "BYTES-TEXT-3"),
+        (KeepsLastIndex, "LAW-PURE-1|MERGE-STATE-1"),
+    ],
+)
+def test_the_first_failure_is_of_the_clause_that_is_broken(target: type[Plain], clauses: str) -> None:
+    """Small tables only: the large one is slow."""
+    cases = [case for case in installed_spec().cases if case.model is None or not case.model.is_large]
+    outcomes = outcomes_of(
+        target, [case for case in cases if case.clause.section in ("BYTES", "SPLIT", "MERGE", "BATCH")]
+    )
+    implementation = Implementation("x", target)
+    for tested in bind(installed_spec().clauses):
+        if tested.id in ("law-history", "law-pure") and (found := tested.run(implementation, Effort())):
+            clause = installed_spec().clauses[tested.clause_id]
+            outcomes.append(Outcome(tested.id, "property", "", "failed", clause, "encoder", found.mismatch))
+    result = counts.RunResult(counts.Tested("", "", "", "", None, {}, frozenset()), counts.Command("x"), {}, outcomes)
+    first = causes.in_order([outcome for outcome in outcomes if outcome.state == "failed"], result)[0]
     assert first.clause is not None
     assert re.fullmatch(clauses, first.clause.id)
