@@ -365,7 +365,7 @@ add_variants(
     __init__={
         "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
             self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
-        ),
+        )
     },
     merge={
         "RankFromBytes": lambda self, word: textbook.merge_by_bytes(word, self.ids),
@@ -376,7 +376,7 @@ add_variants(
     encode_pre_token={
         "IdsOfSixteenBits": lambda self, pre_token: (
             [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, pre_token)]
-        ),
+        )
     },
 )
 
@@ -412,7 +412,7 @@ add_variants(
     encode_segment={
         "MissingEntriesAsZero": lambda self, segment: (
             [0 if index in self.missing else index for index in BaseEncoder.encode_segment(self, segment)]
-        ),
+        )
     },
 )
 
@@ -423,6 +423,6 @@ add_variants(
     merge={
         "LongPreTokensFromTheRight": lambda self, word: (
             RightmostOfEquals.merge(self, word) if len(word) >= 500 else BaseEncoder.merge(self, word)
-        ),
+        )
     },
 )

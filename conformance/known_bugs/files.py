@@ -159,7 +159,7 @@ add_variants(
     bytes_of={
         "SpellingsReadAsText": lambda cls, spelling: (
             unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
-        ),
+        )
     },
 )
 
@@ -177,16 +177,8 @@ add_variants(
 add_variants(
     __name__,
     BaseEncoder,
-    saved_merges={
-        "SavedMergesSorted": lambda self: sorted(self.merges),
-    },
-    spelling={
-        "SavedAsText": lambda self, token: token.decode("utf-8", errors="replace"),
-    },
-    entries={
-        "SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items())),
-    },
-    line={
-        "SavedMergesWithoutSpace": lambda self, left, right: left + right,
-    },
+    saved_merges={"SavedMergesSorted": lambda self: sorted(self.merges)},
+    spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},
+    entries={"SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items()))},
+    line={"SavedMergesWithoutSpace": lambda self, left, right: left + right},
 )

@@ -80,11 +80,9 @@ add_variants(
     cut={
         "SpecialsOffInLongTexts": lambda self, text: (
             BaseEncoder.cut(self, text) if len(text) < 65_536 else [(text, False)]
-        ),
+        )
     },
     ready={
-        "LongChunksEncodedAlone": lambda self, held: (
-            len(held) if len(held) >= 65_536 else BaseEncoder.ready(self, held)
-        ),
+        "LongChunksEncodedAlone": lambda self, held: len(held) if len(held) >= 65_536 else BaseEncoder.ready(self, held)
     },
 )

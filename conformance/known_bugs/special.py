@@ -273,9 +273,7 @@ add_variants(
             [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
         ),
     },
-    special_id={
-        "SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token),
-    },
+    special_id={"SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token)},
 )
 
 

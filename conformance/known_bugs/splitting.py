@@ -171,6 +171,6 @@ add_variants(
     encode={
         "Qwen2Normalised": lambda self, text: BaseEncoder.encode(
             self, unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
-        ),
+        )
     },
 )

@@ -125,7 +125,7 @@ add_variants(
             lambda pair, ids: [
                 locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair
             ]
-        ),
+        )
     },
 )
 
@@ -133,7 +133,5 @@ add_variants(
 add_variants(
     __name__,
     BaseEncoder,
-    merge={
-        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word),
-    },
+    merge={"DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word)},
 )

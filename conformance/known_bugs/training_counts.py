@@ -290,7 +290,7 @@ add_variants(
     run={
         "RepeatedSpecialTokenCounted": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
             self, text, vocab_size - len(special_tokens) + len(set(special_tokens)), special_tokens, pattern
-        ),
+        )
     },
 )
 
@@ -302,6 +302,6 @@ add_variants(
     replace={
         "StaleIndex": lambda self, word, pair: (
             _CountsOnce.replace(self, word, pair) if len(pair[0] + pair[1]) == 2 else word
-        ),
+        )
     },
 )

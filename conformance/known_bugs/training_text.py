@@ -124,9 +124,7 @@ add_variants(
             self, text, vocab_size, [token for token in special_tokens if token in text], pattern
         ),
     },
-    atoms={
-        "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),
-    },
+    atoms={"CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token)},
     learn={
         "MergesSorted": lambda self, words, merge_count: sorted(BaseTrainer.learn(self, words, merge_count)),
         "MergesResplit": lambda self, words, merge_count: (

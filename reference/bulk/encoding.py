@@ -293,11 +293,7 @@ class SplitEncoder(BulkEncoder):
     """
 
     def __init__(
-        self,
-        ranks: BulkRanks,
-        special: SpecialTokens,
-        special_ids: Mapping[str, int],
-        compiled: regex.Pattern[str],
+        self, ranks: BulkRanks, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
     ) -> None:
         first, inside = _first_stage(ranks.plain, ranks.byte_ids)
         self._second = ranks

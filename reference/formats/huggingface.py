@@ -25,7 +25,7 @@ from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_en
 
 _REGEXES = {
     # There, `}+` repeats the repetition instead of making it possessive; an atomic group means the same in both.
-    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
+    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})")
 }
 _NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
 _UNSET = (None, False, "", 0)
