@@ -185,7 +185,6 @@ def _failed(job: list[Array], error: WorkerFailedError) -> list[Written]:
 
 
 def _changed(array: Array | None) -> dict[str, str]:
-    """Return an error message for each file that has changed since the array was planned."""
     failures = {}
     for name, planned in {part.path: part.file for part in array.parts}.items() if array else ():
         try:
@@ -209,7 +208,6 @@ def _write_in_worker(pickled: bytes, run: str, job: list[Array]) -> list[Written
 
 
 def _write(settings: Settings, array: Array) -> Written:
-    """Write an array without the parts that cannot be encoded."""
     counts: dict[FileChunk, int] = {}
     failures: dict[str, str] = {}
     cuts, dtype = settings.encoder.cuts(), settings.encoder.dtype

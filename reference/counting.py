@@ -77,7 +77,6 @@ def count_pre_tokens(
 
 
 def _remembering(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put the state in which each file was when it was cut into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job

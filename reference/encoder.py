@@ -37,7 +37,6 @@ class PreTokenEncoder:
         self._cache_size = cache_size
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to pickle, without the cache and the arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name != "bulk_ranks"}
         return {**kept, "_cache": {}}
 
@@ -66,7 +65,6 @@ class PreTokenEncoder:
         return encoded
 
     def merge(self, atoms: bytes) -> list[int]:
-        """Return the ids of a pre-token's UTF-8 without use of the cache."""
         if len(atoms) >= ARRAYS_FROM["merge"] and "bulk_ranks" in self.__dict__:
             ids: list[int] = self.bulk_ranks.merge([atoms])[0].tolist()
             return ids

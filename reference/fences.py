@@ -67,7 +67,6 @@ _INSIDE = re.compile(
 
 
 def has_fence(compiled: regex.Pattern[str]) -> bool:
-    """Return whether the expression of a pattern is that of one of `FENCED_PATTERNS`."""
     return compiled.pattern in _FENCED
 
 

@@ -61,7 +61,6 @@ class MergeRanks:
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> MergeRanks:
-        """Return the ranks of `merges`; `ids` has their parts and their results."""
         listed = list(merges)
         return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
 

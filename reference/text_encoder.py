@@ -30,15 +30,11 @@ class TextEncoder:
 
     All methods raise a UnicodeEncodeError, a subclass of ValueError, for a lone surrogate.
 
-    Args:
+    Attributes:
         encoder: encodes pre-tokens.
         policy: the special tokens that are recognized, and the strings that are disallowed.
-        special_ids: special token → id.
         compiled: the split pattern.
         ids: the range from the smallest id of the vocabulary to the largest.
-
-    Attributes:
-        encoder, policy, compiled, ids: the arguments.
     """
 
     def __init__(
@@ -55,7 +51,6 @@ class TextEncoder:
         self._idle: list[BulkEncoder] = []
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to pickle, without caches and encoders over arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
 
@@ -99,7 +94,6 @@ class TextEncoder:
         return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
 
     def _parts(self, text: str) -> Iterator[Iterable[int]]:
-        """Yield the ids of a text, in parts."""
         return self._parts_over_arrays(text) if self._choice.uses_arrays(len(text)) else self._plain_parts(text)
 
     def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:

@@ -25,7 +25,6 @@ Handle = TypeVar("Handle")
 
 
 def worker_count(workers: int | None, executor: Executor | None = None) -> int:
-    """Return the number of workers: by default 1 or, with an `executor`, the number of processors."""
     if workers is None:
         return 1 if executor is None else os.cpu_count() or 1
     if workers < 1:
@@ -268,7 +267,6 @@ class _Processes:
             self._idle.append(worker)
 
     def end(self) -> None:
-        """End the workers after their last job."""
         for worker in self._workers:
             with suppress(OSError):
                 _send(worker.pipe, None)
@@ -313,7 +311,6 @@ def _send(pipe: Connection, value: object) -> None:
 
 
 def _work(pipe: Connection, call: Callable[..., object]) -> None:
-    """Do jobs until there are no more. This is the main function of a worker."""
     _take_signals()
     with suppress(EOFError, OSError):  # the parent is gone
         while job := pipe.recv():

@@ -55,10 +55,9 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
 
 
 def without_overlap(overlaps: Flags) -> Flags:
-    """Return which occurrences of a pair are merged: every other one of a run that overlaps, from the left.
+    """Return which occurrences of a pair are merged, given whether each overlaps the one before it.
 
-    Args:
-        overlaps: whether each occurrence overlaps the one before it.
+    Of a run that overlaps, it is every other one, from the left.
 
     >>> without_overlap(np.array([False, True, True, False])).tolist()
     [True, False, True, True]
@@ -84,22 +83,14 @@ def stable_order(keys: Integers) -> Integers:
 
 
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
-    """Return `array`, or a larger copy, with room for `fresh` items after the first `used`.
-
-    >>> len(with_room(np.arange(4), 4, 1))
-    8
-    """
+    """Return `array`, or a larger copy, with room for `fresh` items after the first `used`."""
     if used + fresh <= len(array):
         return array
     return np.concatenate([array[:used], np.empty(max(used, fresh), array.dtype)])
 
 
 def appended(array: Integers, used: int, fresh: Integers) -> Integers:
-    """Return `array`, or a larger copy, with `fresh` after the first `used` items.
-
-    >>> appended(np.array([5, 6, 0]), 2, np.array([7, 8]))[:4].tolist()
-    [5, 6, 7, 8]
-    """
+    """Return `array`, or a larger copy, with `fresh` after the first `used` items."""
     array = with_room(array, used, len(fresh))
     array[used : used + len(fresh)] = fresh
     return array
@@ -145,15 +136,9 @@ class HashTable:
         return numbers
 
     def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
-        """Assign the next numbers to new keys, in order of first occurrence.
+        """Assign the next numbers to new keys, from `first_number` on, in order of first occurrence.
 
-        Args:
-            head: the first number of each key, uint64.
-            tail: the second number of each key, uint64.
-            first_number: the first number to assign.
-
-        Returns:
-            tuple: the number of each key, and the positions of the new keys in order of their numbers.
+        Return the number of each key, and the positions of the new keys in order of their numbers.
 
         >>> table = HashTable()
         >>> words = np.array([7, 7, 5, 7], np.uint64)
@@ -265,7 +250,6 @@ class FixedTable:
         return values
 
     def _slots(self, keys: Integers) -> Integers:
-        """Return the first slots of all keys, and the second ones."""
         shifts = self._shifts.reshape(2, *[1] * keys.ndim)
         slots: Integers = ((keys * self._factor >> shifts) & self._mask).view(np.int64)
         return slots

@@ -69,11 +69,7 @@ class BulkRanks:
         self._ends_run[(last << 8) | first] = False
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Merge the bytes of all `pre_tokens`, which are UTF-8.
-
-        Returns:
-            tuple: the ids of all pre-tokens in order, and the number of ids of each.
-        """
+        """Return the ids of all `pre_tokens`, which are UTF-8, in order, and the number of ids of each."""
         data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
         run_at = np.append(0, np.cumsum(self._ends_run[pairs]))
@@ -82,8 +78,7 @@ class BulkRanks:
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
         """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.
 
-        Returns:
-            tuple: the ids without barriers, and the number of ids of each run.
+        Return the ids without barriers, and the number of ids of each run.
         """
         run_at = np.cumsum(ids == self.barrier_id)
         return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK), run_at)
@@ -157,11 +152,9 @@ class BulkRanks:
 
 
 def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
-    """Return which pairs are merged before the pairs that overlap them.
+    """Return which pairs, from left to right, are merged before the pairs that overlap them.
 
-    Args:
-        ranks: the rank of each pair, from left to right.
-        overlaps: whether each pair but the last overlaps the next one.
+    `overlaps` says of each pair but the last whether it overlaps the next one.
 
     >>> _wins_against_neighbours(np.array([3, 1, 2, 5, 5, 5]), np.array([True, True, False, True, True])).tolist()
     [False, True, False, True, False, True]
@@ -226,7 +219,6 @@ class BulkEncoder:
             yield ids
 
     def encode_each(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of each document."""
         begun: list[Ids] = []
         for ids, ends in self._blocks(documents):
             *complete, rest = np.split(ids, ends)
@@ -255,7 +247,6 @@ class BulkEncoder:
         return ids, ends[barriers[is_end]]
 
     def _encode_new(self, pieces: Sequence[bytes]) -> None:
-        """Add the ids of new pieces to the cache."""
         if not pieces:
             return
         if self._are_pre_tokens:
@@ -284,12 +275,6 @@ class SplitEncoder(BulkEncoder):
     A pre-token, such as several words of SuperBPE, may never recur, but its parts do. So merges are made in two stages.
     The first stage has the merges before the first token that reaches across the start of a word. It works on pieces,
     which are cached: no merge of this stage brings together the two bytes at the boundary of two pieces.
-
-    Args:
-        ranks: the ranks of merges.
-        special: the special tokens to recognize.
-        special_ids: special token → id.
-        compiled: any pattern.
     """
 
     def __init__(
@@ -329,10 +314,8 @@ class SplitEncoder(BulkEncoder):
     ) -> tuple[Ids, Integers]:
         """Return the ids of pre-tokens, and the positions in them at which documents end.
 
-        Args:
-            pre_tokens: the pre-tokens; an empty one represents a special token.
-            special: index of an empty pre-token → id.
-            ends: the index after the last pre-token of each document.
+        An empty pre-token represents a special token, whose id `special` has by the index of the pre-token. `ends` has
+        the index after the last pre-token of each document.
         """
         if self._used > CACHE_SIZE:
             self._forget()

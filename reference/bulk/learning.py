@@ -121,16 +121,10 @@ class WordArrays:
         return Occurrences(which, here, gone, before, after, left, right, left_pair, right_pair, weight)
 
     def merge(self, numbers: Sequence[int], occurrences: Occurrences, new: NewPairs, first_id: int) -> Integers:
-        """Merge pairs at their occurrences and number the pairs that this creates.
+        """Merge pairs at their occurrences, and return the numbers of the pairs that this creates.
 
-        Args:
-            numbers: the numbers of the pairs; the first becomes the token `first_id`, and so on.
-            occurrences: the occurrences of the pairs.
-            new: the pairs that merging each occurrence creates, if it does not merge its neighbours as well.
-            first_id: the first new token.
-
-        Returns:
-            array: the numbers of the new pairs.
+        The first pair becomes the token `first_id`, and so on. `new` has the pairs that merging each occurrence creates
+        if it does not merge its neighbours as well.
         """
         here, gone, before, after = occurrences.here, occurrences.gone, occurrences.before, occurrences.after
         self._token[here] = occurrences.which + first_id
@@ -152,9 +146,7 @@ class WordArrays:
     def _join(self, gone: Integers, here: Integers) -> Integers:
         """Number the pairs of two new tokens, in place of the two pairs of a new token and one that is gone.
 
-        Args:
-            gone: the position before the right token of each pair, which is part of its left token.
-            here: the position of the right token of each pair.
+        `here` has the position of the right token of each pair, `gone` the one before, part of the left token.
         """
         positions, weight = self._preceding[here], self._weight.take(here).astype(np.int64)
         for before in (gone, positions):
@@ -188,7 +180,6 @@ class WordArrays:
 
 
 def _rows(kept: Flags, *arrays: Integers) -> list[Integers]:
-    """Return the rows of each array that are kept."""
     indices = np.flatnonzero(kept)
     return [array.take(indices, axis=0) for array in arrays]
 
@@ -285,7 +276,6 @@ class Frontier:
             heappush(self._heap, self._entry(number))
 
     def give_back(self, entries: Iterable[Entry]) -> None:
-        """Put back entries that were taken but not used."""
         for entry in entries:
             heappush(self._heap, entry)
 
@@ -397,15 +387,10 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
 
 
 def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequence[int]) -> Integers:
-    """Return the tokens of `words` after `merges`, with walls.
+    """Return the tokens of `words`, which are UTF-8, after `merges`, with walls.
 
     Words are cut where no merge crosses: between two bytes that are not adjacent in any token. Each distinct piece is
     merged once.
-
-    Args:
-        words: UTF-8.
-        merges: in the order in which they were learned.
-        order: id → byte.
 
     >>> tokens_after([b"abc", b"bc"], [(b"b", b"c")], range(256)).tolist()
     [-1, 97, 256, -1, 256, -1]
@@ -425,7 +410,6 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
 
 
 def _blocks(words: Sequence[bytes]) -> Iterator[Block]:
-    """Yield the words in blocks, with a barrier after each."""
     begin = size = 0
     for end, word in enumerate(words, start=1):
         size += len(word) + 1
