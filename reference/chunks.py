@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -66,10 +67,7 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
     [0, 5, 8]
     """
     special = SpecialTokens(delimiters)
-
-    def find_next(start: int) -> int:
-        return _first(special, use_fences, text, start)
-
+    find_next = partial(_first, special, use_fences, text)
     return _snap(0, len(text), chunks if delimiters or use_fences else 1, find_next)
 
 

@@ -21,6 +21,8 @@ FEW = 64
 FEW_BEGINNINGS = 8
 """Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 
+Strings = Collection[str] | None
+"""A value of `allowed_special` or `disallowed_special`: "all" or a set of strings; None if a call does not give it."""
 Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
 """`allowed_special` and `disallowed_special`; None means "all"."""
 
@@ -216,10 +218,9 @@ class SpecialTokenPolicy(NamedTuple):
         (('<|a|>',), ('<|b|>',))
         """
         allowed, disallowed = keywords
+        recognized = special
         if allowed is not None:
             recognized = SpecialTokens(token for token in special.tokens if token in allowed)
-        else:
-            recognized = special
         if disallowed is None:
             disallowed = frozenset(special.tokens).difference(recognized.tokens)
         return cls(recognized, SpecialTokens(sorted(disallowed)))
@@ -233,16 +234,16 @@ class SpecialTokenPolicy(NamedTuple):
                 "allow it with allowed_special, or encode it as plain text with disallowed_special=()"
             )
 
-    def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
-        """Return the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
+    def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterator[str]:
+        """Yield the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
 
         >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|e|>"]), parse_keywords((), "all"))
         >>> list(policy.checked(["a<", "|e", ">"]))
         ['a', '<|e>']
         """
-        return self._check_parts(chunks, name) if self.disallowed.tokens else chunks
-
-    def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
+        if not self.disallowed.tokens:
+            yield from chunks
+            return
         offset = 0
         for text, _ in self.disallowed.scan(chunks):
             self.check(text, name, offset)
@@ -250,7 +251,7 @@ class SpecialTokenPolicy(NamedTuple):
             offset += len(text)
 
 
-def parse_keywords(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
+def parse_keywords(allowed_special: Strings, disallowed_special: Strings) -> Keywords:
     """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default."""
     if allowed_special is None and disallowed_special is None:
         return None, frozenset()

@@ -68,10 +68,15 @@ def in_processes(
         ValueError: if `call` raises one.
         RuntimeError: if a worker dies, or fails with any other error.
     """
-    with _ending(_Processes(workers)) as processes:
+    processes = _Processes(workers)
+    try:
         with _clear_failures():
             processes.start(partial(_attempt, call))
         yield from _results(processes.submit, processes.result, jobs, 2 * workers, deque(), failed)
+        processes.end()
+    except BaseException:  # an error, an interrupt, or the caller stops early
+        processes.kill()
+        raise
 
 
 def in_order(
@@ -281,17 +286,6 @@ class _Processes:
         for worker in self._workers:
             worker.process.join()
             worker.pipe.close()
-
-
-@contextmanager
-def _ending(processes: _Processes) -> Iterator[_Processes]:
-    """End the processes after their last job; kill them on an error, on an interrupt, or if the caller stops early."""
-    try:
-        yield processes
-        processes.end()
-    except BaseException:
-        processes.kill()
-        raise
 
 
 def _death(worker: _Worker) -> BrokenExecutor:

@@ -50,8 +50,7 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
     """
     source = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
     source += np.arange(len(source))
-    joined: Integers = values[source]
-    return joined
+    return values[source]
 
 
 def without_overlap(overlaps: Flags) -> Flags:
@@ -64,8 +63,7 @@ def without_overlap(overlaps: Flags) -> Flags:
     """
     index = np.arange(len(overlaps))
     begin = np.maximum.accumulate(np.where(overlaps, 0, index))
-    kept: Flags = (index - begin) % 2 == 0
-    return kept
+    return (index - begin) % 2 == 0
 
 
 def stable_order(keys: Integers) -> Integers:
@@ -78,8 +76,7 @@ def stable_order(keys: Integers) -> Integers:
     """
     low, high = keys.astype(np.uint16), (keys >> np.uint32(16)).astype(np.uint16)
     order = np.argsort(low, kind="stable")
-    sorted_order: Integers = order.take(np.argsort(high.take(order), kind="stable"))
-    return sorted_order
+    return order.take(np.argsort(high.take(order), kind="stable"))
 
 
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
@@ -98,8 +95,7 @@ def appended(array: Integers, used: int, fresh: Integers) -> Integers:
 
 def _random_odd(count: int) -> Integers:
     """Return random odd numbers of 64 bits. If they were known, a text could make all keys collide."""
-    numbers: Integers = np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
-    return numbers
+    return np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
 
 
 class HashTable:
@@ -181,16 +177,14 @@ class HashTable:
             slots[probing] = self._next(slots[probing])
 
     def _next(self, slots: Integers) -> Integers:
-        following: Integers = (slots + 1) & (len(self._number) - 1)
-        return following
+        return (slots + 1) & (len(self._number) - 1)
 
     def _first_slots(self, head: Integers, tail: Integers) -> Integers:
         of_head, of_tail, of_both = self._factors
         mixed = head * of_head + tail * of_tail
         mixed ^= mixed >> np.uint64(32)
         mixed *= of_both
-        slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
-        return slots
+        return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
 
 
 class FixedTable:
@@ -246,10 +240,8 @@ class FixedTable:
         """
         slots = self._slots(keys)
         first, second = np.where(self._keys[slots] == keys, self._values[slots], self._missing)
-        values: Integers = np.minimum(first, second)
-        return values
+        return np.minimum(first, second)
 
     def _slots(self, keys: Integers) -> Integers:
         shifts = self._shifts.reshape(2, *[1] * keys.ndim)
-        slots: Integers = ((keys * self._factor >> shifts) & self._mask).view(np.int64)
-        return slots
+        return ((keys * self._factor >> shifts) & self._mask).view(np.int64)

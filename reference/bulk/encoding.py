@@ -147,8 +147,7 @@ class BulkRanks:
         return self._pairs.find(self._key(left, right))
 
     def _key(self, left: Integers, right: Integers) -> Integers:
-        keys: Integers = (left * (self.barrier_id + 1) + right).view(np.uint64)
-        return keys
+        return (left * (self.barrier_id + 1) + right).view(np.uint64)
 
 
 def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
