@@ -224,18 +224,12 @@ def _write(settings: Settings, array: Array) -> Written:
                     stream.seek(begin)
                     stream.truncate()
             if not counts:
-                raise _NothingWrittenError
+                raise ValueError("no part could be encoded")  # leaves no file
             stream.seek(0)
             stream.write(header(dtype, sum(counts.values())))
-    except _NothingWrittenError:
-        return Written(None, failures)
     except ValueError as error:
-        return Written(None, {part.path: f"{part.path}: {error}" for part in array.parts})
+        return Written(None, {part.path: f"{part.path}: {error}" for part in array.parts} | failures)
     return Written(Array(array.name, tuple(counts), tuple(counts.values())), failures)
-
-
-class _NothingWrittenError(Exception):
-    """No part could be encoded, so there is no array."""
 
 
 def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encoding.Ids]:

@@ -22,13 +22,7 @@ SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 
 
 class PreTokenEncoder:
-    """Encodes pre-tokens and caches the short ones; a full cache is cleared.
-
-    Args:
-        ids: token → id, for every byte and every part and result of `merges`.
-        merges: pairs of tokens, in order of rank.
-        cache_size: the most pre-tokens in the cache.
-    """
+    """Encodes pre-tokens and caches the short ones; a full cache is cleared. `ids` has every token of `merges`."""
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
         self.byte_ids = [ids[byte] for byte in SINGLE_BYTES]
@@ -48,12 +42,7 @@ class PreTokenEncoder:
         return BulkRanks(self.ranks, self.byte_ids)
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
-        """Return the ids of a pre-token; a lone surrogate is a UnicodeEncodeError.
-
-        >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
-        >>> PreTokenEncoder(ids, [(b"a", b"b")]).encode("abab")
-        (256, 256)
-        """
+        """Return the ids of a pre-token; a lone surrogate is a UnicodeEncodeError."""
         known = self._cache.get(pre_token)
         if known is not None:
             return known

@@ -56,13 +56,8 @@ BYTES_BEFORE, BYTES_AFTER = 4, 4
 """At most this many bytes of UTF-8 before and after a position decide whether it is a fence."""
 
 _INSIDE = re.compile(
-    "|".join(
-        [
-            rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)",
-            f"(?<={_LETTER})[{_MARKS}]",
-            rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])",
-        ]
-    )
+    rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)|(?<={_LETTER})[{_MARKS}]|"
+    rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])"
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,29 +26,22 @@ if TYPE_CHECKING:
     from .bulk.encoding import BulkEncoder
 
 
+@dataclass(eq=False)
 class TextEncoder:
-    """Encodes texts, batches and streams; a text that contains a disallowed string is a ValueError.
+    """Encodes texts, batches and streams; `ids` is the range from the smallest id of the vocabulary to the largest.
 
-    All methods raise a UnicodeEncodeError, a subclass of ValueError, for a lone surrogate.
-
-    Attributes:
-        encoder: encodes pre-tokens.
-        policy: the special tokens that are recognized, and the strings that are disallowed.
-        compiled: the split pattern.
-        ids: the range from the smallest id of the vocabulary to the largest.
+    A text that contains a disallowed string is a ValueError, and a lone surrogate is a UnicodeEncodeError, a subclass
+    of ValueError.
     """
 
-    def __init__(
-        self,
-        encoder: PreTokenEncoder,
-        policy: SpecialTokenPolicy,
-        special_ids: Mapping[str, int],
-        compiled: regex.Pattern[str],
-        ids: range,
-    ) -> None:
-        self.encoder, self.policy, self.compiled, self.ids = encoder, policy, compiled, ids
-        self._special_ids = special_ids
-        self._choice = EncodingChoice(ids)
+    encoder: PreTokenEncoder
+    policy: SpecialTokenPolicy
+    special_ids: Mapping[str, int]
+    compiled: regex.Pattern[str]
+    ids: range
+
+    def __post_init__(self) -> None:
+        self._choice = EncodingChoice(self.ids)
         self._idle: list[BulkEncoder] = []
 
     def __getstate__(self) -> dict[str, object]:
@@ -56,7 +50,7 @@ class TextEncoder:
 
     def with_policy(self, policy: SpecialTokenPolicy) -> TextEncoder:
         """Return an encoder that follows another policy. Both share the cache of pre-tokens."""
-        return TextEncoder(self.encoder, policy, self._special_ids, self.compiled, self.ids)
+        return replace(self, policy=policy)
 
     def encode(self, text: str) -> list[int]:
         self.policy.check(text)
@@ -105,7 +99,7 @@ class TextEncoder:
         encode, compiled = self.encoder.encode, self.compiled
         for segment, is_special in self.policy.allowed.cut(text):
             if is_special:
-                yield (self._special_ids[segment],)
+                yield (self.special_ids[segment],)
             else:
                 yield chain.from_iterable(map(encode, pre_tokenize(segment, compiled)))
 
@@ -118,7 +112,7 @@ class TextEncoder:
             bulk = self._idle.pop()
         except IndexError:
             kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
-            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self._special_ids, self.compiled)
+            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self.special_ids, self.compiled)
         yield bulk
         # After an exception, this line does not run: the caches may be incomplete, so the next call makes new ones.
         self._idle[:] = [bulk]

@@ -232,12 +232,7 @@ class FixedTable:
         return key_of[:0]
 
     def find(self, keys: Integers) -> Integers:
-        """Return the value of each key.
-
-        >>> table = FixedTable(np.array([7, 9], np.uint64), np.array([1, 0]), 5)
-        >>> table.find(np.array([9, 8, 7], np.uint64)).tolist()
-        [0, 5, 1]
-        """
+        """Return the value of each key."""
         slots = self._slots(keys)
         first, second = np.where(self._keys[slots] == keys, self._values[slots], self._missing)
         return np.minimum(first, second)

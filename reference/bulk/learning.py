@@ -321,11 +321,7 @@ def learn(
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
-    """Learn merges as `trainer.learn` does, for every tie-break of `TOKEN_KEYS`.
-
-    >>> learn({b"low": 1, b"lower": 1}, 10)
-    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
-    """
+    """Learn merges as `trainer.learn` does, for every tie-break of `TOKEN_KEYS`."""
     order = BYTE_ORDERS[byte_order]
     key = TOKEN_KEYS[tie_break]
     tokens = [bytes([byte]) for byte in order]
