@@ -28,11 +28,7 @@ Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
 
 
 class SpecialTokens:
-    """A set of special tokens, at which text is cut. Their number hardly affects the time.
-
-    Attributes:
-        tokens: the special tokens without duplicates, in the order given.
-    """
+    """A set of special tokens, at which text is cut. Their number hardly affects the time."""
 
     def __init__(self, tokens: Iterable[str] | None = None) -> None:
         if isinstance(tokens, str):
@@ -196,15 +192,10 @@ class SpecialTokens:
 
 
 class SpecialTokenPolicy(NamedTuple):
-    """Says what a call does with the special tokens of a tokenizer.
+    """Says what a call does with the special tokens of a tokenizer."""
 
-    Attributes:
-        allowed: the special tokens that are recognized.
-        disallowed: the strings that no text may contain.
-    """
-
-    allowed: SpecialTokens
-    disallowed: SpecialTokens
+    allowed: SpecialTokens  # those that are recognized
+    disallowed: SpecialTokens  # the strings that no text may contain
 
     @classmethod
     def of(cls, special: SpecialTokens, keywords: Keywords) -> SpecialTokenPolicy:

@@ -157,36 +157,30 @@ def learn(
     vocab_size: int,
     special_tokens: Sequence[str] = (),
     pattern: str = PATTERNS["gpt2"],
-    tie_break: str = "lex-greater",
-    byte_order: str = "raw",
-    train_special: str = "boundary",
+    **conventions: str,
 ) -> list[Merge]:
     """Return the merges that training records, in order.
 
     Args:
         text: the training text.
         vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
-            pairs run out.
+            pairs run out. It is a ValueError if there is no room for the bytes and special tokens.
         special_tokens: added to the vocabulary; see `train_special`.
         pattern: a regular expression.
-        tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
-        byte_order: raw or gpt2; only smaller-ids uses it.
-        train_special: boundary if special tokens are cut out of the text before it is split, or text if they are
-            ordinary text. A merge that creates one then adds no entry (TRAIN-SPECIAL-1).
-
-    Raises:
-        ValueError: if `vocab_size` is less than the number of bytes and special tokens.
+        conventions: see `Training`.
     """
-    return Training(tie_break, byte_order, train_special).run(text, vocab_size, special_tokens, pattern)
+    return Training(**conventions).run(text, vocab_size, special_tokens, pattern)
 
 
 @dataclass
 class Training:
     """The steps of `learn`."""
 
-    tie_break: str = "lex-greater"
-    byte_order: str = "raw"
+    tie_break: str = "lex-greater"  # which of the most frequent pairs wins (TRAIN-TIE-1)
+    byte_order: str = "raw"  # raw or gpt2; only smaller-ids uses it
     train_special: str = "boundary"
+    """boundary if special tokens are cut out of the text before it is split, or text if they are ordinary text. A merge
+    that creates one then adds no entry (TRAIN-SPECIAL-1)."""
 
     def run(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str) -> list[Merge]:
         self.special = list(dict.fromkeys(special_tokens))

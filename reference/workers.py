@@ -58,15 +58,9 @@ def in_processes(
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs. The processes end with the iteration, or immediately on an error.
 
-    Args:
-        workers: the number of processes.
-        call: called once for each job. Each process gets it once; a forked one shares its objects.
-        jobs: the arguments of the calls.
-        failed: returns the result to yield for a job that failed in its worker; None raises the error.
-
-    Raises:
-        ValueError: if `call` raises one.
-        RuntimeError: if a worker dies, or fails with any other error.
+    Each process gets `call` once; a forked one shares its objects. `failed` returns the result to yield for a job that
+    failed in its worker; None raises the error. A ValueError of `call` is raised unchanged, and any other error, or a
+    worker that dies, is a RuntimeError.
     """
     processes = _Processes(workers)
     try:

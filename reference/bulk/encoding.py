@@ -36,12 +36,9 @@ SPACE = ord(" ")
 class BulkRanks:
     """The ranks of merges, and a way to merge many pre-tokens of any length at once.
 
-    Args:
-        ranks: the ranks for the plain path.
-        byte_ids: byte → id.
-
     Attributes:
-        plain, byte_ids: the arguments.
+        plain: the ranks for the plain path.
+        byte_ids: byte → id.
         barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
     """
 
@@ -84,18 +81,13 @@ class BulkRanks:
         return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK), run_at)
 
     def _merge(self, ids: Integers, rank_at: Integers, run_at: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids.
+        """Merge runs of ids: `run_at` has the number of the run at each position, and `rank_at` the rank of the pair.
 
         In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
         later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
         wins, or the left pair if the ranks are equal. Each pair that wins against both neighbours is merged, which
         gives the same result as one merge at a time. The plain path does the rest if too many rounds merge few pairs,
-        or if no pair is below the limit because a merge leads to one of lower rank.
-
-        Args:
-            ids: the ids and barriers; changed.
-            rank_at: position → the rank of the pair that starts there; changed.
-            run_at: position → the number of its run. No merge crosses the boundary of two runs.
+        or if no pair is below the limit because a merge leads to one of lower rank. This changes `ids` and `rank_at`.
         """
         size = len(ids)
         # A linked list: the positions of the next and the previous id that is not gone.
@@ -177,16 +169,10 @@ def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
 
 
 class BulkEncoder:
-    """Encodes texts in blocks and caches the ids of pieces.
+    """Encodes texts in blocks by a pattern with fences, and caches the ids of pieces.
 
-    A lone surrogate in a text is a UnicodeEncodeError, a subclass of ValueError.
-
-    Args:
-        ranks: the ranks of merges.
-        special: the special tokens to recognize.
-        special_ids: special token → id.
-        compiled: a pattern with fences.
-        starts: returns the positions of pieces that are merged independently; None means the pieces of the pattern.
+    `starts` returns the positions of pieces that are merged independently; None means the pieces of the pattern. A lone
+    surrogate in a text is a UnicodeEncodeError.
     """
 
     def __init__(

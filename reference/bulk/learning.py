@@ -39,27 +39,18 @@ BLOCK_BYTES = 1 << 20
 
 
 class Occurrences(NamedTuple):
-    """Occurrences of the pairs of a step, grouped by pair and without overlap; an item of each array for each.
+    """Occurrences of the pairs of a step, grouped by pair and without overlap; an item of each array for each."""
 
-    Attributes:
-        which: the index of the pair in the step.
-        here, gone: the positions of the left and the right token.
-        before, after: the positions of the tokens next to the pair.
-        left, right: the tokens there; `WALL` at the ends of a word.
-        left_pair, right_pair: the numbers of the pairs that these tokens are part of; -1 at the ends of a word.
-        weight: the weight of the word.
-    """
-
-    which: Integers
-    here: Integers
-    gone: Integers
-    before: Integers
-    after: Integers
-    left: Integers
-    right: Integers
-    left_pair: Integers
-    right_pair: Integers
-    weight: Integers
+    which: Integers  # the index of the pair in the step
+    here: Integers  # the position of the left token
+    gone: Integers  # the position of the right token
+    before: Integers  # the position of the token before the pair
+    after: Integers  # the position of the token after the pair
+    left: Integers  # the token before; `WALL` at the start of a word
+    right: Integers  # the token after; `WALL` at the end of a word
+    left_pair: Integers  # the number of the pair of the token before and the left token; -1 at the start of a word
+    right_pair: Integers  # the number of the pair of the right token and the token after; -1 at the end of a word
+    weight: Integers  # the weight of the word
 
     def of_first(self, pairs: int) -> Occurrences:
         end = np.searchsorted(self.which, pairs)
@@ -69,10 +60,6 @@ class Occurrences(NamedTuple):
 class WordArrays:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
-    Args:
-        tokens: the tokens of the words, with a wall before the first word and after each word.
-        weights: the number of occurrences of each word.
-
     Attributes:
         count: pair → number of occurrences, including overlapping ones, times the weights of the words.
         left, right: pair → its tokens.
@@ -80,6 +67,7 @@ class WordArrays:
     """
 
     def __init__(self, tokens: Integers, weights: Integers) -> None:
+        """`tokens` has a wall before the first word and after each word; `weights` are how often each word occurs."""
         positions, starts = _positions_by_pair(tokens)  # first, because it needs much memory for a short time
         size = len(tokens)
         # The values of a position are next to each other: a step reads all of them, at positions far apart.
@@ -244,12 +232,8 @@ class Frontier:
     """A heap of the most frequent pairs.
 
     Most pairs are never frequent enough to be merged. Pairs below a threshold stay out of the heap; the threshold is
-    lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces.
-
-    Args:
-        words: the words, which have the counts.
-        keys: token → its sort key among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
-        allows: returns whether a pair of tokens may be merged.
+    lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces. `keys` has the
+    sort key of each token among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
     """
 
     def __init__(self, words: WordArrays, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:

@@ -41,17 +41,11 @@ offsets at which its pieces start: ascending, int64. Each barrier is a piece."""
 
 
 class Block(NamedTuple):
-    """Some text as UTF-8, with a barrier in place of each special token and at the end of each document.
+    """Some text as UTF-8, with a barrier in place of each special token and at the end of each document."""
 
-    Attributes:
-        padded: the bytes, followed by more barriers.
-        size: the number of bytes without the barriers that follow.
-        special: the special token at each barrier; None at the end of a document.
-    """
-
-    padded: bytes
-    size: int
-    special: Sequence[str | None]
+    padded: bytes  # followed by more barriers
+    size: int  # the number of bytes without the barriers that follow
+    special: Sequence[str | None]  # the special token at each barrier; None at the end of a document
 
 
 def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = None) -> Iterator[Block]:
@@ -234,11 +228,7 @@ def _join_contractions(raw: Bytes, is_start: Flags) -> None:
 
 
 class PieceTable:
-    """Numbers distinct pieces from 1; a barrier has the number 0. `starts` finds the pieces of a text.
-
-    Attributes:
-        pieces: number → bytes.
-    """
+    """Numbers distinct pieces from 1, in `pieces`; a barrier has the number 0. `starts` finds the pieces of a text."""
 
     def __init__(self, starts: Starts) -> None:
         self.pieces: list[bytes] = [bytes([BARRIER])]
