@@ -78,7 +78,8 @@ def encode_files(
     """Write the ids of `sources` (see `Tokenizer.encode_files`) by the tokenizer of `model`, as `settings` says."""
     existing, failures = _existing(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
-        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else _one_each(existing)
+        one_each: dict[Parts, str] = {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in existing}
+        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else one_each
         missing = arrays.plan(wanted)
         complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
@@ -125,10 +126,6 @@ def _existing(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, st
         except ValueError as error:
             failures[name] = str(error)
     return existing, failures
-
-
-def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:
-    return {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in sources}
 
 
 def _shards(sources: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:

@@ -92,10 +92,8 @@ def first(text: str, start: int = 0) -> int:
 def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
     r"""Return, for each position of some UTF-8, whether it is a fence; position 0 never is.
 
-    Args:
-        padded: valid UTF-8 that may contain the byte 0xFF as a barrier, which does not count as visible. It ends with
-            at least three barriers.
-        size: the number of bytes without the barriers at the end.
+    `padded` is UTF-8 that may contain the byte 0xFF as a barrier, which does not count as visible. It ends with at
+    least three barriers, which `size` does not count.
 
     >>> in_array(b"I'll  go on" + b"\xff" * 3, 11).nonzero()[0].tolist()
     [8]

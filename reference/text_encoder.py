@@ -66,11 +66,7 @@ class TextEncoder:
         return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
 
     def encode_to_numpy(self, text: str, name: str = "the text") -> npt.NDArray[np.uint32]:
-        """Return the ids of a text, which errors call `name`, as an array.
-
-        Raises:
-            OverflowError: if an id does not fit into 32 bits.
-        """
+        """Return the ids of a text, which errors call `name`; an id beyond 32 bits is an OverflowError."""
         import numpy as np  # only callers who ask for arrays need it
 
         self.policy.check(text, name)
