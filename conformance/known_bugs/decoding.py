@@ -142,9 +142,7 @@ add_variants(
     BaseEncoder,
     decode_bytes={
         "TokensJoinedBySpaces": lambda self, ids: b" ".join(self.vocab[index] for index in ids),
-        "BytesFromText": lambda self, ids: (
-            BaseEncoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8")
-        ),
+        "BytesFromText": lambda self, ids: BaseEncoder.decode_bytes(self, ids).decode("utf-8", "replace").encode(),
         "EmptyListNotDecoded": lambda self, ids: functools.reduce(operator.add, [self.vocab[index] for index in ids]),
         "NulAtTokenEndDropped": lambda self, ids: b"".join([self.vocab[index].rstrip(b"\0") for index in ids]),
         "TextEndsAtNul": lambda self, ids: BaseEncoder.decode_bytes(self, ids).partition(b"\0")[0],
@@ -164,9 +162,7 @@ add_variants(
             r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", BaseEncoder.decode(self, ids)
         ),
         "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", BaseEncoder.decode(self, ids)),
-        "TokensDecodedApart": lambda self, ids: "".join(
-            [self.vocab[index].decode("utf-8", errors="replace") for index in ids]
-        ),
+        "TokensDecodedApart": lambda self, ids: "".join([self.vocab[i].decode("utf-8", "replace") for i in ids]),
         "OneReplacementPerByte": lambda self, ids: re.sub(
             "[\udc80-\udcff]", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
         ),

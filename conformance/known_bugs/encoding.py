@@ -358,9 +358,7 @@ add_variants(
         "CharactersSkipped": lambda self, pre_token: tuple(
             token for token in (character.encode() for character in pre_token) if token in self.ids
         ),
-        "CharactersAsLatin1": lambda self, pre_token: tuple(
-            bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace")
-        ),
+        "CharactersAsLatin1": lambda self, word: tuple(bytes([byte]) for byte in word.encode("latin-1", "replace")),
     },
     __init__={
         "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
@@ -374,9 +372,7 @@ add_variants(
         ),
     },
     encode_pre_token={
-        "IdsOfSixteenBits": lambda self, pre_token: (
-            [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, pre_token)]
-        )
+        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)],
     },
 )
 

@@ -157,9 +157,7 @@ add_variants(
         ),
     },
     bytes_of={
-        "SpellingsReadAsText": lambda cls, spelling: (
-            unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
-        )
+        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode(),
     },
 )
 

@@ -266,9 +266,7 @@ add_variants(
     BaseEncoder,
     cut={
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
-        "SpecialsAmongPreTokens": lambda self, text: (
-            [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
-        ),
+        "SpecialsAmongPreTokens": lambda self, text: [(word, word in self.special) for word in self.split(text)],
         "SpecialsInsidePreTokens": lambda self, text: (
             [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
         ),

@@ -254,9 +254,7 @@ add_variants(
     },
     merge_count={
         "OneMergeTooMany": lambda self, vocab_size, special: BaseTrainer.merge_count(self, vocab_size, special) + 1,
-        "OneMergeTooFew": lambda self, vocab_size, special: max(
-            0, BaseTrainer.merge_count(self, vocab_size, special) - 1
-        ),
+        "OneMergeTooFew": lambda self, size, special: max(0, BaseTrainer.merge_count(self, size, special) - 1),
         "SmallVocabAccepted": lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
         "SpecialTokensNotCounted": lambda self, vocab_size, special: (
             BaseTrainer.merge_count(self, vocab_size, special) + len(special)
