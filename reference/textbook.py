@@ -37,15 +37,10 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
     pieces: list[str] = []
     end = 0
     for match in _compiled(pattern).finditer(text):
-        if match.start() == match.end():
-            continue
-        if match.start() > end:
-            pieces.append(text[end : match.start()])
-        pieces.append(match.group())
-        end = match.end()
-    if end < len(text):
-        pieces.append(text[end:])
-    return pieces
+        if match.group():
+            pieces += [text[end : match.start()], match.group()]
+            end = match.end()
+    return [piece for piece in [*pieces, text[end:]] if piece]
 
 
 def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
@@ -61,14 +56,10 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
         match = next((token for token in longest_first if text.startswith(token, index)), None)
         if match is None:
             index += 1
-            continue
-        if start < index:
-            segments.append((text[start:index], False))
-        segments.append((match, True))
-        start = index = index + len(match)
-    if start < len(text):
-        segments.append((text[start:], False))
-    return segments
+        else:
+            segments += [(text[start:index], False), (match, True)]
+            start = index = index + len(match)
+    return [(segment, special) for segment, special in [*segments, (text[start:], False)] if segment]
 
 
 def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> Segments:

@@ -29,6 +29,11 @@ def _counting(pairs_of: Callable[[Word], Iterable[Merge]]) -> Callable[[BaseTrai
     return count
 
 
+def _changed(change: Callable[[Words], Words]) -> Callable[[BaseTrainer, str, list[str], str], Words]:
+    """Return a step `words` that changes the counted words."""
+    return lambda self, text, special, pattern: change(BaseTrainer.words(self, text, special, pattern))
+
+
 def _without_overlap(word: Word) -> Iterator[Merge]:
     index = 0
     while index + 1 < len(word):
@@ -261,18 +266,10 @@ add_variants(
         ),
     },
     words={
-        "DistinctWordsOnly": lambda self, text, special, pattern: (
-            [(word, 1) for word, _ in BaseTrainer.words(self, text, special, pattern)]
-        ),
-        "RareWordsIgnored": lambda self, text, special, pattern: (
-            [(word, times) for word, times in BaseTrainer.words(self, text, special, pattern) if times > 1]
-        ),
-        "CountsInPlainObject": lambda self, text, special, pattern: (
-            [
-                (word, times)
-                for word, times in BaseTrainer.words(self, text, special, pattern)
-                if b"".join(word).decode() not in INHERITED
-            ]
+        "DistinctWordsOnly": _changed(lambda words: [(word, 1) for word, _ in words]),
+        "RareWordsIgnored": _changed(lambda words: [(word, times) for word, times in words if times > 1]),
+        "CountsInPlainObject": _changed(
+            lambda words: [(word, times) for word, times in words if b"".join(word).decode() not in INHERITED]
         ),
     },
     count={

@@ -234,10 +234,7 @@ class BulkEncoder:
     def _encode_new(self, pieces: Sequence[bytes]) -> None:
         if not pieces:
             return
-        if self._are_pre_tokens:
-            ids, sizes = self._ranks.merge(pieces)
-        else:
-            ids, sizes = self._split_and_merge(pieces)
+        ids, sizes = self._ranks.merge(pieces) if self._are_pre_tokens else self._split_and_merge(pieces)
         self._ids = appended(self._ids, self._used, ids)
         self._first = appended(self._first, self._known, self._used + np.cumsum(sizes) - sizes)
         self._size = appended(self._size, self._known, sizes)
