@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -47,10 +47,6 @@ class TextEncoder:
     def __getstate__(self) -> dict[str, object]:
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
-
-    def with_policy(self, policy: SpecialTokenPolicy) -> TextEncoder:
-        """Return an encoder that follows another policy. Both share the cache of pre-tokens."""
-        return replace(self, policy=policy)
 
     def encode(self, text: str) -> list[int]:
         self.policy.check(text)

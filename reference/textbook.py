@@ -317,7 +317,6 @@ class Encoding:
         self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
 
     def segments(self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]) -> Segments:
-        """Return the segments of `text` (see `Tokenizer.encode`)."""
         allowed = self.allowed(allowed_special)
         disallowed = self.disallowed(disallowed_special, allowed)
         if self.refuses(text, disallowed, allowed):
@@ -407,7 +406,6 @@ class Tokenizer(Encoding):
         return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
 
     def tokens(self, text: str) -> list[bytes]:
-        """Return the tokens of `text`, as bytes."""
         return [self.vocab[index] for index in self.encode(text)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -355,7 +356,7 @@ class Tokenizer:
                 self._encoders.clear()
             encoder, policy = self._text_encoder, SpecialTokenPolicy.of(self._special, keywords)
             if policy.allowed.tokens != self._special.tokens or policy.disallowed.tokens:
-                encoder = encoder.with_policy(policy)
+                encoder = replace(encoder, policy=policy)  # both share the cache of pre-tokens
             self._encoders[keywords] = encoder
         return encoder
 

@@ -299,7 +299,14 @@ def _send(pipe: Connection, value: object) -> None:
 
 
 def _work(pipe: Connection, call: Callable[..., object]) -> None:
-    _take_signals()
+    # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in STOPPING:
+        if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker
+            signal.signal(number, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):  # the parent is gone
         while job := pipe.recv():
             answer = call(*job)
@@ -325,18 +332,6 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _take_signals() -> None:
-    """Give a worker its own handlers of signals, and let it end with its parent."""
-    # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in STOPPING:
-        if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker
-            signal.signal(number, signal.SIG_DFL)
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-    Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -199,7 +199,6 @@ class BulkEncoder:
         self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of `documents`, one block at a time."""
         for ids, _ in self._blocks(documents):
             yield ids
 

@@ -176,13 +176,11 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     """Return the keys of the vocabulary, with special tokens as plain text, and those of the special tokens."""
     keys = spelled_vocab(model.vocab)
     if missing := [byte for byte in range(256) if spell(bytes([byte])) not in keys]:
-        raise ValueError(
-            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which tokenizers would drop"
-        )
-    special = dict.fromkeys(model.special_tokens or ())
+        byte = bytes(missing[:1])
+        raise ValueError(f"the vocabulary has no token for the byte {byte!r}, which tokenizers would drop")
     used = {part for left, right in model.merges for part in (left, right, left + right)}
     added: dict[str, int] = {}
-    for text in special:
+    for text in dict.fromkeys(model.special_tokens or ()):
         token = text.encode("utf-8")
         spelled = spell(token)
         if spelled not in keys:
