@@ -8,7 +8,7 @@ step; a known bug overrides one of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -253,12 +253,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
     >>> merge_by_pair((b"a", b"b", b"c"), {(b"b", b"c"): 0, (b"a", b"b"): 1})
     (b'a', b'bc')
     """
-    while True:
-        ranked = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
-        if not ranked:
-            return word
-        index = min(ranked)[1]
-        word = (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
+    return _merge(word, ranks.get)
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
@@ -266,13 +261,14 @@ def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
     whole = b"".join(word)
     if whole in ranks:
         return (whole,)
-    while True:
-        joined = [left + right for left, right in pairwise(word)]
-        ranked = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
-        if not ranked:
-            return word
+    return _merge(word, lambda pair: ranks.get(pair[0] + pair[1]))
+
+
+def _merge(word: Word, rank_of: Callable[[Merge], int | None]) -> Word:
+    while ranked := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := rank_of(pair)) is not None]:
         index = min(ranked)[1]
-        word = (*word[:index], joined[index], *word[index + 2 :])
+        word = (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
+    return word
 
 
 class Encoding:
