@@ -195,8 +195,7 @@ def _changed(array: Array | None) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _settings(pickled: bytes) -> Settings:
     """Return the settings of the previous job if they are the same, because their encoder has filled its cache."""
-    settings = pickle.loads(pickled)
-    assert isinstance(settings, Settings)
+    settings: Settings = pickle.loads(pickled)
     return settings
 
 
