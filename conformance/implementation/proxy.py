@@ -121,7 +121,7 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
 class TokenizerProxy:
     """One tokenizer of the implementation. Each method raises as `contained` does.
 
-    `decode`, `decode_bytes` and `encode_allowed_itself` pass exactly the object that they get, not a copy.
+    `decode_itself` and the like pass exactly the object that they get, which the implementation could change.
     """
 
     def __init__(self, instance: Any, call: Call = contained) -> None:
@@ -147,10 +147,17 @@ class TokenizerProxy:
         keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`. A tuple is passed as a tuple, other sequences as a list."""
+        return self.decode_itself(ids if type(ids) is tuple else list(ids))
+
+    def decode_itself(self, ids: Sequence[int]) -> str:
         return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
 
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return self.decode_bytes_itself(list(ids))
+
+    def decode_bytes_itself(self, ids: list[int]) -> bytes:
         rebuild = answers.rebuild_bytes
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 

@@ -103,7 +103,7 @@ class DecodeBytes(_OfIds):
         return cls(tuple(raw["ids"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
-        return Bytes(receiver.decode_bytes(list(self.ids)))
+        return Bytes(receiver.decode_bytes(self.ids))
 
     def computed(self, setting: Setting) -> Acceptable:
         return Bytes(setting.oracle.decode_bytes(self.ids))

@@ -31,7 +31,7 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
         if isinstance(encoded, Ids) and "decode" in implementation.capabilities:
             ids, before["ids"] = list(encoded.ids), list(encoded.ids)
             given["ids"] = ids
-            yield Question(Decode(encoded.ids), model), instance.call(lambda one: Text(one.decode(ids)))
+            yield Question(Decode(encoded.ids), model), instance.call(lambda one: Text(one.decode_itself(ids)))
         if "allowed_special" in implementation.capabilities:
             special = list(model.special_tokens or ())
             allowed, before["allowed_special"] = set(special), set(special)

@@ -940,8 +940,8 @@ def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
 
 
 _DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
-    "decode": lambda proxy, ids: Text(proxy.decode(ids)),
-    "decode_bytes": lambda proxy, ids: Bytes(proxy.decode_bytes(ids)),
+    "decode": lambda proxy, ids: Text(proxy.decode_itself(ids)),
+    "decode_bytes": lambda proxy, ids: Bytes(proxy.decode_bytes_itself(ids)),
 }
 
 
