@@ -15,7 +15,18 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..operations import Batch, Decode, DecodeBytes, Encode, Encoding, Expected, Question, Save, Setting, Stream, oracle
+from ..operations import (
+    Batch,
+    Decoding,
+    Encode,
+    Encoding,
+    Expected,
+    Question,
+    Save,
+    Setting,
+    Stream,
+    oracle,
+)
 from ..outcome import Dependence, Mismatch
 from .judging import compare
 
@@ -84,7 +95,7 @@ def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implemen
     entries = set(model.vocab.values())
     named = model.special_tokens or ()
     listed = tuple(token for token in named if token.encode("utf-8", "replace") in entries)
-    if not isinstance(asked.operation, Decode | DecodeBytes) or len(listed) == len(named):
+    if not isinstance(asked.operation, Decoding) or len(listed) == len(named):
         return False
     without = replace(asked, model=replace(model, special_tokens=listed))
     setting = Setting(without.model, implementation.conventions, clause)

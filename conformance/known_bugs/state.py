@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 
-from .bases import BaseEncoder, BaseTrainer, add_variants
+from .bases import BaseEncoder, BaseTrainer
 from .training_ties import greatest_by
 
 # The caller's objects
@@ -117,23 +117,12 @@ class FilesFromCurrentFolder(BaseEncoder):
         return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)
 
 
-add_variants(
-    __name__,
-    BaseTrainer,
-    choose={
-        "TiesByCollation": greatest_by(
-            lambda pair, ids: [
-                locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair
-            ]
-        ),
-    },
-)
+class TiesByCollation(BaseTrainer):
+    choose = greatest_by(
+        lambda pair, ids: [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", "replace")) for part in pair]
+    )
 
 
-add_variants(
-    __name__,
-    BaseEncoder,
-    merge={
-        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word),
-    },
-)
+class DropoutLeftOn(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        return word if random.random() < 0.1 else super().merge(word)
