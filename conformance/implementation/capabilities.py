@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -168,7 +169,7 @@ class _Prober:
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
-        calls = {name: partial(call, proxy, argument) for name, (call, argument) in _CALLS.items()}
+        calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
         found = [name for name in found if not self._refuses(name, calls[name], proxy)]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
@@ -231,7 +232,7 @@ class _Prober:
 
     def _is_stub(self, method: str, proxy: TokenizerProxy | None) -> bool:
         try:
-            return proxy is not None and method in TESTABLE and proxy.returned(method, _CALLS[method][1]) is None
+            return proxy is not None and method in TESTABLE and proxy.returned(method, copy(_CALLS[method][1])) is None
         except CallFailed:  # another process has looked at the answer already
             return False
 

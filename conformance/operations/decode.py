@@ -94,7 +94,7 @@ class DecodeBytes(Decoding):
         return Decode(self.ids)
 
     def of(self, receiver: TokenizerProxy) -> Answer:
-        return Bytes(receiver.decode_bytes(list(self.ids)))
+        return Bytes(receiver.decode_bytes(self.ids))
 
     def computed(self, setting: Setting) -> Acceptable:
         return Bytes(setting.oracle.decode_bytes(self.ids))
