@@ -18,7 +18,7 @@ from ..answer import AnyError, Text
 from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Laziness, Train, conventions_of
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
 from ..spec import Case, Clause, Section, Spec, spec_in

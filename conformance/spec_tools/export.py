@@ -28,7 +28,7 @@ from ..operations import (
     token_of,
 )
 from ..operations.operation import plain
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..spec import FOLDER, Case, Clause, Spec, spec_in
 
 SCHEMA = "export.schema.json"
