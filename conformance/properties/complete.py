@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, characters, read_model
-from bpe_conformance.reference import textbook
 
 from ..answer import Acceptable, Answer, Ids
 from ..implementation.implementation import Implementation
@@ -122,31 +121,6 @@ def spaces() -> Mapping[str, int]:
     }
 
 
-def gaps() -> Iterator[str]:
-    """Yield a line for each pair that is not merged where this module says so, by the oracle, and each byte in none."""
-    for name, pairs in pairs_of_bytes().items():
-        for block in blocks(pairs):
-            question, right = encoding(block)
-            if tuple(oracle(question.table).encode(question.operation.text)) != right.ids:
-                yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
-    for word in ends_of_ranges():
-        question, right = encoding_of_ranges([word])
-        if textbook.split(word) != [word] or tuple(oracle(question.table).encode(f"\n{word}")) != right.ids:
-            yield f"{word!a}: is not one pre-token"
-    for pair, word in pairs_of_characters().items():
-        if word not in textbook.split(f"\n{word}") or b"".join(pair) not in word.encode():
-            yield f"{pair}: {word!a} is no pre-token that holds it"
-    merged = {byte for pairs in pairs_of_bytes().values() for pair in pairs for byte in pair}
-    if missing := {bytes([byte]) for byte in range(256)} - merged - {bytes([byte]) for byte in NEVER_IN_PAIRS}:
-        yield f"the bytes {sorted(missing)} take part in no merge"
-    words = "".join(one for group in _words() for one in group)
-    if missing := {*range(256)} - {*words.encode("utf-8")} - NEVER_IN_TEXT:
-        yield f"the bytes {sorted(missing)} take part in no training"
-    categories = {unicodedata.category(char) for run in characters.agreed() for char in run}
-    if missing_categories := categories - {unicodedata.category(char) for char in every_kind()}:
-        yield f"no character of {sorted(missing_categories)} takes part in a training"
-
-
 def blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tuple[Merge, str]]]:
     items = list(pairs.items())
     yield from (items[start : start + size] for start in range(0, len(items), size))
@@ -161,12 +135,7 @@ def together(
 ) -> Verdicts:
     """Ask about many inputs at once. If the answer is incorrect, ask about each alone.
 
-    Args:
-        implementation: the implementation under test.
-        clause_id: the clause that the case belongs to.
-        question: the question about all inputs.
-        alone: the questions about each of them.
-        right: the correct answer if no other split is declared. Default: the oracle's.
+    `right` is the correct answer if no other split is declared. Default: the oracle's.
     """
     if right is None or implementation.conventions["pattern"] != "gpt2":
         expected = correct_answer(question, implementation.conventions)

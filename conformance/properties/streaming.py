@@ -21,7 +21,7 @@ OTHER_CHUNK = "ba, "
 
 
 class _Interrupted(Exception):
-    """The chunks of a stream cannot be read."""
+    pass
 
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
@@ -50,7 +50,6 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
 
 
 def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
-    """Yield chunks, and read another stream after each."""
     for chunk in chunks:
         yield chunk
         tokenizer.stream([OTHER_CHUNK])
