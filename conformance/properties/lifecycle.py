@@ -303,18 +303,18 @@ class Stage:
     examples: int
 
     def is_possible(self, capabilities: Set[str]) -> bool:
-        if self.steps & {"change_result", "clear_arguments"}:
+        if self.name in ("law-lists", "law-unaliased"):
             return {"encode", "shared memory"} <= capabilities
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
 
 
-ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "keep_result"}
+ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "use_result"}
 MAKING = {"build", "load", "save", "train"}
 STAGES = (
     Stage("law-history", ASKING, 14),
     Stage("law-instances", ASKING | MAKING | {"encode_with_each"}, 40),
     Stage("law-after-error", {"encode", "encode_allowed", "decode", "batch", "stream", "refuse"}, 8),
-    Stage("law-lists", {"encode", "change_result"}, 16),
+    Stage("law-lists", {"encode", "use_result"}, 16),
     Stage("law-unaliased", {"encode", "clear_arguments"}, 8),
 )
 MOST_SHRINKS = 150
@@ -359,20 +359,12 @@ class Lifecycle:
         state: str = "",
         has_refused: bool = True,
     ) -> None:
-        """Compare an answer with the correct one.
+        """Compare an answer with the correct one, and end the example if a property is broken.
 
-        Args:
-            origin: how the tokenizer was made.
-            question: with the earlier steps as its context.
-            answer: the answer.
-            encode: encodes a text with the same tokenizer. If it gives the incorrect ids of a batch or a stream, the
-                failure depends on `encode`.
-            state: the property that is broken if an earlier step is at fault, and a tokenizer that is built now is
-                correct; "" means the one for the operation.
-            has_refused: whether a call of this example raised an error.
-
-        Raises:
-            EndOfExample: if a property is broken.
+        The earlier steps are the context of the question. A batch or a stream depends on `encode`, which encodes a text
+        with the same tokenizer, if the ids are equal. `state` is the property that is broken if an earlier step is at
+        fault and a tokenizer that is built now is correct; "" means the one for the operation. `has_refused` says
+        whether a call of this example raised an error.
         """
         right = self.undisturbed.correct(origin, question)
         if is_correct(self.implementation, question, answer, right):
@@ -455,20 +447,14 @@ class Choice:
 
 @dataclass
 class _Tokenizer:
-    """A tokenizer, by its name in the list of steps.
-
-    Attributes:
-        grown: a list of ids that grows between calls of `decode`.
-        arguments: the vocabulary and the lists that the constructor got.
-        is_cleared: whether the machine has emptied these arguments.
-    """
+    """A tokenizer, by its name in the list of steps."""
 
     name: str
     origin: Origin
     proxy: TokenizerProxy
-    grown: list[int] = field(default_factory=list)
-    arguments: Sequence[Any] = ()
-    is_cleared: bool = False
+    grown: list[int] = field(default_factory=list)  # ids that `decode` gets, with more in each call
+    arguments: Sequence[Any] = ()  # of the constructor
+    is_cleared: bool = False  # whether the machine has emptied them
 
 
 @dataclass
@@ -808,14 +794,10 @@ class Machine:
                 self._ask_again(tokenizer, texts)
 
     @_step("encode", "shared memory")
-    def keep_result(self, choice: Choice) -> None:
-        self._use_result(self._chosen(choice), choice.texts, choice.flag, change=False)
-
-    @_step("encode", "shared memory")
-    def change_result(self, choice: Choice) -> None:
-        self._use_result(self._chosen(choice), choice.simplest, choice.flag, change=True)
-
-    def _use_result(self, tokenizer: _Tokenizer, texts: list[str], batch: bool, change: bool) -> None:
+    def use_result(self, choice: Choice) -> None:
+        """Change a list that was returned, if that is the subject of the stage; otherwise, keep it."""
+        change, tokenizer, batch = self.stage.name == "law-lists", self._chosen(choice), choice.flag
+        texts = choice.simplest if change else choice.texts
         texts = [*texts, texts[0]] if batch else texts
         callers = list(texts)
         method, argument = ("encode_batch", callers) if batch else ("encode", texts[0])

@@ -20,7 +20,6 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.reference import textbook
 
 from ..answer import (
     TIMED_OUT,
@@ -42,7 +41,7 @@ from ..answer import (
 )
 from ..cases.judging import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
-from ..operations import Batch, Decode, DecodeBytes, Encode, Question, Stream, Train, divergence, expression, oracle
+from ..operations import Batch, Decode, DecodeBytes, Encode, Question, Stream, Train, divergence, oracle
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, fault_of, is_correct
@@ -232,7 +231,7 @@ def large_table(larger: bool = False) -> Model:
     """
     one = [bytes([byte]) for byte in range(256)]
     pairs = ((one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536)))
-    merges = dict.fromkeys((*pairs, *_threes(LETTERS), *_wide_merges()))
+    merges = dict.fromkeys((*pairs, *_threes(LETTERS), *_with_beside(WIDE)))
     if larger:
         merges.update(dict.fromkeys(pair for pair in _threes(ascii_letters) if pair[0] not in (NARROW, *BESIDE)))
     return Model(dict(enumerate((*one, *(left + right for left, right in merges)))), tuple(merges))
@@ -242,8 +241,8 @@ def _threes(letters: str) -> Iterator[Merge]:
     return ((_join(pair), _join(third)) for *pair, third in product(letters, repeat=3))
 
 
-def _wide_merges() -> list[Merge]:
-    return [*((token, WIDE) for token in BESIDE), *((WIDE, token) for token in BESIDE)]
+def _with_beside(token: bytes) -> list[Merge]:
+    return [*((other, token) for other in BESIDE), *((token, other) for other in BESIDE)]
 
 
 @cache
@@ -251,7 +250,7 @@ def letters_of_large_table() -> Model:
     """Return the same table with the merges of eight letters only, under the same ids."""
     large = large_table()
     kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
-    kept |= {NARROW, *BESIDE, *(left + right for left, right in _wide_merges())}
+    kept |= {NARROW, *BESIDE, *(left + right for left, right in _with_beside(WIDE))}
     merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
     return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
 
@@ -409,9 +408,7 @@ class Texts:
 
 # Trainings
 
-COUNTS = (4, 260, 65_540)
-SEGMENTS = (9, 1_009, 8_009)
-ABOVE_16_BITS = (1 << 16) // 14 + 4
+COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
 
 
 def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -448,7 +445,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
             yield row(what, "TRAIN-WEIGHT-1", sizes, text, 1, least=2)
     different = (60, 1_000, 11_000, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
-    yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair, 1, least=1)
+    yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
     yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
@@ -627,16 +624,9 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
         words = [_six_letters(at, LETTERS) for at in range(60)]
-        words += [
-            (left + right).decode()
-            for one in BESIDE
-            for word in (WIDE, NARROW)
-            for left, right in ((one, word), (word, one))
-        ]
+        words += [(left + right).decode() for token in (WIDE, NARROW) for left, right in _with_beside(token)]
         text = ".".join(words)
-        words = textbook.split(text, expression("gpt2", implementation.conventions))
-        merged = [textbook.merge_by_pair(textbook.atoms(word), known.ranks) for word in words]
-        return encoding(model, text, (known.ids[token] for word in merged for token in word))
+        return encoding(model, text, oracle(known, implementation.conventions).encode(text))
 
     if implementation.conventions["lookup"] == "pair":
         yield Row("a table", tuple(tables), pose)
@@ -685,7 +675,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
-    yield Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
+    yield Row("empty chunks", (3, 3_000), partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
         yield Row(f"{text.what} in chunks of 4,095", with_more(effort, FEW), pose)
@@ -693,9 +683,6 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         many, long = partial(_in_two_chunks, _many_specials), partial(_in_two_chunks, _long_special)
         yield Row("a stream with a table of special tokens", MANY_SPECIALS[:3], many)
         yield Row("a stream with a special token", LONG_SPECIALS, long)
-
-
-EMPTY_CHUNKS = (3, 3_000)
 
 
 def _empty_chunks(text: RepeatedText, count: int) -> Posed:
@@ -709,13 +696,12 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
-        yield Row(f"texts, {text.what}", sizes, partial(_batch, text.model, rows))
 
+        def pose(count: int, model: Model = text.model, rows: Mapping[str, tuple[int, ...]] = rows) -> Posed:
+            texts = tuple(islice(cycle(rows), count))
+            return Question(Batch(texts), model), Rows(tuple(rows[one] for one in texts))
 
-def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Posed:
-    """Pose a batch that repeats some texts, whose ids are known."""
-    texts = tuple(islice(cycle(rows), count))
-    return Question(Batch(texts), model), Rows(tuple(rows[one] for one in texts))
+        yield Row(f"texts, {text.what}", sizes, pose)
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
