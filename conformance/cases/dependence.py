@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -17,8 +17,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..operations import (
     Batch,
-    Decode,
-    DecodeBytes,
+    Decoding,
     Encode,
     Encoding,
     Expected,
@@ -28,7 +27,7 @@ from ..operations import (
     Stream,
     oracle,
 )
-from ..outcome import Dependence, Mismatch
+from ..outcome import Dependence, Mismatch, Outcome
 from .judging import compare
 
 MOST_PIECES = 16
@@ -52,13 +51,7 @@ def ask(question: Question[Any], implementation: Implementation) -> Answer:
 
 
 def explained(mismatch: Mismatch, clause: str, implementation: Implementation) -> Mismatch:
-    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too.
-
-    Args:
-        mismatch: the incorrect answer.
-        clause: the id of the clause that was tested.
-        implementation: the implementation under test.
-    """
+    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too."""
     try:
         with implementation.time_limit(is_diagnosis=True):
             depends_on = _dependence(mismatch, clause, implementation)
@@ -89,7 +82,7 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
         return found or (_on_parts(text, model, implementation, mismatch.answer) if is_stream else None)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):
         return None
-    return _on_pieces(text, clause.partition("-")[0], model, implementation)
+    return _on_pieces(text, clause.partition("-")[0], model, implementation, mismatch.answer)
 
 
 def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implementation) -> bool:
@@ -102,7 +95,7 @@ def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implemen
     entries = set(model.vocab.values())
     named = model.special_tokens or ()
     listed = tuple(token for token in named if token.encode("utf-8", "replace") in entries)
-    if not isinstance(asked.operation, Decode | DecodeBytes) or len(listed) == len(named):
+    if not isinstance(asked.operation, Decoding) or len(listed) == len(named):
         return False
     without = replace(asked, model=replace(model, special_tokens=listed))
     setting = Setting(without.model, implementation.conventions, clause)
@@ -193,7 +186,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
     return Dependence("encode", text) if is_right and done == len(text) else None
 
 
-def _on_pieces(text: str, section: str, model: Model, implementation: Implementation) -> Dependence | None:
+def _on_pieces(text: str, section: str, model: Model, implementation: Implementation, got: Ids) -> Dependence | None:
     """Find out whether the parts of a text, each encoded alone, have incorrect ids, or all have the correct ids."""
     if section == "SPLIT":
         return None
@@ -205,10 +198,33 @@ def _on_pieces(text: str, section: str, model: Model, implementation: Implementa
         if wrong is not None:
             return Dependence("segment", wrong)
         return None if section == "SPECIAL" else Dependence("segments", text)
-    pieces = [] if model.is_large else textbook.split(text, right.pattern)
+    if model.is_large:
+        return None
+    by_bytes = right.conventions.get("lookup") == "bytes"
+    pieces = textbook.split(text, right.pattern) if by_bytes or _is_merged(got, model) else []
     if 1 < len(pieces) <= MOST_PIECES and all(_correct_alone(piece, model, implementation, right) for piece in pieces):
         return Dependence("pre-tokens", text)
     return None
+
+
+def _is_merged(got: Ids, model: Model) -> bool:
+    """Return whether all tokens are bytes or results of merges: an incorrect split alone gives no others."""
+    results = {left + right for left, right in model.merges}
+    tokens = [model.vocab.get(index, b"") for index in got.ids]
+    return all(len(token) == 1 or token in results for token in tokens)
+
+
+def without_blame_of_splitting(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:
+    """Return test → outcome, for the outcomes that no longer depend on splitting because the section SPLIT passes."""
+    every = list(outcomes)
+    tested = {outcome.state for outcome in every if outcome.section == "SPLIT" and outcome.state != "skipped"}
+    if tested != {"passed"}:
+        return {}
+    return {
+        outcome.test: replace(outcome, mismatch=replace(outcome.mismatch, depends_on=None))
+        for outcome in every
+        if outcome.mismatch and outcome.mismatch.depends_on and outcome.mismatch.depends_on.kind == "pre-tokens"
+    }
 
 
 def _correct_alone(text: str, model: Model, implementation: Implementation, right: textbook.Tokenizer) -> bool:

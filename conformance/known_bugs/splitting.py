@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.reference import textbook
 
 from .bases import BaseEncoder, add_variants
@@ -130,6 +130,12 @@ class PatternOverBytes(BaseEncoder):
         return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
 
 
+class SpelledBeforeSplit(BaseEncoder):
+    def encode_segment(self, segment: str) -> list[int]:
+        pieces = [unspell(piece) for piece in self.split(spell(segment.encode("utf-8")))]
+        return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
+
+
 class ShortTextsLookedUp(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         token = segment.encode("utf-8")
@@ -155,13 +161,9 @@ add_variants(
     __name__,
     BaseEncoder,
     split={
-        "WhiteSpaceDropped": lambda self, segment: [
-            piece for piece in BaseEncoder.split(self, segment) if piece.strip()
-        ],
+        "WhiteSpaceDropped": lambda self, text: [piece for piece in BaseEncoder.split(self, text) if piece.strip()],
         "WordsByStrSplit": lambda self, segment: re.findall(r" ?\S+", " ".join(segment.split())),
-        "PrefixSpace": lambda self, segment: BaseEncoder.split(
-            self, segment if segment[0].isspace() else f" {segment}"
-        ),
+        "PrefixSpace": lambda self, text: BaseEncoder.split(self, text if text[0].isspace() else f" {text}"),
         "FenceMissing": lambda self, segment: [segment],
         "PatternIgnored": lambda self, segment: textbook.split(segment),
         "LinesSplitApart": lambda self, segment: (
@@ -171,6 +173,6 @@ add_variants(
     encode={
         "Qwen2Normalised": lambda self, text: BaseEncoder.encode(
             self, unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
-        ),
+        )
     },
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Words
 
@@ -22,6 +22,11 @@ class SpecialTokensInPattern(BaseTrainer):
         either = "|".join([*map(re.escape, sorted(special, key=len, reverse=True)), pattern])
         counted = Counter(pre_token for pre_token in self.split(text, either) if pre_token not in special)
         return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
+
+
+def _with_special(change: Callable[[str, list[str]], list[str]]) -> Callable[..., list[Merge]]:
+    """Return a step `run` with other special tokens."""
+    return lambda self, text, size, special, pattern: BaseTrainer.run(self, text, size, change(text, special), pattern)
 
 
 # The text
@@ -45,11 +50,22 @@ class ChunksOfFixedSize(BaseTrainer):
 
 
 class ChunksAtSpecialTokens(BaseTrainer):
+    def boundary(self, special: list[str]) -> str | None:
+        return special[0] if special else None
+
     def cut(self, text: str, special: list[str]) -> list[str]:
-        cuts = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
+        boundary = self.boundary(special)
+        cuts = [text.find(boundary, len(text) * part // 4) for part in range(1, 4)] if boundary else []
         starts = sorted({0, *(start for start in cuts if start > 0)})
         chunks = [text[start:end] for start, end in pairwise([*starts, len(text)])]
         return [segment for chunk in chunks for segment in BaseTrainer.cut(self, chunk, special)]
+
+
+class SpelledBeforeSplitInTraining(BaseTrainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        spelled = [spell(segment.encode("utf-8")) for segment in self.cut(text, special)]
+        counted = Counter(piece for segment in spelled for piece in self.split(segment, pattern))
+        return [(tuple(bytes([byte]) for byte in unspell(piece)), times) for piece, times in counted.items()]
 
 
 # Merges, vocabulary, ids
@@ -68,6 +84,16 @@ class BytesOfTheTextOnly(BaseTrainer):
         held = text.encode("utf-8")
         trained.vocab = {index: token for index, token in trained.vocab.items() if len(token) > 1 or token in held}
         return trained
+
+
+class BaseFromTheText(BaseTrainer):
+    def run(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str) -> list[Merge]:
+        self.base = sorted(set(text.encode("utf-8")))
+        return super().run(text, vocab_size + 256 - len(self.base), special_tokens, pattern)
+
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+        added = super().build_vocab(merges, special).values()
+        return dict(enumerate([*(bytes([byte]) for byte in self.base), *list(added)[256:]]))
 
 
 add_variants(
@@ -114,19 +140,12 @@ add_variants(
         ),
     },
     run={
-        "SpecialTokensIgnored": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [], pattern
-        ),
-        "EndoftextAlwaysAdded": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [*special_tokens, "<|endoftext|>"], pattern
-        ),
-        "SpecialTokenMissing": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [token for token in special_tokens if token in text], pattern
-        ),
+        "SpecialTokensIgnored": _with_special(lambda text, special: []),
+        "EndoftextAlwaysAdded": _with_special(lambda text, special: [*special, "<|endoftext|>"]),
+        "EndoftextAddedInFront": _with_special(lambda text, special: ["<|endoftext|>", *special]),
+        "SpecialTokenMissing": _with_special(lambda text, special: [token for token in special if token in text]),
     },
-    atoms={
-        "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),
-    },
+    atoms={"CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token)},
     learn={
         "MergesSorted": lambda self, words, merge_count: sorted(BaseTrainer.learn(self, words, merge_count)),
         "MergesResplit": lambda self, words, merge_count: (
@@ -146,4 +165,11 @@ add_variants(
         ),
         "Gpt2ByteIds": lambda self, merges, special: textbook.build_vocab(merges, special, byte_order="gpt2"),
     },
+)
+
+
+add_variants(
+    __name__,
+    ChunksAtSpecialTokens,
+    boundary={"ChunksAtEndoftext": lambda self, special: "<|endoftext|>"},
 )

@@ -65,7 +65,8 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
         shown = example(cause, result)
-        yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total}.", "cause"
+        verb = "explains" if len(cause.tests) > 1 else "may explain"  # one failure often has several possible causes
+        yield f"{number}. {name(cause)} {verb} {len(cause.tests)} of {total}.", "cause"
         yield from ((line, "") for line in _described(cause, result.command))
         if examples and number <= MOST_EXAMPLES:
             yield "", ""
@@ -172,6 +173,8 @@ def _explained(result: RunResult) -> str:
     causes = result.diagnosis.causes
     explained = sum(len(cause.tests) for cause in causes)
     verb = "causes explain" if causes[1:] else "cause explains"
+    if len(result.diagnosis.failing) == 1:
+        return "One failure is not enough to be certain of its cause, which may be"
     return f"{len(causes)} likely {verb} {explained} of {counted(len(result.diagnosis.failing), 'failure')}"
 
 

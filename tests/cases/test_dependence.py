@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from helpers.golden_cases import read_case, with_value
 
+from bpe_conformance.answer import Ids
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
-from bpe_conformance.outcome import Dependence
-from bpe_conformance.spec import installed_spec
+from bpe_conformance.operations import Encode, Question
+from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome
+from bpe_conformance.spec import Clause, installed_spec
 
 
 def _depends_on(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Dependence | None:
@@ -129,3 +132,26 @@ def test_special_tokens_depend_on_the_segments_between_them() -> None:
 def test_independent_failure_depends_on_nothing() -> None:
     assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB) is None
     assert _depends_on(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB) is None
+
+
+def test_a_token_that_no_merge_builds_is_not_blamed_on_splitting() -> None:
+    text = {"text": "a<|endoftext|>"}
+    extra = {"extra": [[300, "<|endoftext|>"]]}
+    assert _depends_on(AddsEndoftext, "SPECIAL-OFF-1", "encode", text, **AB, **extra) is None
+
+
+def test_splitting_is_not_blamed_if_its_section_passes() -> None:
+    clauses = installed_spec().clauses
+    blamed = _blamed_on_splitting(clauses["MERGE-ORDER-1"])
+    splits = replace(blamed, test="split", clause=clauses["SPLIT-FENCE-1"], mismatch=None, state="passed")
+    (freed,) = dependence.without_blame_of_splitting([blamed, splits]).values()
+    assert freed.test == blamed.test
+    assert not freed.depends
+    for others in ([], [replace(splits, state="skipped")], [splits, replace(splits, test="other", state="failed")]):
+        assert dependence.without_blame_of_splitting([blamed, *others]) == {}
+
+
+def _blamed_on_splitting(clause: Clause) -> Outcome:
+    asked = Question(Encode("ab-ab"), None)
+    mismatch = Mismatch(asked, Expectation(()), Ids(()), depends_on=Dependence("pre-tokens", "ab-ab"))
+    return Outcome("merge", "case", "", "failed", clause, "encoder", mismatch)

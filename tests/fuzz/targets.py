@@ -28,7 +28,7 @@ from bpe_conformance.adapters.bridge import server as serve
 from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression

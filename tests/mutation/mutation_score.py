@@ -1,9 +1,9 @@
 """Measures how well the suite finds bugs: golden cases and properties against every known bug.
 
-    python tests/mutation/mutation_score.py [--check | --measure [CASE ...]]
+    python tests/mutation/mutation_score.py [--check | --measure [CASE or BUG ...]]
 
 It prints the numbers of the published matrix. With `--check` it tests each bug with a sample of cases, and with
-`--measure` with these cases or with everything, and writes the matrix. Then the exit status is 1 if the matrix is
+`--measure` these cases, these bugs or everything, and writes the matrix. Then the exit status is 1 if the matrix is
 incorrect, if no golden case catches a bug, or if a case catches none and `cases_without_bug.yaml` has no reason for it.
 """
 
@@ -72,6 +72,19 @@ def _matrix(judged: Mapping[str, tuple[Answers, set[str]]], properties: Mapping[
     }
     fixed = {bug: answers for bug, answers in goldens.items() if bug not in varying}
     return Matrix(fixed, varying, properties, {bug: frozenset(judged[bug][1]) for bug in fixed if judged[bug][1]})
+
+
+def with_rows_of(published: Matrix, bugs: Collection[str], workers: int | None = None) -> Matrix:
+    """Return the matrix with the rows of these bugs measured again, and without those of bugs that no longer exist."""
+    judged, properties = _each(_answers, workers, bugs), _each(_property, workers, bugs)
+    for bug in known_bugs():
+        if bug.id not in bugs:
+            answers = (
+                {published.varying[bug.id]: ""} if bug.id in published.varying else published.answers.get(bug.id, {})
+            )
+            judged[bug.id] = dict(answers), {*published.dependent.get(bug.id, ())}
+            properties[bug.id] = published.properties.get(bug.id, "")
+    return _matrix(judged, properties)
 
 
 def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
@@ -327,8 +340,8 @@ def _breaks(tested: Property, implementation: Implementation, seed: int | None) 
     return found is not None and found.mismatch.depends_on != Dependence("undisturbed")
 
 
-def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:
-    names = [bug.id for bug in known_bugs()]
+def _each(work: Callable[[str], Any], workers: int | None, bugs: Collection[str] | None = None) -> dict[str, Any]:
+    names = [bug.id for bug in known_bugs() if bugs is None or bug.id in bugs]
     with _pool(workers) as pool:
         return dict(zip(names, pool.map(work, names), strict=True))
 
@@ -353,20 +366,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true")
-    mode.add_argument("--measure", nargs="*", metavar="CASE")
+    mode.add_argument("--measure", nargs="*", metavar="ID")
     options = parser.parse_args(arguments)
     published, spec, reasons = matrix.read(), installed_spec(), cases_without_bug()
     wrong: list[str] = []
     if options.check:
         wrong += check_published(published)
     elif options.measure is not None:
-        published = measured_again(published, options.measure) if options.measure else compute()
+        bugs = {bug.id for bug in known_bugs()}.intersection(options.measure)
+        asked = [case for case in options.measure if case not in bugs]
+        published = with_rows_of(published, bugs) if bugs else published
+        published = measured_again(published, asked) if asked else published if bugs else compute()
         write_text(matrix.FILE, matrix.text(published))
     wrong += gaps(published, spec, reasons)
     lines = list(totals(published, spec, reasons))
     if options.measure:
         catching = published.catching()
-        lines += [f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in options.measure]
+        lines += [f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in asked]
     elif options.measure is not None:
         lines += seeds()
     print(*lines, *wrong, sep="\n")

@@ -52,6 +52,7 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "error": ("Raises", clauses("BYTES-ATOM-1")),
     "time-out": ("Hangs", (*cases("merge-priority-beats-leftmost"), "--bpe-time-limit=0.2")),
     "property": ("Greedy", cases("law-encode")),
+    "first-failure": ("Greedy", (*clauses("MERGE-ORDER-1"), "-x")),
     "one-case": ("Greedy", cases("merge-priority-beats-leftmost")),
     "verbose": ("ShortestSpecial", (*clauses("SPECIAL-SCAN-1"), "-v")),
     "known-failures": ("Greedy", (*clauses("MERGE-ORDER-1"), "--bpe-known-failures=known.yaml")),

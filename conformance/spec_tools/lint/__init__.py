@@ -6,26 +6,24 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...command_line import print_lines, spec_argument
+from ...command_line import print_lines
 from ...properties import complete
 from ...spec import FOLDER, load_spec
-from . import cases, inputs, structure, texts  # noqa: F401  # they define the rules
+from ...terminal import show
+from .. import spec_argument
+from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
 __all__ = ["RULES", "arguments", "lint", "run", "verdict"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     spec_argument(parser)
     parser.add_argument("--rules", action="store_true", help="print the rules and check nothing")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings and the spaces that the suite's properties cover, or the rules.
-
-    The status is 1 if a rule is broken.
-    """
+    """Print the findings and the spaces that the properties cover, or the rules; 1 if a rule is broken."""
     if options.rules:
         print_lines(f"{rule.name:20}{rule.summary}" for rule in RULES)
         return 0
@@ -48,8 +46,7 @@ def lint(folder: Path) -> list[Violation]:
 
 
 def verdict(findings: Sequence[Violation]) -> str:
-    """Return the last line of the report."""
     warnings = sum(finding.warning for finding in findings)
     errors = len(findings) - warnings
-    line = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no errors; {len(RULES)} rules checked"
-    return f"{line}; {warnings} {'warning' if warnings == 1 else 'warnings'}" if warnings else line
+    line = show.counted(errors, "error") if errors else f"no errors; {len(RULES)} rules checked"
+    return f"{line}; {show.counted(warnings, 'warning')}" if warnings else line

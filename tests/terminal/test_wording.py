@@ -1,0 +1,45 @@
+"""The sentence about a failure, and the rows below it, say what went wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from bpe_conformance.answer import Ids, Lossless, Rows
+from bpe_conformance.fixtures import Model
+from bpe_conformance.operations import Batch, Encode, Question, Setting, divergence
+from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
+from bpe_conformance.terminal import wording
+from bpe_conformance.terminal.failure import describe
+
+MERGES = ((b"a", b"b"), (b"c", b"d"), (b"ab", b"cd"))
+MODEL = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"ab", 257: b"cd", 258: b"abcd"}, MERGES)
+
+
+@pytest.mark.parametrize(
+    ("ids", "end"),
+    [
+        ([97, 98], ": they end after 2 of 4 bytes."),
+        ([], ": they end after 0 of 4 bytes."),
+        ([97, 120, 99, 100], ": the bytes differ from byte 1 on."),
+        ([256, 257, 257], ": more bytes follow after its 4."),
+        ([9_999], "."),
+    ],
+)
+def test_ids_that_do_not_spell_the_text_say_where_they_differ(ids: list[int], end: str) -> None:
+    mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Lossless(),)), Ids(tuple(ids)))
+    assert wording.fact(mismatch).endswith(f"returned ids that do not spell the text{end}")
+
+
+def test_a_merge_that_is_left_out_is_named_alone() -> None:
+    found = divergence.encoding(Setting(MODEL), "abcd", [258], [256, 257])
+    mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids((256, 257)), found)
+    assert "left out a merge" in wording.fact(mismatch)
+    assert wording.pointer(found) == "rank 2 (ab+cd) did not merge at byte 0"
+
+
+def test_a_row_that_differs_is_shown_without_a_divergence() -> None:
+    asked, right, wrong = Question(Batch(("ab",)), MODEL), Rows(((256,),)), Rows(((97, 98),))
+    mismatch = Mismatch(asked, Expectation((right,)), wrong)
+    failed = Outcome("law-batch", "property", "", "failed", None, "batch", mismatch)
+    rows = dict(describe(failed, Command("x:Y")).evidence)
+    assert (rows["expected"].split(), rows["got"].split()) == (["ab", "[256]"], ["a", "|", "b", "[97,", "98]"])
