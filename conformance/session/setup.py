@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
-from ..properties.catalogue import bind as bind_properties
+from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..selection import Selection
 from ..spec import FOLDER, Spec, spec_in

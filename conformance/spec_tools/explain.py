@@ -17,7 +17,7 @@ from bpe_conformance.reference import textbook
 from ..answer import AnyError, Text
 from ..command_line import CommandError, print_lines
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decoding, Laziness, Train, conventions_of
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
 from ..spec import Case, Clause, Section, Spec, spec_in

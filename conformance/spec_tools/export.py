@@ -18,7 +18,7 @@ from ..answer import Ids, NewIds, Rows, Text
 from ..command_line import CommandError, check_replaced, print_lines
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
 from ..operations.operation import plain
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..spec import SCHEMAS, Case, Clause, Spec, spec_in
 from . import spec_argument
 

@@ -11,7 +11,7 @@ from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..command_line import CommandError, print_lines
 from ..operations import LOOKUP_KEYS, TRAINING_KEYS
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
 from . import spec_argument

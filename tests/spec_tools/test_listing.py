@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.properties.catalogue import PROPERTIES
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.spec import LEVELS, Spec, installed_spec
 from bpe_conformance.spec_tools import listing
 

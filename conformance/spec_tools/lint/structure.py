@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
-from ...properties.catalogue import PROPERTIES
+from ...properties import PROPERTIES
 from ...spec import SECTIONS, load_spec
 from .rule import Context, Violation, at, at_case, at_clause, rule
 
