@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 
-from .bases import BaseEncoder, BaseTrainer
+from .bases import BaseEncoder, BaseTrainer, add_variants
 from .training_ties import greatest_by
 
 # The caller's objects
