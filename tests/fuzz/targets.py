@@ -1,6 +1,6 @@
 """Each parser as a function of bytes, which it rejects in one line with the file or reads into a valid value.
 
-Hypothesis (`tests/slow/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
+Hypothesis (`tests/slow/fixtures/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
 """
 
 from __future__ import annotations
