@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bpe_conformance.adapters.packages.ranks import Ranks, ranks_of
+from bpe_conformance.adapters.packages.ranks import RankTable, ranks_of
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2_model, spell, unspell
 from bpe_conformance.reference import Tokenizer
@@ -150,7 +150,7 @@ def _read(text: Path) -> str:
     return text.read_bytes().decode("utf-8")
 
 
-def _ranks() -> Ranks:
+def _ranks() -> RankTable:
     vocab, merges, _ = gpt2_model(None).fresh()
     learned = {index: token for index, token in vocab.items() if token != SPECIAL.encode("utf-8")}
     return ranks_of(learned, merges, [])

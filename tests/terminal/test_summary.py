@@ -23,7 +23,7 @@ from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.operations import Train
 from bpe_conformance.outcome import Outcome
-from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
 from bpe_conformance.terminal import causes
