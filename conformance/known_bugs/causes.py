@@ -21,7 +21,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
 from ..answer import TIMED_OUT, Answer, AnyError, Fault, Refusal, Table, fingerprint
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Encode, Question, Setting, Train
+from ..operations import OPERATIONS, Encode, Question, Setting
 from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
 from ..properties.asking import ask, correct_answer
 from ..spec import Case
@@ -429,7 +429,7 @@ def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementatio
 
 def _is_training(outcome: Outcome) -> bool:
     asked = outcome.mismatch.asked if outcome.mismatch is not None else None
-    return asked is not None and isinstance(asked.operation, Train) and not asked.context
+    return asked is not None and asked.is_training and not asked.context
 
 
 def _fits_open_ties(outcome: Outcome, declared: Mapping[str, str]) -> bool | None:
@@ -467,10 +467,9 @@ def _is_right(asked: Question[Any], answer: Answer, conventions: Mapping[str, st
 def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
     """Return whether an answer is correct under other conventions, of which `changed` are not declared."""
     asked, answer = mismatch.asked, mismatch.answer
-    is_training = isinstance(asked.operation, Train)
     if asked.operation.name not in _ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
         return False
-    if ("lookup" in dict(changed)) == is_training or (asked.model is not None and asked.model.is_large):
+    if ("lookup" in dict(changed)) == asked.is_training or (asked.model is not None and asked.model.is_large):
         return False
     return _is_right(asked, answer, conventions)
 

@@ -209,6 +209,11 @@ class Question(Generic[O_co]):
         return self.model
 
     @property
+    def is_training(self) -> bool:
+        """Whether it trains: everything else is asked of a tokenizer that is built from a model."""
+        return self.model is None
+
+    @property
     def pattern(self) -> str:
         return self.operation.split_by(self.model)
 

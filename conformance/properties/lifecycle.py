@@ -369,7 +369,7 @@ class Lifecycle:
         right = self.undisturbed.correct(origin, question)
         if is_correct(self.implementation, question, answer, right):
             return
-        clause = "TRAIN-STABLE-1" if isinstance(question.operation, Train) else ""
+        clause = "TRAIN-STABLE-1" if question.is_training else ""
         mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
         history = _history(question)
         if state == "law-unaliased" and self.undisturbed.answers(origin, question):

@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, token_of
 from ..operations.operation import plain
 from ..properties import PROPERTIES
 from ..spec import SCHEMAS, Case, Clause, Spec, spec_in
@@ -162,7 +162,7 @@ def _case(case: Case, models: dict[str, Model]) -> Json:
 
 def _expected(case: Case) -> Json:
     expected = case.expected
-    keys = (*TRAINING_KEYS, *TEXT_KEYS) if isinstance(case.operation, Train) else LOOKUP_KEYS
+    keys = (*TRAINING_KEYS, *TEXT_KEYS) if case.question.is_training else LOOKUP_KEYS
     if expected.by_convention:
         values = {key: expected.under(key) for key in keys}
         return {"by_convention": {key: _value(one[0], case) for key, one in values.items() if one is not None}}
