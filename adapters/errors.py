@@ -29,9 +29,8 @@ class RemoteFailure(Exception):
 
     Attributes:
         message: what happened, in one line.
-        details: the traceback of the exception, or the last lines that the process wrote to standard error; or "".
-        process_failed: False if the implementation raised an ordinary exception, which a test may expect. True if
-            the process failed, or the implementation tried to end it or changed its state.
+        details: the traceback of the exception, or the last lines of standard error; or "".
+        process_failed: whether the process failed, or the implementation tried to end it or changed its state.
     """
 
     message: str

@@ -102,11 +102,6 @@ def resolve(spec: str) -> object:
 
 
 def program_arguments(spec: str) -> list[str]:
-    """Return the program and the arguments in `cmd:PROGRAM ARGS`.
-
-    Raises:
-        AdapterError: if it names none.
-    """
     if not spec.startswith("cmd:"):
         raise AdapterError(f'{spec!a} does not name a program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
     try:
@@ -163,11 +158,7 @@ def _unknown_name(spec: str) -> str:
 
 
 def load(spec: str) -> object:
-    """Return the callable that `pkg.module:attribute` names.
-
-    Raises:
-        AdapterError: if it does not exist or cannot be called.
-    """
+    """Return the callable that `pkg.module:attribute` names; raise AdapterError if it names none."""
     found = find(spec)
     if inspect.isclass(found) or inspect.isroutine(found):
         return found
@@ -183,11 +174,6 @@ def load(spec: str) -> object:
 
 
 def find(spec: str) -> object:
-    """Return the object that `pkg.module:attribute` names.
-
-    Raises:
-        AdapterError: if it does not exist.
-    """
     module_name, _, path = spec.partition(":")
     if is_path(spec.rpartition(":")[0]):
         raise AdapterError(path_hint(*spec.rpartition(":")[::2]))
@@ -204,11 +190,7 @@ def find(spec: str) -> object:
 
 
 def load_module(name: str) -> ModuleType:
-    """Import a module, with the current directory first on `sys.path`.
-
-    Raises:
-        AdapterError: if it is not found or raises anything but KeyboardInterrupt.
-    """
+    """Import a module, with the current directory first on `sys.path`; raise AdapterError if that fails."""
     if is_path(name):
         raise AdapterError(path_hint(name))
     if not all(part.isidentifier() for part in name.split(".")):
@@ -227,17 +209,11 @@ def load_module(name: str) -> ModuleType:
 
 
 def is_path(name: str) -> bool:
-    """Return whether `name` is a file rather than a module."""
     return name.endswith(".py") or "/" in name or "\\" in name
 
 
 def path_hint(name: str, attribute: str = "") -> str:
-    """Return the error line that says what to write instead of the path of a module.
-
-    Args:
-        name: a path, relative to the current directory or absolute.
-        attribute: the name to look up in the module, or "" for the module itself.
-    """
+    """Return the error line that says what to write instead of the path of a module."""
     path = Path(name.replace("\\", "/")).resolve()
     here, suffix = Path.cwd().resolve(), f":{attribute}" if attribute else ""
     parts = path.with_suffix("").relative_to(here).parts if path.is_relative_to(here) else ()
@@ -270,11 +246,8 @@ def _place(error: BaseException) -> str:
     """Return file:line of the innermost frame outside the import machinery and this file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
-    ]
+    machinery = ("<frozen", __file__, importlib.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 

@@ -18,36 +18,26 @@ from bpe_conformance.fixtures import Merge
 
 @dataclass(frozen=True)
 class Ids:
-    """Token ids, from `encode` or from a stream."""
-
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, from `decode`."""
-
     text: str
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """Bytes, from `decode_bytes`."""
-
     data: bytes
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Token ids of several texts, from `encode_batch`."""
-
     rows: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A vocabulary and its merges, from `train` or from saved files."""
-
     vocab: Mapping[int, bytes]
     merges: tuple[Merge, ...]
 
@@ -59,50 +49,32 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measured number, for example the number of characters that a stream holds back."""
-
     amount: int
 
 
 @dataclass(frozen=True)
 class Changed:
-    """The answer is correct, but the call changed something that it must not change.
+    """The answer is correct, but the call changed something that it must not change."""
 
-    Attributes:
-        what: each change, in the words of the check that found it, for example "the current directory".
-    """
-
-    what: tuple[str, ...]
+    what: tuple[str, ...]  # each change, in the words of the check that found it, for example "the current directory"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """The implementation raised an ordinary exception.
+    """The implementation raised an ordinary exception."""
 
-    Attributes:
-        kind: the name of its type.
-        message: its first line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
-    message: str
-    traceback: tuple[str, ...] = ()
+    kind: str  # the name of its type
+    message: str  # its first line
+    traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
 @dataclass(frozen=True)
 class Fault:
-    """The implementation gave no answer that can be compared.
+    """The implementation gave no answer that can be compared."""
 
-    Attributes:
-        kind: `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process.
-        message: one line.
-        traceback: the implementation's own frames, innermost last.
-    """
-
-    kind: str
+    kind: str  # `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process
     message: str
-    traceback: tuple[str, ...] = ()
+    traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
 Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
@@ -148,11 +120,7 @@ def fingerprint(answer: Answer) -> str:
 
 @dataclass(frozen=True)
 class AnyError:
-    """Any ordinary exception is correct.
-
-    Attributes:
-        reason: what the error is about.
-    """
+    """Any ordinary exception is correct."""
 
     reason: str = ""
 
@@ -171,8 +139,6 @@ class Lossless:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A measure of at most this amount."""
-
     amount: int
 
 
@@ -194,6 +160,14 @@ Acceptable: TypeAlias = Answer | AnyError | NewIds | Lossless | AtMost | Highest
 # Divergences
 
 
+class Divergence:
+    """Where two answers differ."""
+
+
+class EncodingCause:
+    """Why two encodings differ."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """A merge in a text: its parts, its rank and the byte at which it begins."""
@@ -204,21 +178,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class UnknownId:
-    """An id that the vocabulary does not have."""
-
+class UnknownId(EncodingCause):
     id: int
 
 
 @dataclass(frozen=True)
-class BytesLost:
+class BytesLost(EncodingCause):
     """The ids do not spell the text; their bytes differ from this byte on."""
 
     byte: int
 
 
 @dataclass(frozen=True)
-class WrongId:
+class WrongId(EncodingCause):
     """The right token under another id. `token` is None for the new id of a special token."""
 
     token: bytes | None
@@ -227,15 +199,13 @@ class WrongId:
 
 
 @dataclass(frozen=True)
-class CrossesBoundary:
-    """A token that crosses the boundary of a pre-token at this byte."""
-
+class CrossesBoundary(EncodingCause):
     token: bytes
     byte: int
 
 
 @dataclass(frozen=True)
-class PreTokenCut:
+class PreTokenCut(EncodingCause):
     """A pre-token that is cut at this byte, or in which this pair did not merge."""
 
     pre_token: str
@@ -244,7 +214,7 @@ class PreTokenCut:
 
 
 @dataclass(frozen=True)
-class SpecialToken:
+class SpecialToken(EncodingCause):
     """A special token that was missed, or found where it must not be."""
 
     token: bytes
@@ -253,94 +223,59 @@ class SpecialToken:
 
 
 @dataclass(frozen=True)
-class WholeTokenCut:
+class WholeTokenCut(EncodingCause):
     """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
 
     pre_token: str
 
 
 @dataclass(frozen=True)
-class NotAResult:
+class NotAResult(EncodingCause):
     """A token that no merge can give here."""
 
     token: bytes
 
 
 @dataclass(frozen=True)
-class WrongMerge:
-    """Merges in the wrong order.
+class WrongMerge(EncodingCause):
+    """Merges in the wrong order."""
 
-    Attributes:
-        used: the merge that was applied, or None if one was only left out.
-        available: the merge that had to be applied first, or None if it is not known.
-    """
-
-    used: Pair | None
-    available: Pair | None
-
-
-EncodingCause: TypeAlias = (
-    UnknownId
-    | BytesLost
-    | WrongId
-    | CrossesBoundary
-    | PreTokenCut
-    | SpecialToken
-    | WholeTokenCut
-    | NotAResult
-    | WrongMerge
-)
+    used: Pair | None  # the merge that was applied, or None if one was only left out
+    available: Pair | None  # the merge that had to be applied first, or None if it is not known
 
 
 @dataclass(frozen=True)
-class EncodingDivergence:
-    """Two encodings differ at this token, which begins at this byte of the text.
+class EncodingDivergence(Divergence):
+    """Two encodings differ at this token, which begins at this byte of the text."""
 
-    Attributes:
-        token: index of the first token that differs.
-        byte: offset of that token in the UTF-8 of the text.
-        cause: why, or None if the ids do not show it.
-    """
-
-    token: int
-    byte: int
-    cause: EncodingCause | None = None
+    token: int  # index of the first token that differs
+    byte: int  # offset of that token in the UTF-8 of the text
+    cause: EncodingCause | None = None  # why, or None if the ids do not show it
 
 
 @dataclass(frozen=True)
-class TrainingDivergence:
-    """Two lists of merges differ at this step, counted from 0.
+class TrainingDivergence(Divergence):
+    """Two lists of merges differ at this step, counted from 0."""
 
-    Attributes:
-        step: index of the first merge that differs.
-        expected: the correct pair, or None where training has ended.
-        expected_count: how often it occurs at this step.
-        got: the pair that was chosen, or None where training ended.
-        got_count: how often it occurs at this step.
-    """
-
-    step: int
-    expected: Merge | None
-    expected_count: int
-    got: Merge | None
-    got_count: int
+    step: int  # index of the first merge that differs
+    expected: Merge | None  # the correct pair, or None where training has ended
+    expected_count: int  # how often it occurs at this step
+    got: Merge | None  # the pair that was chosen, or None where training ended
+    got_count: int  # how often it occurs at this step
 
     @property
     def is_tie(self) -> bool:
-        """Whether both pairs have the same count."""
         return self.expected is not None and self.got is not None and self.expected_count == self.got_count
 
 
 @dataclass(frozen=True)
-class VocabDivergence:
-    """Tokens that a vocabulary lacks, and tokens that it must not have."""
-
+class VocabDivergence(Divergence):
     missing: tuple[bytes, ...]
     surplus: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
-class EntryDivergence:
+class EntryDivergence(Divergence):
     """One id of a vocabulary: the token expected, the token found; None is no entry."""
 
     id: int
@@ -349,42 +284,22 @@ class EntryDivergence:
 
 
 @dataclass(frozen=True)
-class TextDivergence:
-    """Two texts differ at this character.
+class TextDivergence(Divergence):
+    """Two texts differ at this character."""
 
-    Attributes:
-        character: index of the first character that differs.
-        source: the bytes from which that character is decoded.
-    """
-
-    character: int
-    source: bytes = b""
+    character: int  # index of the first character that differs
+    source: bytes = b""  # the bytes from which that character is decoded
 
 
 @dataclass(frozen=True)
-class RowDivergence:
-    """The first row of a batch that differs."""
-
+class RowDivergence(Divergence):
     row: int
     token: int = 0
 
 
 @dataclass(frozen=True)
-class ByteDivergence:
-    """Two byte strings differ at this byte."""
-
+class ByteDivergence(Divergence):
     byte: int
-
-
-Divergence: TypeAlias = (
-    EncodingDivergence
-    | TrainingDivergence
-    | VocabDivergence
-    | EntryDivergence
-    | TextDivergence
-    | RowDivergence
-    | ByteDivergence
-)
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int:

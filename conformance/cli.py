@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from . import __version__
-from .command_error import CommandError
-from .command_line import TerminatedBySignal, discard, print_error, raised_signals
+from .command_line import CommandError, TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
 BROKEN_PIPE = 141
@@ -33,7 +32,6 @@ class Subcommand:
 
     name: str
     module: str
-    help: str
     example: str
     prefix: str = ""
     runs_adapters: bool = False
@@ -44,97 +42,53 @@ class Subcommand:
 
 
 COMMANDS = (
+    Subcommand("list", "spec_tools.listing", "--section MERGE --level must"),
+    Subcommand("explain", "spec_tools.explain", "merge-priority-beats-leftmost"),
+    Subcommand("export", "spec_tools.export", "bpe-spec"),
+    Subcommand("pack", "packs.build", "my-model/tokenizer.json -o my-model/golden"),
+    Subcommand("lint", "spec_tools.lint", "--spec fixtures"),
+    Subcommand("regenerate", "spec_tools.regenerate", "--check"),
+    Subcommand("conventions", "spec_tools.conventions", "mypkg.mymodule:Tokenizer", runs_adapters=True),
+    Subcommand("check-bridge", "commands.check_bridge", '"cmd:node tok.js"'),
+    Subcommand("known-bugs", "known_bugs.command", "| less"),
+    Subcommand("matrix", "report.matrix", "reference mypkg.mymodule:Tokenizer -o page"),
+    Subcommand("train", "commands.train", "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok"),
+    Subcommand("encode", "commands.encode", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),
+    Subcommand("decode", "commands.encode", "gpt2 book.ids --as uint16", "decode_"),
     Subcommand(
-        "list",
-        "spec_tools.listing",
-        "print one line for each case: id, clause, level, title",
-        "--section MERGE --level must",
-    ),
-    Subcommand(
-        "explain",
-        "spec_tools.explain",
-        "show a case, a clause, a section or a property; replay a case step by step",
-        "merge-priority-beats-leftmost",
-    ),
-    Subcommand(
-        "export",
-        "spec_tools.export",
-        "write the specification as plain JSON with its schema, for test runners in other languages",
-        "bpe-spec",
-    ),
-    Subcommand(
-        "pack",
-        "packs.build",
-        "make golden cases for one model from its own files, for --bpe-pack and for test runners in other languages",
-        "my-model/tokenizer.json -o my-model/golden",
-    ),
-    Subcommand(
-        "lint",
-        "spec_tools.lint",
-        "check the clauses, cases and models of the specification; exit 1 if one breaks a rule",
-        "--spec fixtures",
-    ),
-    Subcommand(
-        "regenerate",
-        "spec_tools.regenerate",
-        "recompute the expected values of the cases with the textbook oracle",
-        "--check",
-    ),
-    Subcommand(
-        "conventions",
-        "spec_tools.conventions",
-        "probe which conventions an adapter follows, and print what it should declare",
-        "mypkg.mymodule:Tokenizer",
-        runs_adapters=True,
-    ),
-    Subcommand(
-        "check-bridge",
-        "commands.check_bridge",
-        "test a program in any language against the wire protocol, step by step; exit 1 if it breaks a rule",
-        '"cmd:node tok.js"',
-    ),
-    Subcommand(
-        "known-bugs",
-        "known_bugs.command",
-        "list the known bugs with the tests that catch them",
-        "| less",
-    ),
-    Subcommand(
-        "matrix",
-        "report.matrix",
-        "test several implementations, each in its own process, and compare them on one page",
-        "reference mypkg.mymodule:Tokenizer -o page",
-    ),
-    Subcommand(
-        "train",
-        "commands.train",
-        "train a tokenizer on text files, and write it in formats that other programs read",
-        "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok",
-    ),
-    Subcommand("encode", "commands.encode", "turn text into ids", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),
-    Subcommand("decode", "commands.encode", "turn ids into text", "gpt2 book.ids --as uint16", "decode_"),
-    Subcommand(
-        "compare",
-        "commands.compare",
-        "encode your own text with two tokenizers, and show where they differ; exit 1 if they do",
-        "mypkg.mymodule:Tokenizer tiktoken --corpus book.txt",
-        runs_adapters=True,
+        "compare", "commands.compare", "mypkg.mymodule:Tokenizer tiktoken --corpus book.txt", runs_adapters=True
     ),
 )
+HELP = {
+    "list": "print one line for each case: id, clause, level, title",
+    "explain": "show a case, a clause, a section or a property; replay a case step by step",
+    "export": "write the specification as plain JSON with its schema, for test runners in other languages",
+    "pack": "make golden cases for one model from its own files, for --bpe-pack and for test runners in other "
+    "languages",
+    "lint": "check the clauses, cases and models of the specification; exit 1 if one breaks a rule",
+    "regenerate": "recompute the expected values of the cases with the textbook oracle",
+    "conventions": "probe which conventions an adapter follows, and print what it should declare",
+    "check-bridge": "test a program in any language against the wire protocol, step by step; exit 1 if it breaks a "
+    "rule",
+    "known-bugs": "list the known bugs with the tests that catch them",
+    "matrix": "test several implementations, each in its own process, and compare them on one page",
+    "train": "train a tokenizer on text files, and write it in formats that other programs read",
+    "encode": "turn text into ids",
+    "decode": "turn ids into text",
+    "compare": "encode your own text with two tokenizers, and show where they differ; exit 1 if they do",
+}
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the line and exit with status 2."""
         from bpe_conformance.fixtures.one_line import one_line
 
         self.exit(2, f"{self.prog}: {one_line(message)}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         options = _parser(words).parse_args(words)
@@ -164,7 +118,7 @@ def _parser(words: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         epilog = f"example: bpe-conformance {command.name} {command.example}"
-        one = commands.add_parser(command.name, help=command.help, description=command.help, epilog=epilog)
+        one = commands.add_parser(command.name, help=HELP[command.name], description=HELP[command.name], epilog=epilog)
         if command.name in words:
             command.function("arguments")(one)
     return parser
@@ -193,7 +147,6 @@ def _failed(message: str) -> int:
 
 
 def _flushed(status: int) -> int:
-    """Write what standard output still buffers, and return the exit status."""
     if sys.stdout is None:
         return status
     try:

@@ -1,8 +1,7 @@
-"""What the commands share: output that every terminal can show, signals, and the option `--spec`."""
+"""What the commands share: their error, output that every terminal can show, and signals."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
@@ -14,22 +13,15 @@ from typing import NoReturn, TextIO
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from .command_error import CommandError
-
 ENDINGS = ("SIGTERM", "SIGHUP")
 
 
+class CommandError(Exception):
+    """A command cannot do what the user asked. The message is one line: what is wrong, and the fix."""
+
+
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
-    """Print lines to standard output, in ASCII unless it accepts UTF-8.
-
-    Args:
-        lines: without line ends.
-        flush: whether to show them at once if standard output is a pipe or a file.
-
-    Raises:
-        CommandError: if standard output is closed or cannot be written.
-        BrokenPipeError: if the reader of a pipe has gone.
-    """
+    """Print lines, in ASCII unless standard output accepts UTF-8; `flush` shows them at once in a pipe, too."""
     if sys.stdout is None:
         raise CommandError("standard output is closed")
     for line in lines:
@@ -67,14 +59,7 @@ def _printable(line: str, encoding: str | None) -> str:
 def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
     """Check that a command may write this directory: it does not exist, or an earlier run of the command wrote it.
 
-    Args:
-        target: the directory.
-        what: the command, as messages name it.
-        manifest: the name of the file that lists all others.
-        kind: the `kind` in that file.
-
-    Raises:
-        CommandError: if it exists and is anything else: a file, a link, an empty directory, or one with other files.
+    An earlier run wrote a file `manifest`, which has the `kind` and lists all other files; `what` names the command.
     """
     from bpe_conformance.fixtures.files import parse_json, read_regular
 
@@ -91,30 +76,12 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
     for place, inner, names in os.walk(target):
         for path in sorted(Path(place, name) for name in (*inner, *names)):
             if path.is_symlink() or path not in (folders if path.is_dir() else ours):
-                raise CommandError(
-                    f"{target} contains {path.relative_to(target)}, which is not part of the {what}; {anew}"
-                )
-
-
-def spec_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--spec`."""
-    from .spec import FOLDER
-
-    parser.add_argument(
-        "--spec",
-        type=Path,
-        default=FOLDER,
-        metavar="DIR",
-        help="directory of a specification; default: the installed one",
-    )
+                other = f"{path.relative_to(target)}, which is not part of the {what}"
+                raise CommandError(f"{target} contains {other}; {anew}")
 
 
 class TerminatedBySignal(KeyboardInterrupt):
-    """A signal ended the command.
-
-    Attributes:
-        number: the signal's number.
-    """
+    """A signal ended the command."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -22,58 +22,32 @@ State = Literal["passed", "failed", "warning", "known failure", "skipped", "erro
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is correct.
-
-    Attributes:
-        alternatives: each of these is correct under the declared conventions; at least one.
-        source: where the value comes from, if not from the spec or its oracle: the implementation's own answer to
-            the same question without a disturbance, for example "encode of each segment alone".
-    """
+    """What is correct: each of the alternatives, of which there is at least one."""
 
     alternatives: tuple[Acceptable, ...]
-    source: str = ""
+    source: str = ""  # which answer of the implementation it is, if it is not the oracle's: "encode of each segment"
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Another part of the implementation gives the same incorrect answer alone.
-
-    Attributes:
-        kind: `construct`: the constructor raises an error, or changes entries of the vocabulary; `encode`: encode of
-            the whole text is incorrect in the same way; `segment`: encode of the text between special tokens is
-            incorrect; `pre-tokens`: encode of each pre-token is correct, so the split is incorrect; `segments`: encode
-            of each segment is correct, so the search for special tokens is incorrect; `undisturbed`: the answer without
-            the disturbance is already incorrect.
-        text: the text that shows it.
-    """
+    """Another part of the implementation gives the same incorrect answer alone; `wording.DEPENDENCES` says which."""
 
     kind: Literal["construct", "encode", "segment", "pre-tokens", "segments", "undisturbed"]
-    text: str = ""
+    text: str = ""  # the text that shows it
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An incorrect answer, as the test of a case or a property returns it.
-
-    Attributes:
-        asked: the question.
-        expected: what is correct.
-        answer: the actual answer.
-        divergence: where and why the two differ.
-        depends_on: the other part that fails alone too.
-        conventions: the smallest sets of (convention, value) pairs, not declared, under which the answer is correct.
-        compared: the answer to the case as it is stored, with the default ids; None if that is `answer`.
-        clause_id: the clause that it breaks, if not that of the test.
-    """
+    """An incorrect answer, as the test of a case or a property returns it."""
 
     asked: Question[Any]
     expected: Expectation
     answer: Answer
     divergence: Divergence | None = None
     depends_on: Dependence | None = None
-    conventions: tuple[tuple[tuple[str, str], ...], ...] = ()
-    compared: Table | None = None
-    clause_id: str = ""
+    conventions: tuple[tuple[tuple[str, str], ...], ...] = ()  # undeclared ones under which it is correct, each minimal
+    compared: Table | None = None  # the answer with the default ids, if `answer` has others
+    clause_id: str = ""  # the clause that it breaks, if not that of the test
 
     @property
     def fingerprint(self) -> str:
@@ -83,60 +57,38 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one golden case, property or corpus.
-
-    Attributes:
-        test: its id.
-        kind: `case`, `property` or `corpus`.
-        title: what it tests, in one line.
-        state: passed, failed, and so on.
-        clause: the rule that it tests; None for a corpus.
-        conformance_class: the class whose verdict it counts in.
-        mismatch: the incorrect answer; None if it passed, was skipped, or the suite itself failed.
-        seconds: time spent inside the implementation, without the calls that only explain a failure or shrink it.
-        reason: why it was skipped, or the reason in the list of known failures.
-        stale: whether it is listed as a known failure and passes.
-        examples: how many examples a property tried, the failing one included.
-        case: a property's counterexample as a golden case in YAML, or "".
-        file: the file with this case, or "".
-        more: the same with counterexamples of other kinds.
-        error: the traceback of an error of the suite itself.
-    """
+    """The result of one golden case, property or corpus."""
 
     test: str
-    kind: str
-    title: str
+    kind: str  # `case`, `property` or `corpus`
+    title: str  # what it tests, in one line
     state: State
-    clause: Clause | None
-    conformance_class: str
-    mismatch: Mismatch | None = None
-    seconds: float = 0.0
-    reason: str = ""
-    stale: bool = False
-    examples: int = 0
-    case: str = ""
-    file: str = ""
-    more: tuple[Outcome, ...] = ()
-    error: str = ""
+    clause: Clause | None  # the rule that it tests; None for a corpus
+    conformance_class: str  # the class whose verdict it counts in
+    mismatch: Mismatch | None = None  # the incorrect answer; None if it passed, was skipped, or the suite itself failed
+    seconds: float = 0.0  # inside the implementation, without the calls that only explain a failure or shrink it
+    reason: str = ""  # why it was skipped, or the reason in the list of known failures
+    stale: bool = False  # whether it is listed as a known failure and passes
+    examples: int = 0  # how many examples a property tried, the failing one included
+    case: str = ""  # a property's counterexample as a golden case in YAML, or ""
+    file: str = ""  # the file with this case, or ""
+    more: tuple[Outcome, ...] = ()  # the same with counterexamples of other kinds
+    error: str = ""  # the traceback of an error of the suite itself
 
     @property
     def section(self) -> str:
-        """The section of its clause, or "corpus"."""
         return self.clause.section if self.clause else "corpus"
 
     @property
     def level(self) -> str:
-        """The level of its clause, or ""."""
         return self.clause.level if self.clause else ""
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the incorrect answer, or ""."""
         return self.mismatch.fingerprint if self.mismatch else ""
 
     @property
     def depends(self) -> bool:
-        """Whether it fails because another part fails."""
         return self.mismatch is not None and self.mismatch.depends_on is not None
 
     @property
@@ -154,40 +106,26 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Command:
-    """The command line of the run, from which a failure shows the commands to run.
+    """The command line of the run, from which a failure shows the commands to run."""
 
-    Attributes:
-        adapter: the value of `--adapter`.
-        options: the options that affect the answer to a case, with their values; "" is the value of a flag.
-        words: what names the suite.
-        selecting: the options that selected a part of the suite.
-        spellings: what it calls a pattern, as `Implementation.spellings`.
-        fixed_model: whether its constructor takes nothing, since it has one vocabulary only.
-        returns_pair: whether `train` returns a pair (vocab, merges).
-        corpora: the files and directories of `--bpe-corpus`.
-    """
-
-    adapter: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    words: tuple[str, ...] = ("conformance",)
-    selecting: tuple[str, ...] = ()
-    spellings: Mapping[str, str] = field(default_factory=dict)
-    fixed_model: bool = False
-    returns_pair: bool = False
-    corpora: tuple[str, ...] = ()
+    adapter: str  # the value of `--adapter`
+    options: Mapping[str, str] = field(default_factory=dict)  # those that affect answers; "" is the value of a flag
+    words: tuple[str, ...] = ("conformance",)  # what names the suite
+    selecting: tuple[str, ...] = ()  # the options that selected a part of the suite
+    spellings: Mapping[str, str] = field(default_factory=dict)  # what it calls a pattern, as `Implementation.spellings`
+    fixed_model: bool = False  # whether its constructor takes nothing, since it has one vocabulary only
+    returns_pair: bool = False  # whether `train` returns a pair (vocab, merges)
+    corpora: tuple[str, ...] = ()  # the files and directories of `--bpe-corpus`
 
     @property
     def base(self) -> str:
-        """The command line without a selection."""
         options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
         return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
 
     def rerun(self, test: str) -> str:
-        """Return the command line that runs exactly `test`."""
         return f"{self.base} {shlex.join(['--bpe-case', test])}"
 
     def rerun_corpus(self, test: str) -> str:
-        """Return the command line that compares one text of the corpus again."""
         named = [word for path in self.corpora for word in ("--bpe-corpus", path)]
         return f"{self.base} {shlex.join([*named, '-k', test])}"
 
@@ -206,12 +144,10 @@ class Command:
 
     @property
     def whole(self) -> str:
-        """The command line of the whole run, with the options that selected a part of the suite."""
         return f"{self.base} {shlex.join(self.selecting)}".rstrip()
 
     @property
     def builder(self) -> tuple[str, str] | None:
-        """Module and name of what builds a tokenizer, if it can be imported."""
         module, _, name = self.adapter.partition(":")
         if module == "cs336":
             return _importable(name, "get_tokenizer")
@@ -219,7 +155,6 @@ class Command:
 
     @property
     def built_by(self) -> str:
-        """The name of what builds a tokenizer, or ""."""
         return self.builder[1] if self.builder is not None else ""
 
     @property
@@ -239,7 +174,6 @@ class Command:
 
     @property
     def always_passed(self) -> list[str]:
-        """The argument that is passed if there are no special tokens."""
         return ["None"] if self.adapter.startswith("cs336:") else []
 
 
@@ -249,27 +183,14 @@ def _importable(module: str, name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Tested:
-    """The implementation that was tested.
-
-    Attributes:
-        spec: the value of `--adapter`.
-        name: what a program announces, or the same as `spec`.
-        version: its own, or "".
-        language: what it is written in, or "" where that is not known.
-        model: the only vocabulary that it has, or None.
-        conventions: the declared conventions that differ from the defaults.
-        capabilities: what it supports.
-        notes: what the suite reports in addition to the outcomes.
-    """
-
-    spec: str
-    name: str
-    version: str
-    language: str
-    model: str | None
-    conventions: Mapping[str, str]
+    spec: str  # the value of `--adapter`
+    name: str  # what a program announces, or the same as `spec`
+    version: str  # its own, or ""
+    language: str  # what it is written in, or "" where that is not known
+    model: str | None  # the only vocabulary that it has, or None
+    conventions: Mapping[str, str]  # the declared conventions that differ from the defaults
     capabilities: frozenset[str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the suite reports in addition to the outcomes
 
 
 @dataclass(frozen=True)
@@ -300,16 +221,10 @@ class ConventionCause:
 
 @dataclass(frozen=True)
 class ErrorCause:
-    """These tests raise the same error.
+    """These tests raise the same error."""
 
-    Attributes:
-        message: its first line, or only its type if the messages differ.
-        place: the line of code that raised it, or "".
-        tests: the ids of the tests.
-    """
-
-    message: str
-    place: str
+    message: str  # its first line, or only its type if the messages differ
+    place: str  # the line of code that raised it, or ""
     tests: tuple[str, ...]
 
 
@@ -318,28 +233,17 @@ Cause: TypeAlias = BugCause | ConventionCause | ErrorCause
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The likely causes of the failures of a run.
-
-    Attributes:
-        causes: each explains tests that no other one explains; the one that explains most comes first.
-        failing: the tests that failed; where none did, those with a warning.
-        warnings: whether `failing` are warnings.
-        passes_alone: a test that failed in the run and passes alone, in a new process, or "".
-    """
-
-    causes: tuple[Cause, ...] = ()
-    failing: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()  # each explains tests that no other one does; the one that explains most is first
+    failing: tuple[str, ...] = ()  # the tests that failed; where none did, those with a warning
     warnings: bool = False
-    passes_alone: str = ""
+    passes_alone: str = ""  # a test that failed in the run and passes alone, in a new process, or ""
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """The failing tests that no cause explains, in order."""
         explained = {test for cause in self.causes for test in cause.tests}
         return tuple(test for test in self.failing if test not in explained)
 
     def cause_of(self, test: str) -> Cause | None:
-        """Return the cause that explains `test`, or None."""
         return next((cause for cause in self.causes if test in cause.tests), None)
 
 
@@ -356,48 +260,29 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run of the suite.
-
-    Attributes:
-        tested: the implementation.
-        command: how the user named it.
-        clauses: the clauses of the spec.
-        outcomes: in the order of the run.
-        diagnosis: the likely causes.
-        missing: ids of tests without a result.
-        expected: how many tests were collected.
-        complete: whether the run came to its end.
-        part: what was selected and how much of it ran; "" is the whole suite.
-        options: the options of the run.
-        exit_status: pytest's.
-        spec: the directory of the spec.
-        unwritten: a line for each file that could not be written.
-        programs: a directory for programs that repeat a question, or None.
-    """
+    """One run of the suite."""
 
     tested: Tested
-    command: Command
+    command: Command  # how the user named it
     clauses: Mapping[str, Clause]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[Outcome]  # in the order of the run
     diagnosis: Diagnosis = Diagnosis()
-    missing: tuple[str, ...] = ()
-    expected: int = 0
-    complete: bool = True
-    part: str = ""
+    missing: tuple[str, ...] = ()  # ids of tests without a result
+    expected: int = 0  # how many tests were collected
+    complete: bool = True  # whether the run came to its end
+    part: str = ""  # what was selected and how much of it ran; "" is the whole suite
     options: RunOptions = RunOptions()
-    exit_status: int = 0
-    spec: Path = field(default_factory=Path)
-    unwritten: tuple[str, ...] = ()
-    programs: Path | None = None
+    exit_status: int = 0  # pytest's
+    spec: Path = field(default_factory=Path)  # the directory of the spec
+    unwritten: tuple[str, ...] = ()  # a line for each file that could not be written
+    programs: Path | None = None  # a directory for programs that repeat a question, or None
 
     @cached_property
     def by_test(self) -> dict[str, Outcome]:
-        """Test → its outcome."""
         return {outcome.test: outcome for outcome in self.outcomes}
 
     @property
     def tested_outcomes(self) -> list[Outcome]:
-        """Those that were not skipped."""
         return [outcome for outcome in self.outcomes if outcome.state != "skipped"]
 
 
@@ -406,8 +291,6 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Kept:
-    """How many of the tests that ran passed."""
-
     passed: int
     tested: int
 
@@ -427,25 +310,17 @@ class SectionCounts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of one conformance class.
+    """The verdict of one conformance class."""
 
-    Attributes:
-        name: the class.
-        must: how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass.
-        should: how many tests of a SHOULD ran; `broken` of them did not pass.
-        stale: how many passed and are listed as known failures. That fails the run, but not the class.
-        elsewhere: how many tests of a MUST fail only because another class is incorrect. They do not count.
-    """
-
-    name: str
-    must: int
+    name: str  # the class
+    must: int  # how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass
     failed: int
     known: int
     errors: int
-    should: int
+    should: int  # how many tests of a SHOULD ran; `broken` of them did not pass
     broken: int
-    stale: int
-    elsewhere: int = 0
+    stale: int  # how many passed and are listed as known failures. That fails the run, but not the class.
+    elsewhere: int = 0  # how many tests of a MUST fail only because another class is incorrect. They do not count.
 
     @property
     def word(self) -> str:
@@ -455,13 +330,11 @@ class Verdict:
         return "error" if self.errors else "pass"
 
     def plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
         own = asdict(self)
         return {"class": own.pop("name"), "verdict": self.word, **own}
 
 
 def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
-    """Return the counts of each section that has an outcome, in the order of the spec."""
     every = list(outcomes)
     return [
         section(name, mine) for name in SECTIONS if (mine := [outcome for outcome in every if outcome.section == name])
@@ -469,8 +342,6 @@ def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
 
 
 def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
-    """Return the counts of these outcomes, under a name."""
-
     def kept(level: str) -> Kept:
         tested = [outcome for outcome in mine if outcome.level == level and outcome.state != "skipped"]
         return Kept(sum(outcome.state == "passed" or outcome.stale for outcome in tested), len(tested))
@@ -478,15 +349,8 @@ def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
     def count(*states: str) -> int:
         return sum(outcome.state in states and not outcome.stale for outcome in mine)
 
-    return SectionCounts(
-        name,
-        kept("must"),
-        kept("should"),
-        count("failed", "error"),
-        count("warning"),
-        count("known failure"),
-        count("skipped"),
-    )
+    failed, warnings, known = count("failed", "error"), count("warning"), count("known failure")
+    return SectionCounts(name, kept("must"), kept("should"), failed, warnings, known, count("skipped"))
 
 
 def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[str, int]:
@@ -556,14 +420,5 @@ def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdi
 
     broken = sum(outcome.state != "passed" and not outcome.stale for outcome in shoulds)
     stale = sum(outcome.stale for outcome in [*musts, *shoulds])
-    return Verdict(
-        name,
-        len(musts),
-        count("failed"),
-        count("known failure"),
-        count("error"),
-        len(shoulds),
-        broken,
-        stale,
-        len(elsewhere),
-    )
+    failed, known, errors = (count(state) for state in ("failed", "known failure", "error"))
+    return Verdict(name, len(musts), failed, known, errors, len(shoulds), broken, stale, len(elsewhere))

@@ -14,90 +14,51 @@ RUN = "bpe-conformance-run"
 """The name under which a run is registered as a plugin."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--adapter` and the `--bpe-…` options."""
-    what = parser.getgroup("bpe-conformance", "byte-level BPE tokenizers: what is tested (pytest conformance)")
-    what.addoption(
-        "--adapter",
-        metavar="NAME",
-        help="the tokenizer to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
-        "cs336:MODULE, or cmd:PROGRAM",
-    )
-    what.addoption(
-        "--bpe-trainer",
-        metavar="NAME",
-        help="the trainer for a class that has none: a function pkg.module:function "
-        "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
-    )
-    what.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or property; repeatable")
-    what.addoption(
-        "--bpe-clause",
-        metavar="ID",
-        action="append",
-        help="run the tests of this clause, or of all clauses whose ids begin with ID; repeatable",
-    )
-    what.addoption(
-        "--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE; repeatable"
-    )
-    what.addoption(
-        "--bpe-seed",
-        metavar="N",
-        type=int,
-        help="test the properties on more and different examples, which depend only on N",
-    )
-    what.addoption(
-        "--bpe-fuzz",
-        metavar="MINUTES",
-        type=float,
-        help="test only the properties, on as many examples as fit into the time, and write counterexamples as cases",
-    )
-    what.addoption(
-        "--bpe-scale",
-        action="store_true",
-        help="also test inputs of 70,000 to a million characters, and how time and memory grow",
-    )
-    what.addoption(
-        "--bpe-corpus",
-        metavar="PATH",
-        action="append",
-        help="also compare the GPT-2 ids of your own text with tiktoken's: a file, a directory, or stdlib "
-        "(Python's own source code)",
-    )
-    what.addoption(
-        "--bpe-pack",
-        metavar="DIR",
-        help="test the golden cases of one model, from bpe-conformance pack, instead of the specification",
-    )
-    what.addoption("--bpe-spec", metavar="DIR", help="test the specification in this directory instead")
+WHAT = {
+    "--adapter NAME": "the tokenizer to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, "
+    "huggingface), cs336:MODULE, or cmd:PROGRAM",
+    "--bpe-trainer NAME": "the trainer for a class that has none: a function pkg.module:function "
+    "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
+    "--bpe-case ID": "run exactly this case or property; repeatable",
+    "--bpe-clause ID": "run the tests of this clause, or of all clauses whose ids begin with ID; repeatable",
+    "--bpe-section NAME": "run this section, for example MERGE; repeatable",
+    "--bpe-seed N": "test the properties on more and different examples, which depend only on N",
+    "--bpe-fuzz MINUTES": "test only the properties, on as many examples as fit into the time, and write "
+    "counterexamples as cases",
+    "--bpe-scale": "also test inputs of 70,000 to a million characters, and how time and memory grow",
+    "--bpe-corpus PATH": "also compare the GPT-2 ids of your own text with tiktoken's: a file, a directory, or stdlib "
+    "(Python's own source code)",
+    "--bpe-pack DIR": "test the golden cases of one model, from bpe-conformance pack, instead of the specification",
+    "--bpe-spec DIR": "test the specification in this directory instead",
+}
+HOW = {
+    "--bpe-strict": "fail the run if a SHOULD test fails",
+    "--bpe-isolate": "run the adapter in a separate process; a crash, a native hang or (on Linux) more than 4 GiB of "
+    "memory then fails only one test",
+    "--bpe-time-limit SECONDS": "the time limit for one case; default 10",
+    "--bpe-known-failures FILE": "read known failures from a YAML file of lines `id: reason`; an unlisted failure "
+    "fails the run, and so does a listed test that passes",
+    "--bpe-write-known-failures FILE": "write the failures of this run as known failures; keep the reasons, and the "
+    "tests that do not run",
+    "--bpe-report PATH": "write a report: FILE.json, FILE.md, badge.json, FILE.html, or all of them into DIR/; "
+    "repeatable",
+}
+"""Option, with a name for its value unless it is a flag → its help."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "--bpe-seed": {"type": int},
+    "--bpe-fuzz": {"type": float},
+    "--bpe-time-limit": {"type": float, "default": 10.0},
+    **{f"--bpe-{name}": {"action": "append"} for name in ("case", "clause", "section", "corpus", "report")},
+}
 
-    how = parser.getgroup("bpe-conformance-how", "byte-level BPE tokenizers: how it is tested (pytest conformance)")
-    how.addoption("--bpe-strict", action="store_true", help="fail the run if a SHOULD test fails")
-    how.addoption(
-        "--bpe-isolate",
-        action="store_true",
-        help="run the adapter in a separate process; a crash, a native hang or (on Linux) more than 4 GiB of memory "
-        "then fails only one test",
-    )
-    how.addoption(
-        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="the time limit for one case; default 10"
-    )
-    how.addoption(
-        "--bpe-known-failures",
-        metavar="FILE",
-        help="read known failures from a YAML file of lines `id: reason`; an unlisted failure fails the run, and so "
-        "does a listed test that passes",
-    )
-    how.addoption(
-        "--bpe-write-known-failures",
-        metavar="FILE",
-        help="write the failures of this run as known failures; keep the reasons, and the tests that do not run",
-    )
-    how.addoption(
-        "--bpe-report",
-        metavar="PATH",
-        action="append",
-        help="write a report: FILE.json, FILE.md, badge.json, FILE.html, or all of them into DIR/; repeatable",
-    )
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    for name, verb, options in (("bpe-conformance", "what is", WHAT), ("bpe-conformance-how", "how it is", HOW)):
+        group = parser.getgroup(name, f"byte-level BPE tokenizers: {verb} tested (pytest conformance)")
+        for usage, help_text in options.items():
+            option, _, metavar = usage.partition(" ")
+            settings = {"metavar": metavar, **SETTINGS.get(option, {})} if metavar else {"action": "store_true"}
+            group.addoption(option, help=help_text, **settings)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -132,9 +93,8 @@ def _name_suite(config: pytest.Config) -> bool:
     if asked and not named and not foreign and not hasattr(config, "workerinput"):
         raise pytest.UsageError("--adapter needs the name of the suite; write: pytest conformance --adapter ...")
     if foreign and not named and config.getoption("--adapter"):
-        raise pytest.UsageError(
-            f"the {NAME} in this directory is not the suite; write: pytest --pyargs bpe_conformance --adapter ..."
-        )
+        fix = "write: pytest --pyargs bpe_conformance --adapter ..."
+        raise pytest.UsageError(f"the {NAME} in this directory is not the suite; {fix}")
     return named
 
 

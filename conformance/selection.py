@@ -22,24 +22,17 @@ class Entry(Protocol):
     """A case or a property."""
 
     @property
-    def id(self) -> str:
-        """Its id."""
+    def id(self) -> str: ...
 
     @property
-    def clause(self) -> Clause:
-        """The rule that it tests."""
+    def clause(self) -> Clause: ...
 
 
 @dataclass(frozen=True)
 class Selection:
     """Filters. An entry is selected if it passes each filter that is not empty.
 
-    Attributes:
-        ids: ids of cases and properties.
-        clauses: ids of clauses, or prefixes of them that end before a hyphen: `MERGE-ORDER`.
-        sections: names such as MERGE, in any case.
-        levels: must, should, may or unspecified.
-        operations: such as encode; properties have none.
+    `clauses` are ids or prefixes of them that end before a hyphen: `MERGE-ORDER`. Properties have no operation.
     """
 
     ids: Sequence[str] = ()
@@ -49,18 +42,10 @@ class Selection:
     operations: Sequence[str] = ()
 
     def check(self, ids: Collection[str], clauses: Iterable[str]) -> None:
-        """Check that every filter names something.
-
-        Args:
-            ids: the ids of all cases and properties.
-            clauses: the ids of all clauses.
-
-        Raises:
-            SelectionError: for the first name that does not exist.
-        """
+        """Raise SelectionError for the first name that does not exist."""
+        prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         for name in self.ids:
             known(name, ids, "case or property")
-        prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         for name in self.clauses:
             known(name.rstrip("-"), prefixes, "clause")
         for name in self.sections:
@@ -71,7 +56,6 @@ class Selection:
             known(name, [kind.name for kind in IN_YAML], "operation", listed=True)
 
     def matches(self, entry: Entry) -> bool:
-        """Whether `entry` is selected."""
         clause = entry.clause
         return (
             (not self.ids or entry.id in self.ids)
@@ -87,17 +71,9 @@ def _operation(entry: Entry) -> str | None:
 
 
 def known(name: str, names: Iterable[str], what: str, listed: bool = False, see: str = "bpe-conformance list") -> None:
-    """Check that `name` is one of `names`.
+    """Raise SelectionError if `name` is not one of `names`: one line with the nearest, in any case and from any part.
 
-    Args:
-        name: what the user wrote.
-        names: what exists.
-        what: what a name is, in the singular.
-        listed: whether the error lists all names if none is near.
-        see: a command or a file that shows the names, for the error.
-
-    Raises:
-        SelectionError: if not; one line that names the nearest, in any case and from any part of a name.
+    `what` is what a name is, in the singular. If none is near, the error lists all names, or says what to `see`.
 
     >>> known("merge-oder-1", ["MERGE-ORDER-1", "BYTES-ALL-1"], "clause")
     Traceback (most recent call last):

@@ -203,7 +203,7 @@ def options_page() -> str:
     options = Options()
     plugin.pytest_addoption(options)  # type: ignore[arg-type]
     tables = {heading: options.groups[group] for heading, group in GROUPS.items()}
-    tables["The command `bpe-conformance`"] = [(command.name, command.help) for command in cli.COMMANDS]
+    tables["The command `bpe-conformance`"] = [(command.name, cli.HELP[command.name]) for command in cli.COMMANDS]
     text = OPTIONS.read_text("utf-8")
     for heading, rows in tables.items():
         table = "".join(f"| `{name}` | {effect} |\n" for name, effect in rows)
@@ -238,7 +238,7 @@ def _helps() -> str:
     parser = cli._parser(["--help"])
     parts = ["# Commands\n", f"```text\n{parser.format_help()}```\n"]
     for command in cli.COMMANDS:
-        one = argparse.ArgumentParser(f"bpe-conformance {command.name}", description=command.help)
+        one = argparse.ArgumentParser(f"bpe-conformance {command.name}", description=cli.HELP[command.name])
         command.function("arguments")(one)
         parts += [f"## {command.name}\n", f"```text\n{one.format_help()}```\n"]
         parts += [f"For example: `bpe-conformance {command.name} {command.example}`\n"]

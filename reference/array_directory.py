@@ -46,7 +46,6 @@ class Array(NamedTuple):
     ids: tuple[int, ...]
 
     def as_line(self) -> bytes:
-        """Return the line of the index for this array."""
         parts = [
             dict(zip(FIELDS, (part.path, part.start, part.end, part.file.size, part.file.modified, ids), strict=True))
             for part, ids in zip(self.parts, self.ids, strict=True)
@@ -55,7 +54,6 @@ class Array(NamedTuple):
 
     @classmethod
     def of_json(cls, line: Mapping[str, Any]) -> Array:
-        """Return the array that a line of the index describes."""
         rows = [tuple(part[field] for field in FIELDS) for part in line["parts"]]
         parts = (
             FileChunk(path, start, end, FileState(size, modified, 0)) for path, start, end, size, modified, _ in rows
@@ -64,12 +62,7 @@ class Array(NamedTuple):
 
 
 class ArrayDirectory:
-    """A directory of arrays; create one with `opened`.
-
-    Attributes:
-        path: the path of the directory.
-        complete: parts → the array that encodes them.
-    """
+    """A directory of arrays; create one with `opened`. `complete` maps parts to the array that encodes them."""
 
     def __init__(self, path: Path, settings: Mapping[str, str]) -> None:
         self.path, self._settings = path, settings
@@ -132,7 +125,6 @@ class ArrayDirectory:
             raise ValueError(f"{self.path}: has ids of another tokenizer or with other options; name another directory")
 
     def _add_existing(self, array: Array) -> None:
-        """Add an array of the index if the directory has it in its full size."""
         size = HEADER + sum(array.ids) * np.dtype(self._settings["dtype"]).itemsize
         with suppress(OSError):
             if (self.path / array.name).stat().st_size == size:
@@ -141,10 +133,8 @@ class ArrayDirectory:
     def plan(self, planned: Mapping[tuple[FileChunk, ...], str]) -> list[Array]:
         """Return the missing arrays, without ids, and forget the outdated ones.
 
-        An array is outdated if it encodes a file of which other parts or another version are now planned.
-
-        Args:
-            planned: the parts that an array encodes → its desired name, without suffix.
+        An array is outdated if it encodes a file of which other parts or another version are now planned. `planned`
+        maps the parts that an array encodes to its desired name, without suffix.
         """
         sources = {part.path for parts in planned for part in parts}
         for parts in list(self.complete):
@@ -167,7 +157,6 @@ class ArrayDirectory:
             stream.write(array.as_line())
 
     def remove(self, array: Array) -> None:
-        """Remove an array that was written but is invalid."""
         with suppress(OSError):
             (self.path / array.name).unlink()
 

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -66,10 +67,7 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
     [0, 5, 8]
     """
     special = SpecialTokens(delimiters)
-
-    def find_next(start: int) -> int:
-        return _first(special, use_fences, text, start)
-
+    find_next = partial(_first, special, use_fences, text)
     return _snap(0, len(text), chunks if delimiters or use_fences else 1, find_next)
 
 
@@ -84,14 +82,9 @@ def file_boundaries(
 ) -> list[int]:
     """Return the byte offsets at which to cut a file, or a part of it, from `start` to `end`.
 
-    A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded separately, give the
-    text of the whole file, even if it is not UTF-8: the same bytes are replaced.
-
-    Both are offsets at which the file can be cut. `window` is the number of bytes to search at once.
-
-    >>> import io
-    >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
-    [0, 5, 8]
+    Both are offsets at which the file can be cut. A chunk starts with the first byte of a character, after a complete
+    one. So the chunks, decoded separately, give the text of the whole file, even if it is not UTF-8: the same bytes are
+    replaced. `window` is the number of bytes to search at once.
     """
     size, window, special = file.seek(0, os.SEEK_END), window or WINDOW, SpecialTokens(delimiters)
     # Windows overlap, so that delimiters and fences across the end of a window are found.
@@ -123,7 +116,6 @@ def _size(text: str) -> int:
 
 
 def _first(special: SpecialTokens, use_fences: bool, text: str, start: int) -> int:
-    """Return the position of the first delimiter or fence at or after `start`, or the length of `text`."""
     end = fences.first(text, start) if use_fences else len(text)
     match = special.find(text, start, end)
     return match[0] if match else end
@@ -142,11 +134,6 @@ def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) ->
 
 
 def is_url(source: AnyPath) -> bool:
-    """Return whether `source` is a URL: a string with `://`.
-
-    >>> is_url("s3://bucket/a.txt"), is_url("a.txt"), is_url(Path("s3://bucket/a.txt"))
-    (True, False, False)
-    """
     return isinstance(source, str) and "://" in source
 
 
@@ -180,7 +167,6 @@ class FileChunk(NamedTuple):
 
 
 def check_size(path: str, planned: int, actual: int) -> None:
-    """Check that a file still has the size with which its chunks were planned."""
     if actual != planned:
         raise ValueError(f"{path}: changed from {planned} to {actual} bytes while it was read; try again")
 

@@ -20,9 +20,6 @@ _MIRROR = bytes(range(255, -1, -1))
 def complete(declared: Mapping[str, str], **requested: str | None) -> dict[str, str]:
     """Return a value for every convention: the requested one, else the declared one, else the default.
 
-    Raises:
-        ValueError: if a convention or its value is unknown.
-
     >>> list(complete({"byte_order": "gpt2"}, tie_break="lex-smaller", byte_order=None).values())
     ['lex-smaller', 'gpt2', 'bytes-specials-merges', 'boundary']
     """
@@ -61,9 +58,6 @@ def build_vocab(
 
     A merge that creates a special token shares the entry of that token. `id_layout` has the names of the groups, joined
     by hyphens.
-
-    >>> [build_vocab([(b"a", b"b")], ["<e>"], "raw", "bytes-specials-merges")[index] for index in (97, 256, 257)]
-    [b'a', b'<e>', b'ab']
     """
     specials = dict.fromkeys(text.encode("utf-8") for text in special_tokens)
     groups = {

@@ -78,7 +78,8 @@ def encode_files(
     """Write the ids of `sources` (see `Tokenizer.encode_files`) by the tokenizer of `model`, as `settings` says."""
     existing, failures = _existing(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
-        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else _one_each(existing)
+        one_each: dict[Parts, str] = {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in existing}
+        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else one_each
         missing = arrays.plan(wanted)
         complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
@@ -125,10 +126,6 @@ def _existing(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, st
         except ValueError as error:
             failures[name] = str(error)
     return existing, failures
-
-
-def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:
-    return {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in sources}
 
 
 def _shards(sources: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:
@@ -185,7 +182,6 @@ def _failed(job: list[Array], error: WorkerFailedError) -> list[Written]:
 
 
 def _changed(array: Array | None) -> dict[str, str]:
-    """Return an error message for each file that has changed since the array was planned."""
     failures = {}
     for name, planned in {part.path: part.file for part in array.parts}.items() if array else ():
         try:
@@ -199,8 +195,7 @@ def _changed(array: Array | None) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _settings(pickled: bytes) -> Settings:
     """Return the settings of the previous job if they are the same, because their encoder has filled its cache."""
-    settings = pickle.loads(pickled)
-    assert isinstance(settings, Settings)
+    settings: Settings = pickle.loads(pickled)
     return settings
 
 
@@ -209,7 +204,6 @@ def _write_in_worker(pickled: bytes, run: str, job: list[Array]) -> list[Written
 
 
 def _write(settings: Settings, array: Array) -> Written:
-    """Write an array without the parts that cannot be encoded."""
     counts: dict[FileChunk, int] = {}
     failures: dict[str, str] = {}
     cuts, dtype = settings.encoder.cuts(), settings.encoder.dtype
@@ -226,18 +220,12 @@ def _write(settings: Settings, array: Array) -> Written:
                     stream.seek(begin)
                     stream.truncate()
             if not counts:
-                raise _NothingWrittenError
+                raise ValueError("no part could be encoded")  # leaves no file
             stream.seek(0)
             stream.write(header(dtype, sum(counts.values())))
-    except _NothingWrittenError:
-        return Written(None, failures)
     except ValueError as error:
-        return Written(None, {part.path: f"{part.path}: {error}" for part in array.parts})
+        return Written(None, {part.path: f"{part.path}: {error}" for part in array.parts} | failures)
     return Written(Array(array.name, tuple(counts), tuple(counts.values())), failures)
-
-
-class _NothingWrittenError(Exception):
-    """No part could be encoded, so there is no array."""
 
 
 def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encoding.Ids]:

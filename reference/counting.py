@@ -36,17 +36,13 @@ def count_pre_tokens(
     executor: Executor | None = None,
     progress: Progress = silent,
 ) -> Counter[bytes]:
-    """Count the pre-tokens of `source`.
+    """Count the pre-tokens of `source`, as UTF-8, in order of first occurrence.
 
     Files are decoded as UTF-8: each maximal subpart that is not UTF-8 becomes U+FFFD, and newlines and a leading BOM
-    are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. Neither the
-    counts nor their order depend on workers or chunks.
-
-    The arguments are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens, and not counted.
-    With an `executor`, `workers` is the number of chunks, by default the number of processors.
-
-    Returns:
-        Counter: UTF-8 bytes of a pre-token → number of occurrences, in order of first occurrence.
+    are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. The arguments
+    are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens, and not counted. Neither the
+    counts nor their order depend on workers or chunks. With an `executor`, `workers` is the number of chunks, by
+    default the number of processors.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
@@ -77,7 +73,6 @@ def count_pre_tokens(
 
 
 def _remembering(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put the state in which each file was when it was cut into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job

@@ -51,8 +51,7 @@ class EncodingChoice:
     def uses_arrays(self, characters: int) -> bool:
         """Return whether to encode the next text, of `characters` characters, over arrays."""
         self._characters += characters
-        is_worth_it = characters >= ARRAYS_FROM["encode"] and self._characters >= PREPARED_FROM
-        return self._fits and is_worth_it
+        return self._fits and characters >= ARRAYS_FROM["encode"] and self._characters >= PREPARED_FROM
 
 
 def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie_break: str) -> bool:

@@ -22,13 +22,7 @@ SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 
 
 class PreTokenEncoder:
-    """Encodes pre-tokens and caches the short ones; a full cache is cleared.
-
-    Args:
-        ids: token → id, for every byte and every part and result of `merges`.
-        merges: pairs of tokens, in order of rank.
-        cache_size: the most pre-tokens in the cache.
-    """
+    """Encodes pre-tokens and caches the short ones; a full cache is cleared. `ids` has every token of `merges`."""
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
         self.byte_ids = [ids[byte] for byte in SINGLE_BYTES]
@@ -37,7 +31,6 @@ class PreTokenEncoder:
         self._cache_size = cache_size
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to pickle, without the cache and the arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name != "bulk_ranks"}
         return {**kept, "_cache": {}}
 
@@ -49,12 +42,7 @@ class PreTokenEncoder:
         return BulkRanks(self.ranks, self.byte_ids)
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
-        """Return the ids of a pre-token; a lone surrogate is a UnicodeEncodeError.
-
-        >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
-        >>> PreTokenEncoder(ids, [(b"a", b"b")]).encode("abab")
-        (256, 256)
-        """
+        """Return the ids of a pre-token; a lone surrogate is a UnicodeEncodeError."""
         known = self._cache.get(pre_token)
         if known is not None:
             return known
@@ -66,7 +54,6 @@ class PreTokenEncoder:
         return encoded
 
     def merge(self, atoms: bytes) -> list[int]:
-        """Return the ids of a pre-token's UTF-8 without use of the cache."""
         if len(atoms) >= ARRAYS_FROM["merge"] and "bulk_ranks" in self.__dict__:
             ids: list[int] = self.bulk_ranks.merge([atoms])[0].tolist()
             return ids

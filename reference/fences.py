@@ -56,18 +56,12 @@ BYTES_BEFORE, BYTES_AFTER = 4, 4
 """At most this many bytes of UTF-8 before and after a position decide whether it is a fence."""
 
 _INSIDE = re.compile(
-    "|".join(
-        [
-            rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)",
-            f"(?<={_LETTER})[{_MARKS}]",
-            rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])",
-        ]
-    )
+    rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)|(?<={_LETTER})[{_MARKS}]|"
+    rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])"
 )
 
 
 def has_fence(compiled: regex.Pattern[str]) -> bool:
-    """Return whether the expression of a pattern is that of one of `FENCED_PATTERNS`."""
     return compiled.pattern in _FENCED
 
 
@@ -98,10 +92,8 @@ def first(text: str, start: int = 0) -> int:
 def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
     r"""Return, for each position of some UTF-8, whether it is a fence; position 0 never is.
 
-    Args:
-        padded: valid UTF-8 that may contain the byte 0xFF as a barrier, which does not count as visible. It ends with
-            at least three barriers.
-        size: the number of bytes without the barriers at the end.
+    `padded` is UTF-8 that may contain the byte 0xFF as a barrier, which does not count as visible. It ends with at
+    least three barriers, which `size` does not count.
 
     >>> in_array(b"I'll  go on" + b"\xff" * 3, 11).nonzero()[0].tolist()
     [8]

@@ -48,7 +48,6 @@ class FileEncoder(NamedTuple):
         return cls(encoder, f"<u{bits // 8}")
 
     def cuts(self, width: int = 1) -> Cuts:
-        """Return the cuts for files that `width` workers encode."""
         # Disallowed strings are not cut either, so that a chunk contains each of them whole.
         allowed, disallowed = self.encoder.policy
         return Cuts.of(width, [*allowed.tokens, *disallowed.tokens], self.encoder.compiled)
@@ -63,11 +62,8 @@ class FileEncoder(NamedTuple):
     ) -> Generator[tuple[int, Ids], None, None]:
         """Yield the ids of a file in parts, each with the number of bytes encoded so far.
 
-        Args:
-            name: the name of the file in error messages about its text.
-            chunks: the chunks of the file.
-            cuts: the cuts that made them. A file that cannot be cut at fences is read as a stream.
-            workers: the number of processes.
+        `cuts` are those that made the chunks. A file that cannot be cut at fences is read as a stream. Errors about the
+        text call the file `name`.
         """
         if chunks and not cuts.fences:
             yield from self._stream(name, chunks[0])

@@ -21,12 +21,9 @@ Step = tuple[int, int, int, dict[int, int], dict[int, int]]
 class MergeRanks:
     """The merges of a tokenizer, as ids.
 
-    Args:
+    Attributes:
         pair_of: rank → the pair of ids to merge; only the first rank of a repeated pair counts.
         result_of: rank → the id of the concatenation; it may have more ranks.
-
-    Attributes:
-        pair_of, result_of: the arguments.
         rank_of: pair of ids → rank.
         in_order: whether each merge makes only merges of higher ranks possible, as in every trained table.
     """
@@ -61,7 +58,6 @@ class MergeRanks:
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> MergeRanks:
-        """Return the ranks of `merges`; `ids` has their parts and their results."""
         listed = list(merges)
         return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
 
@@ -94,11 +90,8 @@ def merge_by_rank(
     is at the top, all its positions are known, and one sort puts them in order. Where a table is out of order, a merge
     can make a pair of lower rank. Then one position is merged at a time.
 
-    Args:
-        word: the ids.
-        ranks: the merges.
-        pairs: the position and the rank of each pair of adjacent ids, from left to right, if the caller knows them. The
-            rank of a pair that is no merge is None; such a pair may be left out.
+    If the caller knows the position and the rank of each pair of adjacent ids, from left to right, `pairs` has them.
+    The rank of a pair that is no merge is None; such a pair may be left out.
 
     >>> merge_by_rank([97, 98, 99], MergeRanks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]

@@ -21,16 +21,14 @@ FEW = 64
 FEW_BEGINNINGS = 8
 """Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 
+Strings = Collection[str] | None
+"""A value of `allowed_special` or `disallowed_special`: "all" or a set of strings; None if a call does not give it."""
 Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
 """`allowed_special` and `disallowed_special`; None means "all"."""
 
 
 class SpecialTokens:
-    """A set of special tokens, at which text is cut. Their number hardly affects the time.
-
-    Attributes:
-        tokens: the special tokens without duplicates, in the order given.
-    """
+    """A set of special tokens, at which text is cut. Their number hardly affects the time."""
 
     def __init__(self, tokens: Iterable[str] | None = None) -> None:
         if isinstance(tokens, str):
@@ -194,15 +192,10 @@ class SpecialTokens:
 
 
 class SpecialTokenPolicy(NamedTuple):
-    """Says what a call does with the special tokens of a tokenizer.
+    """Says what a call does with the special tokens of a tokenizer."""
 
-    Attributes:
-        allowed: the special tokens that are recognized.
-        disallowed: the strings that no text may contain.
-    """
-
-    allowed: SpecialTokens
-    disallowed: SpecialTokens
+    allowed: SpecialTokens  # those that are recognized
+    disallowed: SpecialTokens  # the strings that no text may contain
 
     @classmethod
     def of(cls, special: SpecialTokens, keywords: Keywords) -> SpecialTokenPolicy:
@@ -210,16 +203,11 @@ class SpecialTokenPolicy(NamedTuple):
 
         Allowed strings that are not special tokens are ignored. Any string can be disallowed; "all" disallows the
         special tokens that are not allowed.
-
-        >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|a|>", "<|b|>"]), parse_keywords({"<|a|>"}, "all"))
-        >>> policy.allowed.tokens, policy.disallowed.tokens
-        (('<|a|>',), ('<|b|>',))
         """
         allowed, disallowed = keywords
+        recognized = special
         if allowed is not None:
             recognized = SpecialTokens(token for token in special.tokens if token in allowed)
-        else:
-            recognized = special
         if disallowed is None:
             disallowed = frozenset(special.tokens).difference(recognized.tokens)
         return cls(recognized, SpecialTokens(sorted(disallowed)))
@@ -233,16 +221,16 @@ class SpecialTokenPolicy(NamedTuple):
                 "allow it with allowed_special, or encode it as plain text with disallowed_special=()"
             )
 
-    def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
-        """Return the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
+    def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterator[str]:
+        """Yield the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
 
         >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|e|>"]), parse_keywords((), "all"))
         >>> list(policy.checked(["a<", "|e", ">"]))
         ['a', '<|e>']
         """
-        return self._check_parts(chunks, name) if self.disallowed.tokens else chunks
-
-    def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
+        if not self.disallowed.tokens:
+            yield from chunks
+            return
         offset = 0
         for text, _ in self.disallowed.scan(chunks):
             self.check(text, name, offset)
@@ -250,7 +238,7 @@ class SpecialTokenPolicy(NamedTuple):
             offset += len(text)
 
 
-def parse_keywords(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
+def parse_keywords(allowed_special: Strings, disallowed_special: Strings) -> Keywords:
     """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default."""
     if allowed_special is None and disallowed_special is None:
         return None, frozenset()
@@ -287,11 +275,7 @@ def token_ids(vocab: Mapping[int, bytes], special_tokens: Iterable[str]) -> dict
 
 
 def straddles(token: str, other: str) -> bool:
-    """Return whether an occurrence of `token` can cover the start of an occurrence of `other`.
-
-    >>> straddles("aa", "aa"), straddles("x<a>", "<a>"), straddles("<a>x", "<a>")
-    (True, True, False)
-    """
+    """Return whether an occurrence of `token` can cover the start of an occurrence of `other`."""
     rests = (token[offset:] for offset in range(1, len(token)))
     return any(rest.startswith(other) or other.startswith(rest) for rest in rests)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,43 +26,27 @@ if TYPE_CHECKING:
     from .bulk.encoding import BulkEncoder
 
 
+@dataclass(eq=False)
 class TextEncoder:
-    """Encodes texts, batches and streams; a text that contains a disallowed string is a ValueError.
+    """Encodes texts, batches and streams; `ids` is the range from the smallest id of the vocabulary to the largest.
 
-    All methods raise a UnicodeEncodeError, a subclass of ValueError, for a lone surrogate.
-
-    Args:
-        encoder: encodes pre-tokens.
-        policy: the special tokens that are recognized, and the strings that are disallowed.
-        special_ids: special token → id.
-        compiled: the split pattern.
-        ids: the range from the smallest id of the vocabulary to the largest.
-
-    Attributes:
-        encoder, policy, compiled, ids: the arguments.
+    A text that contains a disallowed string is a ValueError, and a lone surrogate is a UnicodeEncodeError, a subclass
+    of ValueError.
     """
 
-    def __init__(
-        self,
-        encoder: PreTokenEncoder,
-        policy: SpecialTokenPolicy,
-        special_ids: Mapping[str, int],
-        compiled: regex.Pattern[str],
-        ids: range,
-    ) -> None:
-        self.encoder, self.policy, self.compiled, self.ids = encoder, policy, compiled, ids
-        self._special_ids = special_ids
-        self._choice = EncodingChoice(ids)
+    encoder: PreTokenEncoder
+    policy: SpecialTokenPolicy
+    special_ids: Mapping[str, int]
+    compiled: regex.Pattern[str]
+    ids: range
+
+    def __post_init__(self) -> None:
+        self._choice = EncodingChoice(self.ids)
         self._idle: list[BulkEncoder] = []
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to pickle, without caches and encoders over arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
-
-    def with_policy(self, policy: SpecialTokenPolicy) -> TextEncoder:
-        """Return an encoder that follows another policy. Both share the cache of pre-tokens."""
-        return TextEncoder(self.encoder, policy, self._special_ids, self.compiled, self.ids)
 
     def encode(self, text: str) -> list[int]:
         self.policy.check(text)
@@ -77,11 +62,7 @@ class TextEncoder:
         return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
 
     def encode_to_numpy(self, text: str, name: str = "the text") -> npt.NDArray[np.uint32]:
-        """Return the ids of a text, which errors call `name`, as an array.
-
-        Raises:
-            OverflowError: if an id does not fit into 32 bits.
-        """
+        """Return the ids of a text, which errors call `name`; an id beyond 32 bits is an OverflowError."""
         import numpy as np  # only callers who ask for arrays need it
 
         self.policy.check(text, name)
@@ -99,7 +80,6 @@ class TextEncoder:
         return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
 
     def _parts(self, text: str) -> Iterator[Iterable[int]]:
-        """Yield the ids of a text, in parts."""
         return self._parts_over_arrays(text) if self._choice.uses_arrays(len(text)) else self._plain_parts(text)
 
     def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:
@@ -111,7 +91,7 @@ class TextEncoder:
         encode, compiled = self.encoder.encode, self.compiled
         for segment, is_special in self.policy.allowed.cut(text):
             if is_special:
-                yield (self._special_ids[segment],)
+                yield (self.special_ids[segment],)
             else:
                 yield chain.from_iterable(map(encode, pre_tokenize(segment, compiled)))
 
@@ -124,7 +104,7 @@ class TextEncoder:
             bulk = self._idle.pop()
         except IndexError:
             kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
-            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self._special_ids, self.compiled)
+            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self.special_ids, self.compiled)
         yield bulk
         # After an exception, this line does not run: the caches may be incomplete, so the next call makes new ones.
         self._idle[:] = [bulk]

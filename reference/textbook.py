@@ -8,7 +8,7 @@ step; a known bug overrides one of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -37,15 +37,10 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
     pieces: list[str] = []
     end = 0
     for match in _compiled(pattern).finditer(text):
-        if match.start() == match.end():
-            continue
-        if match.start() > end:
-            pieces.append(text[end : match.start()])
-        pieces.append(match.group())
-        end = match.end()
-    if end < len(text):
-        pieces.append(text[end:])
-    return pieces
+        if match.group():
+            pieces += [text[end : match.start()], match.group()]
+            end = match.end()
+    return [piece for piece in [*pieces, text[end:]] if piece]
 
 
 def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
@@ -61,14 +56,10 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
         match = next((token for token in longest_first if text.startswith(token, index)), None)
         if match is None:
             index += 1
-            continue
-        if start < index:
-            segments.append((text[start:index], False))
-        segments.append((match, True))
-        start = index = index + len(match)
-    if start < len(text):
-        segments.append((text[start:], False))
-    return segments
+        else:
+            segments += [(text[start:index], False), (match, True)]
+            start = index = index + len(match)
+    return [(segment, special) for segment, special in [*segments, (text[start:], False)] if segment]
 
 
 def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> Segments:
@@ -157,36 +148,30 @@ def learn(
     vocab_size: int,
     special_tokens: Sequence[str] = (),
     pattern: str = PATTERNS["gpt2"],
-    tie_break: str = "lex-greater",
-    byte_order: str = "raw",
-    train_special: str = "boundary",
+    **conventions: str,
 ) -> list[Merge]:
     """Return the merges that training records, in order.
 
     Args:
         text: the training text.
         vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
-            pairs run out.
+            pairs run out. It is a ValueError if there is no room for the bytes and special tokens.
         special_tokens: added to the vocabulary; see `train_special`.
         pattern: a regular expression.
-        tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
-        byte_order: raw or gpt2; only smaller-ids uses it.
-        train_special: boundary if special tokens are cut out of the text before it is split, or text if they are
-            ordinary text. A merge that creates one then adds no entry (TRAIN-SPECIAL-1).
-
-    Raises:
-        ValueError: if `vocab_size` is less than the number of bytes and special tokens.
+        conventions: see `Training`.
     """
-    return Training(tie_break, byte_order, train_special).run(text, vocab_size, special_tokens, pattern)
+    return Training(**conventions).run(text, vocab_size, special_tokens, pattern)
 
 
 @dataclass
 class Training:
     """The steps of `learn`."""
 
-    tie_break: str = "lex-greater"
-    byte_order: str = "raw"
+    tie_break: str = "lex-greater"  # which of the most frequent pairs wins (TRAIN-TIE-1)
+    byte_order: str = "raw"  # raw or gpt2; only smaller-ids uses it
     train_special: str = "boundary"
+    """boundary if special tokens are cut out of the text before it is split, or text if they are ordinary text. A merge
+    that creates one then adds no entry (TRAIN-SPECIAL-1)."""
 
     def run(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str) -> list[Merge]:
         self.special = list(dict.fromkeys(special_tokens))
@@ -268,12 +253,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
     >>> merge_by_pair((b"a", b"b", b"c"), {(b"b", b"c"): 0, (b"a", b"b"): 1})
     (b'a', b'bc')
     """
-    while True:
-        ranked = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
-        if not ranked:
-            return word
-        index = min(ranked)[1]
-        word = (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
+    return _merge(word, ranks.get)
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
@@ -281,13 +261,14 @@ def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
     whole = b"".join(word)
     if whole in ranks:
         return (whole,)
-    while True:
-        joined = [left + right for left, right in pairwise(word)]
-        ranked = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
-        if not ranked:
-            return word
+    return _merge(word, lambda pair: ranks.get(pair[0] + pair[1]))
+
+
+def _merge(word: Word, rank_of: Callable[[Merge], int | None]) -> Word:
+    while ranked := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := rank_of(pair)) is not None]:
         index = min(ranked)[1]
-        word = (*word[:index], joined[index], *word[index + 2 :])
+        word = (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
+    return word
 
 
 class Encoding:
@@ -332,11 +313,11 @@ class Encoding:
         self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
 
     def segments(self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]) -> Segments:
-        """Return the segments of `text` (see `Tokenizer.encode`)."""
         allowed = self.allowed(allowed_special)
         disallowed = self.disallowed(disallowed_special, allowed)
         if self.refuses(text, disallowed, allowed):
-            raise ValueError(f"the text contains a disallowed special token, one of {disallowed!a}")
+            token = next((token for token in disallowed if token in text), "")
+            raise ValueError(f"the text contains {token!a}, which is disallowed")
         return self.find_special(text, allowed)
 
     def allowed(self, allowed_special: Collection[str]) -> list[str]:
@@ -422,7 +403,6 @@ class Tokenizer(Encoding):
         return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
 
     def tokens(self, text: str) -> list[bytes]:
-        """Return the tokens of `text`, as bytes."""
         return [self.vocab[index] for index in self.encode(text)]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -17,7 +18,7 @@ from .dispatch import Progress, silent
 from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .formats import engines, gpt2
 from .patterns import DEFAULT_PATTERN, resolve
-from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, parse_keywords, token_ids
+from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, Strings, parse_keywords, token_ids
 from .text_encoder import TextEncoder
 from .trainer import learn
 from .workers import worker_count
@@ -140,11 +141,12 @@ class Tokenizer:
             workers: the number of processes that count pre-tokens; None means 1.
             executor: counts pre-tokens in place of new processes.
             progress: called with the phase, the amount done and the total.
-            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None means the convention of the class.
-            byte_order: the order of the ids of the bytes; None means the convention of the class.
-            id_layout: the order in which ids are assigned; None means the convention of the class.
+            tie_break: which of the most frequent pairs is merged (CONV-TIE-1). For this convention and the following,
+                None means that of the class.
+            byte_order: the order of the ids of the bytes.
+            id_layout: the order in which ids are assigned.
             train_special: "boundary" if special tokens are boundaries in the text, "text" if they are ordinary text
-                (TRAIN-SPECIAL-1); None means the convention of the class.
+                (TRAIN-SPECIAL-1).
 
         Raises:
             ValueError: if `vocab_size` is less than 256 plus the number of special tokens, a convention is unknown, or
@@ -170,13 +172,7 @@ class Tokenizer:
         vocab = build_vocab(merges, special, chosen["byte_order"], chosen["id_layout"])
         return cls(vocab, merges, special, pattern=pattern)
 
-    def encode(
-        self,
-        text: str,
-        *,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
-    ) -> list[int]:
+    def encode(self, text: str, *, allowed_special: Strings = None, disallowed_special: Strings = None) -> list[int]:
         """Return the ids of `text`.
 
         Without the two keywords, every special token in the text is recognized. Do this with text that you wrote. For
@@ -212,18 +208,11 @@ class Tokenizer:
         return self.encode(text, disallowed_special=())
 
     def encode_to_numpy(
-        self,
-        text: str,
-        *,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
+        self, text: str, *, allowed_special: Strings = None, disallowed_special: Strings = None
     ) -> npt.NDArray[np.uint32]:
         """Return the ids of `text` as an array of uint32; for long texts this is faster than `encode`.
 
-        Args:
-            text: the text to encode.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+        The arguments are those of `encode`.
 
         Raises:
             ValueError: if the text contains a disallowed string.
@@ -240,8 +229,8 @@ class Tokenizer:
         bits: int | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
+        allowed_special: Strings = None,
+        disallowed_special: Strings = None,
     ) -> int:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
@@ -283,8 +272,8 @@ class Tokenizer:
         workers: int | None = None,
         executor: Executor | None = None,
         progress: Progress | None = None,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
+        allowed_special: Strings = None,
+        disallowed_special: Strings = None,
     ) -> EncodedFiles:
         """Write the ids of many files into a directory, as arrays (.npy) and an index of them (index.jsonl).
 
@@ -330,18 +319,9 @@ class Tokenizer:
         )
 
     def encode_batch(
-        self,
-        texts: Iterable[str],
-        *,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
+        self, texts: Iterable[str], *, allowed_special: Strings = None, disallowed_special: Strings = None
     ) -> list[list[int]]:
-        """Return the ids of each text.
-
-        Args:
-            texts: encoded independently: a special token never spans two of them.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+        """Return the ids of each text. No special token spans two texts; the keywords are those of `encode`.
 
         Raises:
             ValueError: if a text contains a disallowed string; raised before anything is encoded.
@@ -352,18 +332,11 @@ class Tokenizer:
         return self._encoder(allowed_special, disallowed_special).encode_each(list(texts))
 
     def encode_iterable(
-        self,
-        chunks: Iterable[str],
-        *,
-        allowed_special: Collection[str] | None = None,
-        disallowed_special: Collection[str] | None = None,
+        self, chunks: Iterable[str], *, allowed_special: Strings = None, disallowed_special: Strings = None
     ) -> Iterator[int]:
         """Yield the ids of the joined chunks lazily; the chunk boundaries do not affect them (section STREAM).
 
-        Args:
-            chunks: strings of any length. A special token or pre-token can span several of them.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+        A special token or pre-token can span several chunks. The keywords are those of `encode`.
 
         Raises:
             ValueError: during iteration, if the text contains a disallowed string. The ids of the text before that
@@ -372,9 +345,7 @@ class Tokenizer:
         """
         return self._encoder(allowed_special, disallowed_special).stream(chunks)
 
-    def _encoder(
-        self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
-    ) -> TextEncoder:
+    def _encoder(self, allowed_special: Strings, disallowed_special: Strings) -> TextEncoder:
         """Return the encoder that does with special tokens what a call asks for."""
         if allowed_special is None and disallowed_special is None:
             return self._text_encoder
@@ -385,7 +356,7 @@ class Tokenizer:
                 self._encoders.clear()
             encoder, policy = self._text_encoder, SpecialTokenPolicy.of(self._special, keywords)
             if policy.allowed.tokens != self._special.tokens or policy.disallowed.tokens:
-                encoder = encoder.with_policy(policy)
+                encoder = replace(encoder, policy=policy)  # both share the cache of pre-tokens
             self._encoders[keywords] = encoder
         return encoder
 

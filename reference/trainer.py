@@ -8,13 +8,12 @@ occurrences away from old pairs, and every pair that it creates contains the new
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.fixtures.conventions import TIE_BREAKS
 
 from .conventions import BYTE_ORDERS, TOKEN_KEYS
 from .dispatch import Progress, learns_over_arrays, silent
@@ -51,9 +50,6 @@ def learn(
     >>> learn({b"low": 1, b"lower": 1}, 10)
     [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
     """
-    for name, value, known in (("byte_order", byte_order, tuple(BYTE_ORDERS)), ("tie_break", tie_break, TIE_BREAKS)):
-        if value not in known:
-            raise ValueError(f"{name} is {value!a}; give one of {', '.join(known)}")
     most = wanted + len(specials)
     # Over arrays, each new token gets the next number.
     is_numbered_in_order = not specials or tie_break != "smaller-ids"
@@ -65,17 +61,9 @@ def learn(
         learned = learn_plainly(
             counts, most, tie_break, byte_order, progress, merges=merges, allows=allows, specials=specials
         )
-    return _until(learned, wanted, specials)
-
-
-def _until(merges: list[Merge], wanted: int, specials: Collection[bytes]) -> list[Merge]:
-    """Return the merges up to the one with which `wanted` tokens other than `specials` have been created.
-
-    >>> _until([(b"a", b"b"), (b"ab", b"c"), (b"d", b"e"), (b"f", b"g")], 2, [b"ab"])
-    [(b'a', b'b'), (b'ab', b'c'), (b'd', b'e')]
-    """
-    needed = accumulate((left + right not in specials for left, right in merges), initial=0)
-    return [merge for merge, made in zip(merges, needed, strict=False) if made < wanted]
+    # Keep the merges up to the one with which `wanted` tokens other than `specials` have been created.
+    needed = accumulate((left + right not in specials for left, right in learned), initial=0)
+    return [merge for merge, made in zip(learned, needed, strict=False) if made < wanted]
 
 
 class WeightedWords:

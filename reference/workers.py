@@ -25,7 +25,6 @@ Handle = TypeVar("Handle")
 
 
 def worker_count(workers: int | None, executor: Executor | None = None) -> int:
-    """Return the number of workers: by default 1 or, with an `executor`, the number of processors."""
     if workers is None:
         return 1 if executor is None else os.cpu_count() or 1
     if workers < 1:
@@ -59,20 +58,19 @@ def in_processes(
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs. The processes end with the iteration, or immediately on an error.
 
-    Args:
-        workers: the number of processes.
-        call: called once for each job. Each process gets it once; a forked one shares its objects.
-        jobs: the arguments of the calls.
-        failed: returns the result to yield for a job that failed in its worker; None raises the error.
-
-    Raises:
-        ValueError: if `call` raises one.
-        RuntimeError: if a worker dies, or fails with any other error.
+    Each process gets `call` once; a forked one shares its objects. `failed` returns the result to yield for a job that
+    failed in its worker; None raises the error. A ValueError of `call` is raised unchanged, and any other error, or a
+    worker that dies, is a RuntimeError.
     """
-    with _ending(_Processes(workers)) as processes:
+    processes = _Processes(workers)
+    try:
         with _clear_failures():
             processes.start(partial(_attempt, call))
         yield from _results(processes.submit, processes.result, jobs, 2 * workers, deque(), failed)
+        processes.end()
+    except BaseException:  # an error, an interrupt, or the caller stops early
+        processes.kill()
+        raise
 
 
 def in_order(
@@ -268,7 +266,6 @@ class _Processes:
             self._idle.append(worker)
 
     def end(self) -> None:
-        """End the workers after their last job."""
         for worker in self._workers:
             with suppress(OSError):
                 _send(worker.pipe, None)
@@ -283,17 +280,6 @@ class _Processes:
         for worker in self._workers:
             worker.process.join()
             worker.pipe.close()
-
-
-@contextmanager
-def _ending(processes: _Processes) -> Iterator[_Processes]:
-    """End the processes after their last job; kill them on an error, on an interrupt, or if the caller stops early."""
-    try:
-        yield processes
-        processes.end()
-    except BaseException:
-        processes.kill()
-        raise
 
 
 def _death(worker: _Worker) -> BrokenExecutor:
@@ -313,8 +299,14 @@ def _send(pipe: Connection, value: object) -> None:
 
 
 def _work(pipe: Connection, call: Callable[..., object]) -> None:
-    """Do jobs until there are no more. This is the main function of a worker."""
-    _take_signals()
+    # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in STOPPING:
+        if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker
+            signal.signal(number, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):  # the parent is gone
         while job := pipe.recv():
             answer = call(*job)
@@ -340,18 +332,6 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _take_signals() -> None:
-    """Give a worker its own handlers of signals, and let it end with its parent."""
-    # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in STOPPING:
-        if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker
-            signal.signal(number, signal.SIG_DFL)
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-    Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -81,17 +81,16 @@ def test_no_modules_import_one_another_in_a_circle(folder: str) -> None:
 
 
 LAYERS: dict[str, tuple[str, ...]] = {
-    "command_error": (),
+    "command_line": (),
     "protocol": (),
     "answer": (),
-    "implementation": ("answer", "command_error"),
+    "implementation": ("answer", "command_line"),
     "operations": ("answer", "implementation"),
     "spec": ("operations",),
-    "command_line": ("command_error", "spec"),
     "selection": ("operations", "spec"),
     "outcome": ("answer", "operations", "spec"),
     "terminal": ("answer", "operations", "outcome"),
-    "report": ("command_error", "command_line", "operations", "spec", "outcome", "terminal"),
+    "report": ("command_line", "operations", "spec", "outcome", "terminal"),
     "cases": ("answer", "implementation", "operations", "spec", "outcome"),
     "properties": ("answer", "implementation", "operations", "spec", "outcome", "cases"),
     "known_bugs": (
@@ -105,7 +104,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "properties",
     ),
     "spec_tools": (
-        "command_error",
         "command_line",
         "answer",
         "implementation",
@@ -117,7 +115,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cases",
         "properties",
     ),
-    "packs": ("command_error", "command_line", "answer", "operations", "spec", "terminal", "known_bugs", "spec_tools"),
+    "packs": ("command_line", "answer", "operations", "spec", "terminal", "known_bugs", "spec_tools"),
     "session": (
         "answer",
         "implementation",
@@ -134,7 +132,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "plugin": ("selection", "session"),
     "commands": (
-        "command_error",
         "command_line",
         "answer",
         "implementation",
@@ -143,7 +140,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "packs",
         "session",
     ),
-    "cli": ("command_error", "command_line", "selection"),
+    "cli": ("command_line", "selection"),
 }
 """Package or module of `conformance/`, from the bottom up → those of its siblings that it may import."""
 

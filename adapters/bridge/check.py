@@ -41,7 +41,6 @@ LONGEST_LIMIT = 86400.0
 END_LIMIT = 1.0
 """Seconds within which a program must exit after the end of its input."""
 _MOST_HANGS = 3
-_WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
 _STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
 _LACKS = {
@@ -69,12 +68,7 @@ class Program(Client):
     """The program under test. It is started, and its model is loaded, when a step needs them.
 
     If it seems to hang, it is ended, to find out whether it only fails to flush its output.
-
-    Attributes:
-        sent: the last request.
-        hello: its answer to the first start.
-        capabilities: the capabilities that it announced, and what it has of `_LACKS`.
-        fixed: whether it has one fixed vocabulary and loads no other.
+    `capabilities` are those that it announced, and what it has of `_LACKS`; a `fixed` program has one vocabulary.
     """
 
     def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
@@ -116,7 +110,6 @@ class Program(Client):
         return _well_formed(super().launch())
 
     def end(self) -> int:
-        """End its input and return its exit status."""
         process, self.process, self.sent = self.process, None, ""
         assert process is not None
         status = process.stop(END_LIMIT)
@@ -150,7 +143,6 @@ class Program(Client):
 
     @property
     def usual_model(self) -> int:
-        """The number, in the running program, of the model that most steps use."""
         if self.process is None:
             self.launch()
         if self._model < 0:
@@ -222,7 +214,6 @@ class StepResult(NamedTuple):
 
     @property
     def text(self) -> Iterator[str]:
-        """The text to print."""
         if self.state == "skip":
             yield f"skip  {self.title} ({'; '.join(self.lines)})"
             return
@@ -231,16 +222,7 @@ class StepResult(NamedTuple):
 
 
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
-    """Run the steps and yield the result of each.
-
-    Args:
-        spec: `cmd:PROGRAM ARGS`.
-        time_limit: seconds within which the program must reply.
-        start_limit: seconds within which it must reply to the first request.
-
-    Raises:
-        AdapterError: if the program cannot be started at all.
-    """
+    """Run the steps of `cmd:PROGRAM` and yield their results; raise AdapterError if it cannot be started at all."""
     program = Program(program_arguments(spec), time_limit, start_limit)
     hangs = 0
     try:
@@ -271,7 +253,6 @@ def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
 
 
 def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str, Any]) -> tuple[StepResult, bool]:
-    """Return the result of a step and whether the program hung."""
     try:
         run = _FUNCTIONS.get(step.get("run", ""))
         note = run(program, *step.get("with", ())) if run else _ask(step["requests"], program, values)
@@ -295,7 +276,6 @@ def _last_words(stderr: str) -> list[str]:
 
 
 def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
-    """Yield the last lines: the counts and the next step."""
     count = {state: sum(result.state == state for result in results) for state in ("ok", "note", "FAIL", "skip")}
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:
@@ -306,7 +286,6 @@ _RAISED = {"error": "the tokenizer raised an error: {message}; the suite tests t
 
 
 def _ask(requests: Iterable[Mapping[str, Any]], program: Program, values: dict[str, Any]) -> str:
-    """Send the requests of a step, and return its notes."""
     notes = []
     for request in requests:
         if not program.capabilities.issuperset(request.get("needs", ())):
@@ -408,7 +387,6 @@ def _several_models(program: Program) -> None:
 
 
 def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> list[int]:
-    """Feed chunks to a stream, close it if so asked, and return the ids of all replies."""
     replies = [program.result("stream_feed", stream=stream, text=chunk) for chunk in chunks]
     replies += [program.result("stream_close", stream=stream)] if close else []
     return [index for reply in replies for index in reply["ids"]]
@@ -459,17 +437,13 @@ def _trained(program: Program, **more: Any) -> Any:
     return table
 
 
-def _train(program: Program) -> None:
-    _trained(program)
-    _trained(program, special_tokens=[], text="")
+def _train(program: Program, *settings: Mapping[str, Any]) -> None:
+    for more in settings:
+        _trained(program, **more)
 
 
-def _train_pattern(program: Program) -> None:
-    _trained(program, **_WHOLE_TEXT)
-
-
-def _pattern(program: Program) -> None:
-    model = program.load(MODEL, None, **_WHOLE_TEXT)
+def _pattern(program: Program, pattern: str) -> None:
+    model = program.load(MODEL, None, pattern=pattern)
     if "encode" in program.capabilities:
         program.encode("a b", model=model)
 
@@ -532,7 +506,7 @@ _FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     function.__name__[1:]: function
     for function in (
         *(_handshake, _field, _load, _long, _round_trip, _several_models, _pattern, _stream, _two_streams),
-        *(_cut_stream, _train, _train_pattern, _save, _from_files, _unknown_model, _unload, _end, _again),
+        *(_cut_stream, _train, _save, _from_files, _unknown_model, _unload, _end, _again),
     )
 }
 """The name in `run` -> the function of the step."""

@@ -36,7 +36,7 @@ from ..errors import (
     one_line,
 )
 from . import wire
-from .process import Process
+from .process import Environment, Process
 
 ONE_REPLY = (
     "a program writes one reply to each request to standard output, and nothing else",
@@ -65,12 +65,10 @@ class Reply:
 
     @property
     def kind(self) -> str:
-        """The first of `KINDS` among its members, or ""."""
         return next((kind for kind in KINDS if kind in self.message), "")
 
     @property
     def value(self) -> Any:
-        """The value of the member named by `kind`, or None."""
         return self.message.get(self.kind)
 
 
@@ -84,22 +82,13 @@ class ModelRequest:
 
 
 class Client:
-    """One program that speaks the protocol.
+    """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start.
 
-    Attributes:
-        time_limit: seconds that one request may take; may be changed at any time.
-        start_limit: seconds that the first start, with its imports, may take.
-        trace: if set, called with ">" or "<" and each line sent to or received from the program.
-        lock: held during a request.
+    If `trace` is set, it is called with ">" or "<" and each line sent to or received from the program.
     """
 
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        time_limit: float = 10.0,
-        start_limit: float = 60.0,
-        env: Mapping[str, str] | None = None,
+        self, argv: Sequence[str], *, time_limit: float = 10.0, start_limit: float = 60.0, env: Environment = None
     ) -> None:
         self.argv = list(argv)
         self.time_limit = time_limit
@@ -118,7 +107,6 @@ class Client:
 
     @property
     def pid(self) -> int | None:
-        """The program's process id, or None if it is not running."""
         return None if self.process is None else self.process.popen.pid
 
     def start(self) -> dict[str, Any]:
@@ -148,7 +136,6 @@ class Client:
             return self._result(operation, self.exchange(operation, fields))
 
     def model(self, source: ModelRequest) -> int:
-        """Return the number of a model in the running program, which makes the model if necessary."""
         with self.lock:
             self.start()
             models = self._loaded if source.operation == "load" else self._made
@@ -473,19 +460,8 @@ def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[A
             client.later(process, "stream_close", {"stream": stream})
 
 
-def bridge(
-    argv: Sequence[str], *, time_limit: float = 10.0, env: Mapping[str, str] | None = None
-) -> type[RemoteTokenizer]:
-    """Start a program that speaks the protocol and return an adapter class with exactly the methods that it announces.
-
-    Args:
-        argv: the program and its arguments.
-        time_limit: seconds that one call may take; change it later with `client.time_limit` of the class.
-        env: environment variables to add.
-
-    Raises:
-        AdapterError: if it cannot be started or is not an adapter.
-    """
+def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None) -> type[RemoteTokenizer]:
+    """Start a program and return an adapter class with exactly the methods that it announces."""
     client = Client(argv, time_limit=time_limit, env=env)
     hello = client.start()
     capabilities, conventions = hello.get("capabilities"), hello.get("conventions", {})
@@ -524,21 +500,10 @@ def isolated(
     trainer: str | None = None,
     *,
     time_limit: float = 10.0,
-    env: Mapping[str, str] | None = None,
+    env: Environment = None,
     memory: float | None = None,
 ) -> type[RemoteTokenizer]:
-    """Return the adapter that `spec` names, which this Python runs in a separate process.
-
-    Args:
-        spec: as in `resolve`.
-        trainer: as in `with_trainer`.
-        time_limit: seconds that one call may take.
-        env: environment variables to add.
-        memory: GiB that it may allocate, 0 for no limit; None means the server's default.
-
-    Raises:
-        AdapterError: as in `resolve`.
-    """
+    """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit."""
     argv = [sys.executable, "-m", "bpe_conformance.adapters.bridge", spec]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
     return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

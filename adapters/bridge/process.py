@@ -25,25 +25,14 @@ _ROUNDS = 50
 _PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
+Environment = Mapping[str, str] | None
+"""Environment variables to add."""
 
 
 class Process:
-    """A running program with one thread for each of its three pipes.
+    """A running program with one thread for each of its pipes. `replies` are its lines, then None at their end."""
 
-    Args:
-        argv: the program and its arguments.
-        env: environment variables to add.
-
-    Attributes:
-        popen: the program.
-        replies: the lines of its standard output, then None at its end.
-
-    Raises:
-        OSError: if it cannot be started.
-        ValueError: if an argument contains a null character.
-    """
-
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], env: Environment = None) -> None:
         self._mark = uuid.uuid4().hex
         self.popen: subprocess.Popen[bytes] = subprocess.Popen(
             argv,
@@ -60,12 +49,11 @@ class Process:
         self._tail = bytearray()
         streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
         targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
-        self._threads = [
-            threading.Thread(target=target, args=(stream,), name=f"bpe-bridge-{self.popen.pid}", daemon=True)
-            for target, stream in zip(targets, streams, strict=True)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = []
+        for target, stream in zip(targets, streams, strict=True):
+            name = f"bpe-bridge-{self.popen.pid}"
+            self._threads.append(threading.Thread(target=target, args=(stream,), name=name, daemon=True))
+            self._threads[-1].start()
 
     def send(self, line: bytes) -> None:
         """Write a line to its standard input in another thread."""
@@ -93,14 +81,7 @@ class Process:
                 del self._tail[:-_STDERR_KEPT]
 
     def stop(self, grace: float = 0.0) -> int | None:
-        """Close its input, and end the program and the processes that it started.
-
-        Args:
-            grace: seconds during which it may exit on its own.
-
-        Returns:
-            Its exit status if it exited on its own, else None.
-        """
+        """End it and all that it started; return its status if it exits on its own within `grace` seconds."""
         if os.getpid() != self._owner:
             return None  # this process is a fork of the one that started it
         self._requests.put(None)
@@ -128,7 +109,6 @@ class Process:
             time.sleep(_PAUSE)
 
     def stderr_tail(self) -> str:
-        """Return the last lines of its standard error."""
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
         return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
 

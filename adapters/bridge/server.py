@@ -86,12 +86,7 @@ class Stream:
 
 
 class Server:
-    """Answers requests for one adapter.
-
-    Args:
-        load: returns the adapter; called in the handshake, so that the reply reports its failure.
-        memory: GiB that the process may allocate, for the error message.
-    """
+    """Answers requests for one adapter. `load` is called in the handshake, so that the reply reports its failure."""
 
     def __init__(self, load: Callable[[], Any], memory: float = 0) -> None:
         self._load = load
@@ -190,7 +185,6 @@ class Server:
         return {"model": handle}
 
     def _make(self, name: str, request: Mapping[str, Any]) -> dict[str, int]:
-        """Make a tokenizer from a vocabulary and merges, from a text, from files, or with the fixed vocabulary."""
         make = self._adapter if name == "load" else getattr(self._adapter, name)
         if name == "load" and "vocab" not in request:
             return self._keep(make())
@@ -216,9 +210,8 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        stream = Stream(self._method(request, "encode_iterable"))
         handle = next(self._numbers)
-        self._streams[handle] = stream
+        self._streams[handle] = Stream(self._method(request, "encode_iterable"))
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,11 +228,7 @@ class Server:
 
 
 def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
-    """Perform an operation, then restore the current directory and the locale.
-
-    Raises:
-        Disturbance: if the operation changed one of them.
-    """
+    """Perform an operation; restore the current directory and the locale, and raise Disturbance if it changed them."""
     directory, language = _directory(), locale.setlocale(locale.LC_ALL)
     changed = ""
     try:
@@ -314,17 +303,11 @@ def _leave_with(parent: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve the adapter that the arguments name until the input ends."""
     parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge", description=__doc__)
     parser.add_argument("spec", help="the adapter, as in --adapter")
     parser.add_argument("--trainer", help="the training function, as in --bpe-trainer")
-    parser.add_argument(
-        "--memory",
-        metavar="GIB",
-        type=float,
-        default=GIBIBYTES,
-        help="the memory limit in GiB; default 4, 0 for no limit",
-    )
+    memory_help = "the memory limit in GiB; default 4, 0 for no limit"
+    parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)

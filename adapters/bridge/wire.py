@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, answers
-from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_bytes, rebuild_ids, rebuild_rows, rebuild_text
 from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
@@ -24,11 +24,7 @@ WireText = str | dict[str, list[int]]
 
 
 def dump(message: Mapping[str, Any]) -> bytes:
-    """Return a message as one line: ASCII JSON and a line feed.
-
-    Raises:
-        ValueError: if the line is longer than `answers.LONGEST_LINE`.
-    """
+    """Return a message as one line: ASCII JSON and a line feed. A line that is too long is a ValueError."""
     line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > answers.LONGEST_LINE:
         raise ValueError(f"the message has {len(line)} bytes; a line may have at most {answers.LONGEST_LINE}")
@@ -36,11 +32,7 @@ def dump(message: Mapping[str, Any]) -> bytes:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Return the message in `line`.
-
-    Raises:
-        ValueError: if the line is not one JSON object in UTF-8.
-    """
+    """Return the message in `line`; raise ValueError if the line is not one JSON object in UTF-8."""
     message = parse_json(line.decode("utf-8"), "line")
     if not isinstance(message, dict):
         raise ValueError(f"line: a JSON {type(message).__name__}; expected an object")
@@ -80,7 +72,6 @@ def read_texts(value: Any) -> list[str]:
 
 
 def write_choice(value: Collection[str]) -> str | list[WireText]:
-    """Return a choice of special tokens: "all" or a list of texts."""
     return "all" if value == "all" else write_texts(value)
 
 
@@ -127,14 +118,12 @@ def read_merges(value: Any) -> list[Merge]:
 
 
 def read_member(value: Any, name: str) -> Any:
-    """Return a member of the result of a request."""
     if not isinstance(value, dict) or name not in value:
         raise MalformedAnswer(f"the reply has no {name}")
     return value[name]
 
 
 def read_handle(value: Any, name: str) -> int:
-    """Return the number of a model or stream in the result of a request."""
     handle = value.get(name) if isinstance(value, dict) else None
     if type(handle) is not int:
         raise MalformedAnswer(f"the reply has no {name}; expected an integer")
@@ -206,20 +195,13 @@ CHOICES = {
     "disallowed_special": Argument(write_choice, lambda value: value if value == "all" else tuple(read_choice(value))),
 }
 MODEL = Returned("modelResult", '{"model": a number that you choose}')
-IDS = Returned(
-    "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, *_: answers.rebuild_ids(name, ids)
-)
+IDS = Returned("ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, _: rebuild_ids(name, ids))
 ROWS = Returned(
-    "batchResult",
-    "a list with the ids of each text",
-    lambda name, rows, texts: answers.rebuild_rows(name, rows, len(texts)),
+    "batchResult", "a list with the ids of each text", lambda name, rows, texts: rebuild_rows(name, rows, len(texts))
 )
-DECODED = Returned("text", "a string", lambda name, text, *_: write_text(answers.rebuild_text(name, text)), read_text)
+DECODED = Returned("text", "a string", lambda name, text, _: write_text(rebuild_text(name, text)), read_text)
 BYTES = Returned(
-    "hex",
-    "bytes as lower-case hex, two digits each",
-    lambda name, data, *_: answers.rebuild_bytes(name, data).hex(),
-    read_bytes,
+    "hex", "bytes as lower-case hex, two digits each", lambda name, data, _: rebuild_bytes(name, data).hex(), read_bytes
 )
 NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 
@@ -261,7 +243,6 @@ RESULTS: Mapping[str, Returned] = {
 
 
 def write_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request from the arguments of a call."""
     known = {**OPERATIONS[name].arguments, **OPERATIONS[name].further}
     return {key: known[key].write(value) for key, value in arguments.items()}
 
@@ -278,5 +259,4 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
 
 
 def methods() -> Sequence[str]:
-    """Return the methods of a tokenizer that are operations."""
     return [name for name in OPERATIONS if name not in MAKERS]

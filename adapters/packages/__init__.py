@@ -21,18 +21,11 @@ from ..errors import AdapterUnavailable
 Vocab: TypeAlias = Mapping[int, bytes]
 Merges: TypeAlias = Sequence[Merge]
 Special: TypeAlias = Sequence[str] | None
+Pattern: TypeAlias = str | None
 
 
 def require(module: str, install: str = "") -> Any:
-    """Import and return a module of a third-party package.
-
-    Args:
-        module: the name of the module.
-        install: the argument of `pip install`; "" means the name of the package.
-
-    Raises:
-        AdapterUnavailable: if it cannot be imported.
-    """
+    """Import a module of a package, or raise AdapterUnavailable; `install` is the argument of `pip install`."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -45,11 +38,6 @@ def require(module: str, install: str = "") -> Any:
 
 
 def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
-    """Raise an error for special tokens, which a package does not support.
-
-    Raises:
-        NotImplementedError: if there are any.
-    """
     if special_tokens:
         raise NotImplementedError("this package does not support special tokens")
 
@@ -63,7 +51,6 @@ class LearnedTable(NamedTuple):
 
 @contextmanager
 def temporary_file(name: str, data: bytes) -> Iterator[str]:
-    """Yield the path of a file that contains `data` until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
         path = Path(folder, name)
         path.write_bytes(data)

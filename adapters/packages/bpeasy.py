@@ -22,7 +22,6 @@ class Trainer:
 
     @staticmethod
     def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> LearnedTable:
-        """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size)

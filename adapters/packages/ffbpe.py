@@ -16,7 +16,6 @@ class Tokenizer(UnitokenTokenizer):
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Tokenizer:
-        """Load `vocab.json` and `merges.txt`."""
         tokenizer = cls.__new__(cls)
         tokenizer._encoder = cls.package.BpeEncoder.load(
             vocab_file=vocab_path,

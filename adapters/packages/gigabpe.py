@@ -16,12 +16,8 @@ class Trainer:
     """`gigabpe.train_bpe` with its `bytelevel` pre-tokenizer, which is GPT-2's pattern."""
 
     version = gigabpe.__version__
-    conventions = {
-        "tie_break": "smaller-ids",
-        "byte_order": "gpt2",
-        "id_layout": "specials-bytes-merges",
-        "train_special": "text",
-    }
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
+    conventions |= {"id_layout": "specials-bytes-merges"}
 
     @staticmethod
     def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> LearnedTable:
@@ -31,10 +27,7 @@ class Trainer:
         """
         special = list(dict.fromkeys(special_tokens))
         with temporary_file("corpus.txt", text.encode("utf-8")) as path:
-            ids, pairs = gigabpe.train_bpe(
-                [path], vocab_size, special_tokens=[*special, *ALPHABET], pretokenizer="bytelevel"
-            )
-        vocab = {
-            index: token.encode("utf-8") if index < len(special) else unspell(token) for token, index in ids.items()
-        }
+            tokens = [*special, *ALPHABET]
+            ids, pairs = gigabpe.train_bpe([path], vocab_size, special_tokens=tokens, pretokenizer="bytelevel")
+        vocab = {index: token.encode() if index < len(special) else unspell(token) for token, index in ids.items()}
         return LearnedTable(vocab, [(unspell(left), unspell(right)) for left, right in pairs])

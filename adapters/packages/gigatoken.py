@@ -28,17 +28,14 @@ class Tokenizer(JsonTokenizer):
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the engine reports it."""
         return dict(self._tokenizer.vocab)
 
     @property
     def merges(self) -> list[Merge]:
-        """Pairs in order of rank, as the engine reports them."""
         return list(self._tokenizer.merges)
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
-        """Train on `text` with the default rule for ties; special tokens in it are text."""
         special = list(special_tokens)
         vocab, merges = gigatoken.train_bpe(text.encode("utf-8"), vocab_size, special, separator=NO_SEPARATOR)
         return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))

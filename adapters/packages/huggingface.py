@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import spell, unspell
 
-from . import Merges, Special, Vocab, require
+from . import Merges, Pattern, Special, Vocab, require
 
 tokenizers = require("tokenizers", "'bpe-conformance[huggingface]'")
 decoders, models, pre_tokenizers = tokenizers.decoders, tokenizers.models, tokenizers.pre_tokenizers
@@ -17,31 +17,18 @@ _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)
 
 
 class Tokenizer:
-    """`tokenizers.Tokenizer` over `models.BPE`.
+    """`tokenizers.Tokenizer` over `models.BPE`. Of two ids for the same bytes, the first is kept.
 
-    Args:
-        vocab: id → bytes; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: added as `AddedToken(normalized=False, special=True)`.
-        pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
-
-    Raises:
-        ValueError: if a special token equals another token's spelling in the byte map, so that a vocab.json
-            cannot represent both.
+    It raises ValueError if a special token equals another token's spelling in the byte map, so that a vocab.json cannot
+    represent both.
     """
 
     version = tokenizers.__version__
-    conventions = {
-        "tie_break": "smaller-ids",
-        "byte_order": "gpt2",
-        "id_layout": "specials-bytes-merges",
-        "train_special": "text",
-    }
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
+    conventions |= {"id_layout": "specials-bytes-merges"}
     _ignore_merges = False
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self.merges = list(merges)
         learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
         self._plain = {token.encode("utf-8"): token for token in special_tokens or ()}
@@ -54,25 +41,20 @@ class Tokenizer:
                 raise ValueError(f"a vocab.json cannot represent both tokens that are spelled {spelling!a}")
             spelled[spelling] = index
         pairs = [(spell(left), spell(right)) for left, right in merges]
-        self._tokenizer = _tokenizer(
-            models.BPE(vocab=spelled, merges=pairs, ignore_merges=self._ignore_merges), pattern
-        )
+        model = models.BPE(vocab=spelled, merges=pairs, ignore_merges=self._ignore_merges)
+        self._tokenizer = _tokenizer(model, pattern)
         self._tokenizer.add_special_tokens(_added(special_tokens or ()))
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the engine reports it."""
         return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text` unchanged: the engine does not cut special tokens out of it."""
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> Tokenizer:
         tokenizer = _tokenizer(models.BPE(), pattern)
+        special, alphabet = _added(special_tokens), sorted(pre_tokenizers.ByteLevel.alphabet())
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            special_tokens=_added(special_tokens),
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-            show_progress=False,
+            vocab_size=vocab_size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         )
         tokenizer.train_from_iterator([text], trainer)
         model = json.loads(tokenizer.to_str())["model"]
@@ -97,11 +79,10 @@ class IgnoreMergesTokenizer(Tokenizer):
 
 
 def _vocab(ids: Mapping[str, int], special_tokens: Collection[str]) -> dict[int, bytes]:
-    """Return id → bytes for the keys of the engine's vocabulary, in which special tokens are plain text."""
     return {index: key.encode("utf-8") if key in special_tokens else unspell(key) for key, index in ids.items()}
 
 
-def _tokenizer(model: Any, pattern: str | None) -> Any:
+def _tokenizer(model: Any, pattern: Pattern) -> Any:
     tokenizer = tokenizers.Tokenizer(model)
     if pattern is None:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -12,28 +12,19 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab, refuse_special_tokens
+from . import Merges, Pattern, Special, Vocab, refuse_special_tokens
 
 IntPair = tuple[int, int]
 
 
 class OwnIds:
-    """A vocabulary and merges in a package's own numbering.
+    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them.
 
     Attributes:
         vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
         pairs: pair of own ids → own id, in order of rank.
         tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge produces.
         special: special token → own id; these are the largest ids.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: in any order.
-
-    Raises:
-        ValueError: if the vocabulary lacks a byte or the result of a merge, or if a mapping of pairs cannot represent a
-            merge: it repeats, or no byte or merge produces one of its parts.
     """
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
@@ -45,9 +36,8 @@ class OwnIds:
         self.pairs: dict[IntPair, int] = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
-                raise ValueError(
-                    f"no pair of ids represents {left!r} and {right!r}: no byte or merge produces one of them"
-                )
+                why = "no byte or merge produces one of them"
+                raise ValueError(f"no pair of ids represents {left!r} and {right!r}: {why}")
             if (own[left], own[right]) in self.pairs:
                 raise ValueError(f"a mapping of pairs cannot contain {left!r} and {right!r} twice")
             self.pairs[own[left], own[right]] = 256 + rank
@@ -78,23 +68,11 @@ class OwnIds:
 
 
 def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return the vocabulary and merges that a package learned."""
     return dict(tokens), [(tokens[left], tokens[right]) for left, right in sorted(pairs, key=lambda pair: pairs[pair])]
 
 
 class OwnIdsTokenizer:
-    """An adapter over a tokenizer of such a package, by default one like minbpe.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: registered with the package, which may or may not match them in the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        NotImplementedError: if there is a pattern but the package takes none.
-        ValueError: if the package cannot represent the table (`OwnIds`).
-    """
+    """An adapter over a tokenizer of such a package, by default one like minbpe."""
 
     engine: ClassVar[Any]
     version: ClassVar[str]
@@ -103,18 +81,15 @@ class OwnIdsTokenizer:
     encode_arguments: ClassVar[Mapping[str, Any]] = {}
     train_arguments: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self._table = OwnIds(vocab, merges, special_tokens)
         self.vocab, self.merges = self._table.vocab, list(merges)
         self._tokenizer = self.filled(self._table, self._pattern(pattern))
 
     @classmethod
     def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None
     ) -> OwnIdsTokenizer:
-        """Train on `text`. The trainers of these packages do not support special tokens."""
         refuse_special_tokens(special_tokens)
         return cls(*trained_table(*cls.learn(text, vocab_size, cls._pattern(pattern))), None, pattern)
 
@@ -126,12 +101,10 @@ class OwnIdsTokenizer:
 
     @classmethod
     def blank(cls, pattern: str) -> Any:
-        """Return a tokenizer of the package without merges."""
         return cls.engine(pattern) if cls.takes_pattern else cls.engine()
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
-        """Return a tokenizer of the package with these vocabulary and merges."""
         tokenizer = cls.blank(pattern)
         tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
         cls.register(tokenizer, table.special)
@@ -139,18 +112,16 @@ class OwnIdsTokenizer:
 
     @classmethod
     def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:
-        """Give a tokenizer its special tokens."""
         tokenizer.register_special_tokens(special_tokens)
 
     @classmethod
     def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
-        """Train, and return the package's own vocabulary and merges."""
         trainer = cls.blank(pattern)
         trainer.train(text, vocab_size, **cls.train_arguments)
         return trainer.vocab, trainer.merges
 
     @classmethod
-    def _pattern(cls, pattern: str | None) -> str:
+    def _pattern(cls, pattern: Pattern) -> str:
         if pattern is not None and not cls.takes_pattern:
             raise NotImplementedError("this package takes no pattern")
         return PATTERNS["gpt2"] if pattern is None else pattern

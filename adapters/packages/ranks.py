@@ -10,17 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab
+from . import Merges, Pattern, Special, Vocab
 
 
 class RankTable(NamedTuple):
-    """A vocabulary and merges as ranks.
-
-    Attributes:
-        ordinary: bytes → id, which is the rank.
-        special: special token → id.
-        vocab: id → bytes of ordinary and special tokens.
-    """
+    """A vocabulary and merges as ranks: `ordinary` is bytes → rank, which is the id; `vocab` has all tokens."""
 
     ordinary: dict[bytes, int]
     special: dict[str, int]
@@ -33,15 +27,9 @@ class RankTable(NamedTuple):
 
 
 def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> RankTable:
-    """Return a vocabulary and merges as ranks.
+    """Return ranks; raise ValueError if bytes are repeated or ids are not in the order of the merges.
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: those missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
-
-    Raises:
-        ValueError: if ranks cannot represent them: bytes are repeated, or ids are not in the order of the merges.
+    Special tokens that are missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
     """
     ids = {token: index for index, token in vocab.items()}
     if len(ids) != len(vocab):
@@ -59,24 +47,12 @@ def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> RankTable
 
 
 class RanksTokenizer:
-    """An adapter over a package that takes ranks.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank; the ids of their results must ascend.
-        special_tokens: those missing from the vocabulary get max(ids)+1, +2, ….
-        pattern: a regular expression in the package's syntax; None is GPT-2's.
-
-    Raises:
-        ValueError: if ranks cannot represent the vocabulary and merges.
-    """
+    """An adapter over a package that takes ranks; see `ranks_of` for what it cannot represent."""
 
     version: ClassVar[str]
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         ranks = ranks_of(vocab, merges, special_tokens)
         self.vocab, self.merges = ranks.vocab, list(merges)
         self._tokenizer = self.load(ranks, PATTERNS["gpt2"] if pattern is None else pattern)

@@ -21,7 +21,6 @@ class Trainer:
 
     @staticmethod
     def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> LearnedTable:
-        """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         trainer = rustbpe.Tokenizer()
         trainer.train_from_iterator(iter([text]), vocab_size, pattern=PATTERNS["gpt2"] if pattern is None else pattern)

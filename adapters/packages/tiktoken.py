@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
-from typing import Any, Literal
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import refuse_special_tokens, require
+from . import Pattern, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
 _educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
+Choice: TypeAlias = Collection[str]
+"""The text `all`, or special tokens."""
 
 
 class Tokenizer(RanksTokenizer):
@@ -23,17 +25,10 @@ class Tokenizer(RanksTokenizer):
     def load(self, ranks: RankTable, pattern: str) -> Any:
         if "" in ranks.special:
             raise ValueError("a special token is empty: tiktoken would never return from encode")
-        return tiktoken.Encoding(
-            "adapter", pat_str=pattern, mergeable_ranks=ranks.ordinary, special_tokens=ranks.special
-        )
+        tables = {"mergeable_ranks": ranks.ordinary, "special_tokens": ranks.special}
+        return tiktoken.Encoding("adapter", pat_str=pattern, **tables)
 
-    def encode(
-        self,
-        text: str,
-        *,
-        allowed_special: Literal["all"] | Set[str] = "all",
-        disallowed_special: Literal["all"] | Collection[str] = "all",
-    ) -> list[int]:
+    def encode(self, text: str, *, allowed_special: Choice = "all", disallowed_special: Choice = "all") -> list[int]:
         arguments = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
         return list(self._tokenizer.encode(text, **arguments))
 
@@ -51,7 +46,7 @@ class EducationalTokenizer(Tokenizer):
 
     @classmethod
     def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None
     ) -> EducationalTokenizer:
         """Train on `text`. The trainer does not support special tokens, and raises ValueError when pairs run out."""
         refuse_special_tokens(special_tokens)

@@ -13,34 +13,24 @@ from bpe_conformance.fixtures import Model, spell, unspell
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import Merges, Special, Vocab
+from . import Merges, Pattern, Special, Vocab
 
 
-def write_tokenizer_json(
-    folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: str | None
-) -> str:
-    """Write a `tokenizer.json` into `folder` and return its path. Bytes missing from the vocabulary are not added.
+def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
+    """Write a `tokenizer.json` into `folder` and return its path; ValueError if it cannot represent the model.
 
-    Args:
-        folder: an existing directory.
-        vocab: id → bytes; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: those missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
-        pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
-
-    Raises:
-        ValueError: if the file cannot represent the vocabulary and merges.
+    Special tokens that are missing from the vocabulary get max(ids)+1, +2, …, because each needs an id; bytes that are
+    missing are not added. Without a pattern, the split is the one built into `ByteLevel`.
     """
     special = list(dict.fromkeys(special_tokens or ()))
     ids = token_ids(vocab, special)
     free = max(ids.values(), default=-1) + 1
     taken = {left + right for left, right in merges}
     misread = [text for text in special if _unspelled(text) not in (None, text.encode("utf-8"))]
-    added = {
-        text: ids.pop(text.encode("utf-8"))
-        for text in misread
-        if text.encode("utf-8") not in taken and _unspelled(text) not in ids
-    }
+    added: dict[str, int] = {}
+    for text in misread:
+        if text.encode("utf-8") not in taken and _unspelled(text) not in ids:
+            added[text] = ids.pop(text.encode("utf-8"))
     absent = [token for token in map(bytes, zip(range(256))) if token not in ids]
     table = {index: token for token, index in [*ids.items(), *zip(absent, count(free))]}
     known = tuple(text for text in special if text not in added)
@@ -64,23 +54,11 @@ def _unspelled(text: str) -> bytes | None:
 
 
 class JsonTokenizer:
-    """An adapter over a package that reads a `tokenizer.json`.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: matched in the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        ValueError: if the file cannot represent the vocabulary and merges.
-    """
+    """An adapter over a package that reads a `tokenizer.json`."""
 
     version: ClassVar[str]
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self._has_own_pattern = pattern is not None
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))

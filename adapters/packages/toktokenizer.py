@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from . import refuse_special_tokens, require, temporary_file
+from . import Pattern, refuse_special_tokens, require, temporary_file
 from .own_ids import OwnIds, OwnIdsTokenizer
 
 toktokenizer = require("toktokenizer")
@@ -36,9 +36,7 @@ class Tokenizer(OwnIdsTokenizer):
         return tokenizer
 
     @classmethod
-    def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-    ) -> OwnIdsTokenizer:
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> _Trained:
         """Train on `text`. It takes the number of merges, whose ids begin at 128 and are not translated."""
         refuse_special_tokens(special_tokens)
         cls._pattern(pattern)

@@ -16,16 +16,7 @@ gpt2 = require("transformers.models.gpt2.tokenization_gpt2", "'transformers<5'")
 
 
 class Tokenizer:
-    """`transformers.GPT2Tokenizer` with only the given special tokens.
-
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: given as `additional_special_tokens`.
-
-    Raises:
-        ValueError: if a vocab.json cannot represent the vocabulary.
-    """
+    """`transformers.GPT2Tokenizer` with only the given special tokens."""
 
     version = transformers.__version__
 
@@ -43,7 +34,6 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Tokenizer:
-        """Load GPT-2's two files."""
         loaded = cls.__new__(cls)
         loaded._tokenizer = _load(Path(vocab_path), Path(merges_path), special_tokens)
         return loaded
@@ -55,25 +45,14 @@ class Tokenizer:
         return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]) if texts else []
 
     def decode(self, ids: Sequence[int]) -> str:
-        return str(
-            self._tokenizer.decode(
-                list(ids),
-                skip_special_tokens=False,
-                clean_up_tokenization_spaces=False,
-                spaces_between_special_tokens=False,
-            )
-        )
+        names = ("skip_special_tokens", "clean_up_tokenization_spaces", "spaces_between_special_tokens")
+        return str(self._tokenizer.decode(list(ids), **dict.fromkeys(names, False)))
 
     def save(self, folder: str) -> None:
         self._tokenizer.save_vocabulary(str(folder))
 
 
 def _load(vocab_path: Path, merges_path: Path, special_tokens: Sequence[str] | None) -> Any:
-    return gpt2.GPT2Tokenizer(
-        str(vocab_path),
-        str(merges_path),
-        unk_token=None,
-        bos_token=None,
-        eos_token=None,
-        additional_special_tokens=list(special_tokens or ()),
-    )
+    tokens: dict[str, Any] = dict.fromkeys(("unk_token", "bos_token", "eos_token"))
+    tokens["additional_special_tokens"] = list(special_tokens or ())
+    return gpt2.GPT2Tokenizer(str(vocab_path), str(merges_path), **tokens)

@@ -10,27 +10,18 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, unspell
 
 from ..shapes.functions import LazilyBuilt
-from . import Merges, Special, Vocab
+from . import Merges, Pattern, Special, Vocab
 
 
 class UnitokenTokenizer:
-    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`.
-
-    Args:
-        vocab: id → bytes, with an entry for each special token; of two ids for the same bytes, the first is kept.
-        merges: pairs in order of rank.
-        special_tokens: matched in the text.
-        pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
-    """
+    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`. Of two ids for the same bytes, the first is kept."""
 
     package: ClassVar[Any]
     version: ClassVar[str]
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "specials-bytes-merges"}
     tie_break: ClassVar[str | None] = None
 
-    def __init__(
-        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self.vocab, self.merges = dict(vocab), list(merges)
         self._encoder: Any = self.package.BpeEncoder(
             vocab={token: index for index, token in reversed(self.vocab.items())},
@@ -40,9 +31,7 @@ class UnitokenTokenizer:
         )
 
     @classmethod
-    def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-    ) -> LazilyBuilt:
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> LazilyBuilt:
         """Train on `text`. The package only writes merges to a file."""
         special = list(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import AdapterError
 from ..loading import load_module
-from .functions import LazilyBuilt, is_written, train_by_file
+from .functions import LazilyBuilt, is_written, refuses, train_by_file
 
 
 def cs336(module_name: str) -> object:
@@ -15,12 +15,6 @@ def cs336(module_name: str) -> object:
 
     A function that raises NotImplementedError, as in the assignment's skeleton, counts as absent. The suite tests
     the object that `get_tokenizer` returns, with the methods that it has.
-
-    Args:
-        module_name: a module: `tests.adapters` in the assignment's own layout.
-
-    Raises:
-        AdapterError: if there is no such module, or both functions are absent.
     """
     if not module_name:
         raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
@@ -33,8 +27,9 @@ def cs336(module_name: str) -> object:
             "run_train_bpe(input_path, vocab_size, special_tokens); name the module that has them"
         )
 
+    table = {byte: bytes([byte]) for byte in range(256)}
     trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe")
-    if not trains and not _builds(get_tokenizer):
+    if not trains and (not callable(get_tokenizer) or refuses(get_tokenizer, table, [], None)):
         there = [name for name in ("get_tokenizer", "run_train_bpe") if callable(getattr(module, name, None))]
         both = "both raise NotImplementedError; implement at least one" if there[1:] else "raises NotImplementedError"
         raise AdapterError(f"{module_name}: {' and '.join(there)} {both}")
@@ -53,16 +48,3 @@ def cs336(module_name: str) -> object:
     if trains:
         adapter.train = train
     return adapter
-
-
-def _builds(get_tokenizer: Any) -> bool:
-    """Return whether `get_tokenizer` exists and a first call does not raise NotImplementedError."""
-    if not callable(get_tokenizer):
-        return False
-    try:
-        get_tokenizer({byte: bytes([byte]) for byte in range(256)}, [], None)
-    except NotImplementedError:
-        return False
-    except (Exception, SystemExit):
-        return True  # the tests report the error
-    return True

@@ -9,6 +9,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge
 
 from ..errors import AdapterError, one_line
 from ..loading import load
+from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.own_ids import OwnIds
 from ..signature import takes
 
@@ -16,9 +17,7 @@ from ..signature import takes
 class MinbpeTokenizer:
     """An adapter over an object that numbers its tokens itself: bytes, merges, special tokens.
 
-    Args:
-        inner: an object with `merges` (pair of ids → id) and `vocab` (id → bytes).
-        table: the caller's vocabulary and merges in these numbers; None if it was trained.
+    `table` has the caller's vocabulary and merges in these numbers; it is None if the object was trained.
     """
 
     def __init__(self, inner: Any, table: OwnIds | None = None) -> None:
@@ -27,14 +26,12 @@ class MinbpeTokenizer:
 
     @property
     def merges(self) -> list[Merge]:
-        """Pairs in order of rank."""
         vocab = self._inner.vocab
         ranked = sorted(self._inner.merges.items(), key=lambda row: row[1])
         return [(bytes(vocab[left]), bytes(vocab[right])) for (left, right), _ in ranked]
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, including special tokens."""
         if self._table is not None:
             return self._table.vocab
         named = getattr(self._inner, "special_tokens", None)
@@ -58,12 +55,6 @@ def minbpe(spec: str) -> object:
     If the class takes a `pattern`, it gets GPT-2's or the requested one; if not, its attribute `pattern` declares the
     split, as in any adapter. If it has `register_special_tokens`, the adapter registers the special tokens; otherwise
     it supports none. `train` never supports them. If `merges` and `vocab` cannot be set, the adapter only trains.
-
-    Args:
-        spec: `MODULE:Class`, or `Class` of a module named minbpe.
-
-    Raises:
-        AdapterError: if there is no such class.
     """
     cls: Any = load(spec if ":" in spec else f"minbpe:{spec}")
     lacks = [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]
@@ -78,12 +69,7 @@ def minbpe(spec: str) -> object:
             raise NotImplementedError(f"{cls.__name__} takes no pattern")
         return cls()
 
-    def make(
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> MinbpeTokenizer:
+    def make(vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> MinbpeTokenizer:
         inner, table = blank(pattern), OwnIds(vocab, merges, special_tokens)
         if table.special and not hasattr(inner, "register_special_tokens"):
             raise NotImplementedError(f"{cls.__name__} has no register_special_tokens")

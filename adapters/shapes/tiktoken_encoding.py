@@ -16,12 +16,7 @@ MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_b
 
 
 class EncodingTokenizer:
-    """An adapter over an encoding.
-
-    Args:
-        encoding: an object with `encode(text, allowed_special=...)` and `decode(ids)`, and optionally
-            `decode_bytes(ids)` and `encode_batch(texts, allowed_special=...)`.
-    """
+    """An adapter over an encoding with `encode(text, allowed_special=...)` and `decode(ids)`."""
 
     def __init__(self, encoding: Any) -> None:
         self._encoding = encoding
@@ -29,11 +24,6 @@ class EncodingTokenizer:
     def encode(
         self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] | None = None
     ) -> list[int]:
-        """Return the ids of `text`.
-
-        Raises:
-            NotImplementedError: if `disallowed_special` is given but the encoding does not take it.
-        """
         if disallowed_special is None:
             return list(self._encoding.encode(text, allowed_special=allowed_special))
         if not takes(self._encoding.encode, "disallowed_special"):
@@ -42,7 +32,6 @@ class EncodingTokenizer:
         return list(self._encoding.encode(text, **chosen))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return [list(ids) for ids in self._method("encode_batch")(list(texts), allowed_special="all")]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -50,7 +39,6 @@ class EncodingTokenizer:
         return text
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        """Return the bytes of `ids`."""
         data: bytes = self._method("decode_bytes")(list(ids))
         return data
 
@@ -61,26 +49,17 @@ class EncodingTokenizer:
 
 
 def encoding(spec: str) -> object:
-    """Return an adapter over the encoding that `MODULE:OBJECT` names.
+    """Return an adapter over the encoding that `MODULE:OBJECT` names, or over what OBJECT returns without arguments.
 
-    The encoding's `name` determines the model: gpt2 for `gpt2` and `r50k_base`, cl100k for `cl100k_base`, o200k for
-    `o200k_base`, else the name itself.
-
-    Args:
-        spec: an object, or a class or function that makes one without arguments.
-
-    Raises:
-        AdapterError: if it names no such object.
+    The encoding's `name` determines the model: see `MODELS`, else the name itself.
     """
     found: Any = find(spec)
     if inspect.isclass(found) or inspect.isroutine(found):
         found = _call(found, spec)
     lacks = [name for name in ("encode", "decode", "name") if not hasattr(found, name)]
     if lacks:
-        raise AdapterError(
-            f"encoding:{spec} has no {' and no '.join(lacks)}; "
-            "expected an object with the interface of tiktoken.Encoding"
-        )
+        expected = "expected an object with the interface of tiktoken.Encoding"
+        raise AdapterError(f"encoding:{spec} has no {' and no '.join(lacks)}; {expected}")
 
     def make() -> EncodingTokenizer:
         return EncodingTokenizer(found)

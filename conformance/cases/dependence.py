@@ -17,8 +17,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..operations import (
     Batch,
-    Decode,
-    DecodeBytes,
+    Decoding,
     Encode,
     Encoding,
     Expected,
@@ -52,13 +51,7 @@ def ask(question: Question[Any], implementation: Implementation) -> Answer:
 
 
 def explained(mismatch: Mismatch, clause: str, implementation: Implementation) -> Mismatch:
-    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too.
-
-    Args:
-        mismatch: the incorrect answer.
-        clause: the id of the clause that was tested.
-        implementation: the implementation under test.
-    """
+    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too."""
     try:
         with implementation.time_limit(is_diagnosis=True):
             depends_on = _dependence(mismatch, clause, implementation)
@@ -102,7 +95,7 @@ def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implemen
     entries = set(model.vocab.values())
     named = model.special_tokens or ()
     listed = tuple(token for token in named if token.encode("utf-8", "replace") in entries)
-    if not isinstance(asked.operation, Decode | DecodeBytes) or len(listed) == len(named):
+    if not isinstance(asked.operation, Decoding) or len(listed) == len(named):
         return False
     without = replace(asked, model=replace(model, special_tokens=listed))
     setting = Setting(without.model, implementation.conventions, clause)

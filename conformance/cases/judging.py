@@ -31,16 +31,7 @@ from ..spec import Case
 
 
 def judge(case: Case, implementation: Implementation, tries_conventions: bool = True) -> Mismatch | None:
-    """Return how the answer differs from what `case` expects, or None if it does not.
-
-    Args:
-        case: the case.
-        implementation: the implementation under test.
-        tries_conventions: whether to find the conventions under which the answer is correct, which can take long.
-
-    Raises:
-        TimedOut: if the time limit of the implementation runs out.
-    """
+    """Return how the answer differs from what `case` expects, or None. To try other conventions can take long."""
     asked = _as_offered(under(adapted(case, implementation) or case, implementation.conventions), implementation)
     setting = Setting(asked.model, implementation.conventions, case.clause.id)
     for operation in asked.operation.parts():
@@ -58,15 +49,7 @@ def compare(
     implementation: Implementation,
     tries_conventions: bool = False,
 ) -> Mismatch | None:
-    """Ask, and return how the answer differs, or None. Nothing else decides whether an answer is correct.
-
-    Args:
-        question: the operation and the model.
-        expected: the correct answers.
-        setting: the model, the conventions and the clause.
-        implementation: the implementation under test.
-        tries_conventions: whether to find the conventions under which the answer is correct.
-    """
+    """Ask, and return how the answer differs, or None. Nothing else decides whether an answer is correct."""
     operation: Operation = question.operation
     accepted = operation.correct(expected, setting)
     if accepted is None:
@@ -99,13 +82,8 @@ def compare(
     if is_correct:
         return None
     where = operation.divergence(correct, answer, setting)
-    return Mismatch(
-        Question(operation, question.model, question.context),
-        Expectation(correct),
-        answer,
-        where,
-        conventions=conventions,
-    )
+    asked = Question(operation, question.model, question.context)
+    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions)
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:
@@ -143,12 +121,7 @@ def under(case: Case, conventions: Conventions) -> Case:
 def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventions) -> bool | None:
     """Return whether each merge of a training is a pair of the highest count, and the entries are correct.
 
-    Args:
-        mismatch: about a training.
-        clause: the id of its clause, which says which entries are compared.
-        conventions: those of the implementation; its tie rule is ignored.
-
-    Returns: None if that takes too long.
+    The tie rule of `conventions` is ignored. None if that takes too long.
     """
     asked: Train = mismatch.asked.operation
     setting = Setting(None, {**conventions, "tie_break": "unspecified"}, clause)
@@ -230,7 +203,6 @@ def _spells_tokens(expected: Expected) -> bool:
 
 
 def _is_split_otherwise(case: Case, own: str) -> bool:
-    """Return whether the ids of a case depend on the split."""
     named = [token for token in dict.fromkeys(case.table.special_tokens or ()) if token]
     model, text = replace(case.table, special_tokens=tuple(named)), case.operation.texts()[0]
     text = text.encode("utf-8", "replace").decode()

@@ -21,7 +21,6 @@ SIZE = 256 + 760
 
 
 def text(folder: Path = TEXTS) -> str:
-    """Return the first fixed texts, joined."""
     return "".join(file.read_bytes().decode("utf-8") for file in sorted(folder.glob("*.txt"))[:TEXT_FILES])
 
 

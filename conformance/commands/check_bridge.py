@@ -7,8 +7,7 @@ import argparse
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
 
-from ..command_error import CommandError
-from ..command_line import print_lines
+from ..command_line import CommandError, print_lines
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +16,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the result of each step; the status is 1 if a rule is broken."""
     if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
     results = []

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from tqdm import tqdm
 
@@ -18,14 +18,13 @@ from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.reference.dispatch import Progress
 from bpe_conformance.reference.formats import replacing
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 
 CHUNK = 1 << 20
 STANDARD = "-"
 
 
 def shown(source: str) -> str:
-    """Return the name of an input for messages."""
     return "standard input" if source == STANDARD else source
 
 
@@ -50,11 +49,7 @@ def is_special(target: str) -> bool:
 
 
 def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[bytes]]:
-    """Open the output of a command: a file, which is replaced completely; a device or pipe; or `-` for standard output.
-
-    Raises:
-        CommandError: if it cannot be written, or `binary` data would go to a terminal.
-    """
+    """Open the output of a command: a file, which is replaced; a device or pipe; or `-` for standard output."""
     if target != STANDARD:
         check_target(target)
         return _named(Path(target).open("wb"), target) if is_special(target) else _replaced(target)
@@ -97,7 +92,6 @@ def check_other(sources: Iterable[str], target: AnyPath) -> None:
 
 
 def check_target(target: str) -> None:
-    """Check that `target` can be a file."""
     folder = Path(target).absolute().parent
     if Path(target).is_dir():
         raise CommandError(f"{target}: is a directory; name a file")
@@ -119,16 +113,7 @@ def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
 
 
 def decoded(data: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
-    """Decode UTF-8 as it arrives.
-
-    Args:
-        data: the bytes.
-        name: of the file, for the error.
-        errors: `strict`, or `replace` to replace what is not UTF-8 with U+FFFD.
-
-    Raises:
-        CommandError: with the position, if it is not UTF-8 and `errors` is strict.
-    """
+    """Decode UTF-8 as it arrives; raise CommandError with the position if it is not UTF-8 and `errors` is strict."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     start, before = 0, 0
     try:
@@ -144,7 +129,6 @@ def decoded(data: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
 
 
 def check_utf8(source: str) -> None:
-    """Read a file and check that it is UTF-8."""
     with opened(source) as stream:
         for _ in decoded(chunks(stream, source, 1 << 24), source, "strict"):
             pass
@@ -158,26 +142,15 @@ class _Bar(tqdm):  # type: ignore[type-arg]  # tqdm is not generic at run time
 
 @contextmanager
 def bars(unit: str) -> Iterator[Progress]:
-    """Yield a function that shows a bar for each phase, if standard error is a terminal.
-
-    Args:
-        unit: what is counted; `B` for bytes, which are shown as kB, MB and so on.
-    """
+    """Yield a function that shows a bar for each phase, if standard error is a terminal; the unit `B` is for bytes."""
     phases: dict[str, _Bar] = {}
 
     def show(phase: str, done: int, total: int) -> None:
         if phase not in phases:
             for bar in phases.values():
                 bar.close()
-            phases[phase] = _Bar(
-                desc=phase,
-                total=total or None,
-                miniters=1,
-                unit=unit,
-                unit_scale=unit == "B",
-                disable=None,
-                file=sys.stderr,
-            )
+            units: dict[str, Any] = {"unit": unit, "unit_scale": unit == "B"}
+            phases[phase] = _Bar(desc=phase, total=total or None, miniters=1, disable=None, file=sys.stderr, **units)
         phases[phase].update(done - phases[phase].n)
 
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import PATTERNS, Model
 
 from ..answer import first_difference
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..packs.files import add_options, overrides, read_model_files
@@ -27,11 +27,10 @@ LONG_ENOUGH = 5_000_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
-    parser.add_argument("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
-    parser.add_argument(
-        "--table", metavar="TABLE", help="the model for both, as for encode; default: their fixed model, or gpt2"
-    )
+    add = parser.add_argument
+    add("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
+    add("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
+    add("--table", metavar="TABLE", help="the model for both, as for encode; default: their fixed model, or gpt2")
     add_options(parser)
 
 
@@ -98,9 +97,8 @@ def _side(implementation: Implementation, other: Implementation, options: argpar
     asked = options.table or implementation.fixed_model or other.fixed_model or "gpt2"
     model = read_model_files([asked], overrides(options)).model
     if implementation.fixed_model not in (None, model.name):
-        raise CommandError(
-            f"{implementation.name}: has only the model {implementation.fixed_model}; remove --table {asked}"
-        )
+        has = f"has only the model {implementation.fixed_model}"
+        raise CommandError(f"{implementation.name}: {has}; remove --table {asked}")
     if implementation.fixed_model is None and not _supports(implementation, model.pattern):
         is_named = model.pattern in PATTERNS
         name = f"the pattern {model.pattern}" if is_named else "the regular expression of the table"

@@ -15,8 +15,7 @@ from bpe_conformance.fixtures.files import parse_json
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
-from ..command_error import CommandError
-from ..command_line import print_error
+from ..command_line import CommandError, print_error
 from ..packs.files import add_options, overrides, read_model_files
 from ..terminal.show import counted
 from . import common
@@ -28,27 +27,24 @@ FORMS = ("text", "jsonl", *NUMBERS)
 BATCH = 1 << 16
 LONGEST = 20
 """Maximum number of digits of an id."""
+HELP = {
+    "files": "a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
+    "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
+    "tokenizer": "gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
+    "a rank file (base64 rank); or a tokenizer.json",
+    "--as": "text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
+    "line; uint16, uint32: little-endian numbers",
+}
 
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     _table_arguments(parser)
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
-        "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
-    )
+    add("files", nargs="*", metavar="FILE", help=HELP["files"])
     _output_arguments(parser, "FILE_OR_DIR")
-    parser.add_argument(
-        "--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32"
-    )
-    parser.add_argument(
-        "--shard-size", type=int, metavar="BYTES", help="bytes of text in each array; default: one array for each file"
-    )
+    add("--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8")
+    add("--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32")
+    add("--shard-size", type=int, metavar="BYTES", help="bytes of text in each array; default: one array for each file")
 
 
 def decode_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,12 +54,7 @@ def decode_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _table_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "tokenizer",
-        metavar="TABLE",
-        help="gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
-        "a rank file (base64 rank); or a tokenizer.json",
-    )
+    parser.add_argument("tokenizer", metavar="TABLE", help=HELP["tokenizer"])
     add_options(parser)
 
 
@@ -72,16 +63,9 @@ def _tokenizer(options: argparse.Namespace) -> Tokenizer:
 
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
-    parser.add_argument(
-        "-o", dest="target", default=common.STANDARD, metavar=target, help="the output; default standard output"
-    )
-    parser.add_argument(
-        "--as",
-        dest="form",
-        choices=FORMS,
-        help="text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
-        "line; uint16, uint32: little-endian numbers",
-    )
+    where = "the output; default standard output"
+    parser.add_argument("-o", dest="target", default=common.STANDARD, metavar=target, help=where)
+    parser.add_argument("--as", dest="form", choices=FORMS, help=HELP["--as"])
 
 
 def encode_run(options: argparse.Namespace) -> int:
@@ -116,15 +100,9 @@ def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
         raise CommandError("standard input cannot be one of several inputs; name only files")
     try:
         with bars("B") as progress:
-            done = tokenizer.encode_files(
-                options.files,
-                options.target,
-                shard_size=options.shard_size,
-                bits=BITS.get(options.form),
-                errors=options.errors,
-                workers=options.workers,
-                progress=progress,
-            )
+            settings = {name: getattr(options, name) for name in ("shard_size", "errors", "workers")}
+            settings |= {"bits": BITS.get(options.form), "progress": progress}
+            done = tokenizer.encode_files(options.files, options.target, **settings)
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
     for line in done.failures:

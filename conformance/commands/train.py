@@ -16,7 +16,7 @@ from bpe_conformance.reference.formats import check_folder, gpt2, huggingface, t
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..terminal.show import token
 from . import common
 from .common import bars, size
@@ -24,65 +24,45 @@ from .common import bars, size
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
 SUPERBPE = ("unit_pattern", "most_words")
-MEANINGS = {
+HELP = {
     "tie_break": "which of the most frequent pairs is merged",
     "byte_order": "the order of the ids of the bytes",
     "id_layout": "the order in which bytes, special tokens and merges get ids",
     "train_special": "whether special tokens in the text are boundaries or ordinary text",
+    "format": "what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
+    "first two, or only the first if the pattern is not gpt2",
+    "unit_pattern": "SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
 }
-"""Convention → its meaning, for the help."""
 SAMPLE = 10_000_000
 """Bytes of the first file that are encoded to report the bytes per token."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a text in UTF-8, one document; - for standard input")
-    parser.add_argument(
-        "--vocab-size", type=int, required=True, metavar="N", help="entries: bytes, special tokens and merges"
-    )
-    parser.add_argument(
-        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="output directory, created if needed"
-    )
-    parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
-    parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="the split pattern; default gpt2")
-    parser.add_argument(
-        "--transition", type=int, metavar="N", help="SuperBPE: from this size on, merges cross word boundaries"
-    )
-    parser.add_argument(
-        "--unit-pattern",
-        metavar="REGEX",
-        help="SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
-    )
-    parser.add_argument(
-        "--most-words", type=int, metavar="N", help="SuperBPE: the maximum number of words in a token; default 4"
-    )
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="a text in UTF-8, one document; - for standard input")
+    add("--vocab-size", type=int, required=True, metavar="N", help="entries: bytes, special tokens and merges")
+    add("-o", dest="folder", type=Path, required=True, metavar="DIR", help="output directory, created if needed")
+    add("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
+    add("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="the split pattern; default gpt2")
+    add("--transition", type=int, metavar="N", help="SuperBPE: from this size on, merges cross word boundaries")
+    add("--unit-pattern", metavar="REGEX", help=HELP["unit_pattern"])
+    add("--most-words", type=int, metavar="N", help="SuperBPE: the maximum number of words in a token; default 4")
+    add("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, choices=values, default=values[0], help=f"{MEANINGS[name]}; default {values[0]}")
-    parser.add_argument(
-        "--format",
-        action="append",
-        choices=FORMATS,
-        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
-        "first two, or only the first if the pattern is not gpt2",
-    )
-    parser.add_argument(
-        "--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8"
-    )
+        add(option, choices=values, default=values[0], help=f"{HELP[name]}; default {values[0]}")
+    add("--format", action="append", choices=FORMATS, help=HELP["format"])
+    add("--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, write the files, and print a summary."""
     # vocab.json and merges.txt do not store the pattern, and readers assume GPT-2's.
     formats = options.format or FORMATS[: 2 if _encoding_pattern(options) in ("gpt2", PATTERNS["gpt2"]) else 1]
     began = time.perf_counter()
     try:
         _rehearse(options, formats)
         sources = [_source(name, options.errors) for name in options.files]
-        read = sum(
-            source.stat().st_size if isinstance(source, Path) else len(source.encode("utf-8")) for source in sources
-        )
+        sizes = [file.stat().st_size if isinstance(file, Path) else len(file.encode("utf-8")) for file in sources]
         with bars("") as progress:
             trained = _trained(sources, options, progress)
         seconds = time.perf_counter() - began
@@ -90,13 +70,12 @@ def run(options: argparse.Namespace) -> int:
         write_all(options.folder, files)
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
-    for line in _summary(trained, sources[0], read, seconds, options):
+    for line in _summary(trained, sources[0], sum(sizes), seconds, options):
         print(line)
     print(f"wrote         {', '.join(str(options.folder / name) for name in sorted(files))}")
     if _encoding_pattern(options) not in ("gpt2", PATTERNS["gpt2"]) and (without := set(formats) - {"huggingface"}):
-        print(
-            f"note          {' and '.join(sorted(without))} files do not store the split pattern; tokenizer.json does"
-        )
+        files_without = " and ".join(sorted(without))
+        print(f"note          {files_without} files do not store the split pattern; tokenizer.json does")
     return 0
 
 
@@ -123,9 +102,8 @@ def _check_superbpe(options: argparse.Namespace, least: int) -> None:
     if options.transition is None:
         return
     if options.train_special != "boundary":
-        raise CommandError(
-            "--train-special text: SuperBPE always treats special tokens as boundaries; remove one of the two options"
-        )
+        fix = "remove one of the two options"
+        raise CommandError(f"--train-special text: SuperBPE always treats special tokens as boundaries; {fix}")
     if not least <= options.transition <= options.vocab_size:
         raise CommandError(f"--transition {options.transition}: must be from {least} to {options.vocab_size}")
     if options.most_words is not None and options.most_words < 1:
@@ -139,9 +117,8 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
     special = SpecialTokens(options.special).tokens
     tokens = [bytes([byte]) for byte in range(256)] + [token.encode("utf-8") for token in special]
     if options.vocab_size < len(tokens):
-        raise CommandError(
-            f"--vocab-size {options.vocab_size}: must be at least {len(tokens)}, for bytes and special tokens"
-        )
+        least = f"must be at least {len(tokens)}, for bytes and special tokens"
+        raise CommandError(f"--vocab-size {options.vocab_size}: {least}")
     resolve(options.pattern)
     _check_superbpe(options, len(tokens))
     if not options.folder.absolute().parent.is_dir():
@@ -166,7 +143,6 @@ def _source(name: str, errors: str) -> str | Path:
 
 
 def _rendered(model: Model, formats: Iterable[str]) -> dict[str, str]:
-    """Return name → content of the files."""
     files = {}
     if "huggingface" in formats:
         files["tokenizer.json"] = huggingface.rendered(model)
@@ -193,12 +169,9 @@ def _summary(
         yield f"bytes/token   {len(sample.encode('utf-8')) / len(trained.encode(sample)):.3f}{whole}"
     longest = sorted(dict.fromkeys(left + right for left, right in trained.merges), key=len, reverse=True)[:3]
     if longest:
-        shown = [token(one) for one in longest]
-        shown = [
-            one if one.endswith(" bytes)") else f"{one} ({len(raw)} bytes)"
-            for one, raw in zip(shown, longest, strict=True)
-        ]
-        yield f"longest       {', '.join(shown)}"
+        shown = [(token(raw), len(raw)) for raw in longest]
+        sized = (text if text.endswith(" bytes)") else f"{text} ({length} bytes)" for text, length in shown)
+        yield f"longest       {', '.join(sized)}"
 
 
 def _head(file: Path) -> str:
@@ -210,13 +183,11 @@ def _head(file: Path) -> str:
 
 
 def _memory() -> Iterator[str]:
-    """Yield the peak memory, if the system reports it."""
     try:
         import resource
     except ImportError:
         return
     unit = 1 if sys.platform == "darwin" else 1024
-    own, of_worker = (
-        resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
+    processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    own, of_worker = (resource.getrusage(who).ru_maxrss * unit for who in processes)
     yield f"memory        {size(own)} at most" + (f", the largest worker {size(of_worker)}" if of_worker else "")

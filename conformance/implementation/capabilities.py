@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from .output import scratch_folder
 from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 
@@ -44,12 +45,7 @@ class LoadError(CommandError):
 
 
 def conventions(name: str, target: Any) -> dict[str, str]:
-    """Return the value of every convention, `pattern` among them: the declared one, or the default.
-
-    Raises:
-        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value, or if the attribute
-            `pattern` is no regular expression.
-    """
+    """Return the value of every convention, `pattern` among them: the declared one, or the default."""
     declared = getattr(target, "conventions", None)
     declared = {} if declared is None else declared
     if not isinstance(declared, Mapping):
@@ -106,10 +102,6 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
     each pattern other than GPT-2's; `shared memory`, if it runs in this process.
-
-    Args:
-        implementation: the implementation.
-        stderr: the file descriptor for a line about a probe that takes long.
 
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
@@ -177,7 +169,8 @@ class _Prober:
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
-        found = [name for name in found if not self._refuses(name, partial(_CALLS[name], proxy), proxy)]
+        calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
+        found = [name for name in found if not self._refuses(name, calls[name], proxy)]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
@@ -220,8 +213,7 @@ class _Prober:
     def _refuses(self, method: str, probe: Callable[[], object], proxy: TokenizerProxy | None = None) -> bool:
         """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
 
-        Raises:
-            LoadError: if the answer has a shape that no test can use, unless it is the None of an unwritten method.
+        An answer that no test can use is a LoadError, unless it is the None of an unwritten method.
         """
         if method in self._late:
             return False
@@ -240,7 +232,7 @@ class _Prober:
 
     def _is_stub(self, method: str, proxy: TokenizerProxy | None) -> bool:
         try:
-            return proxy is not None and method in TESTABLE and proxy.returned(method, _ARGUMENTS[method]) is None
+            return proxy is not None and method in TESTABLE and proxy.returned(method, copy(_CALLS[method][1])) is None
         except CallFailed:  # another process has looked at the answer already
             return False
 
@@ -306,28 +298,20 @@ class _Prober:
         self._implementation.build(Model(_SMALL.vocab, _SMALL.merges, None, pattern)).encode("xab")
 
 
-def _save(proxy: TokenizerProxy) -> None:
+def _save(proxy: TokenizerProxy, _: None) -> None:
     with scratch_folder() as folder:
         proxy.save(folder)
 
 
-_ARGUMENTS: dict[str, Any] = {
-    "encode": "ab",
-    "decode": [97],
-    "encode_iterable": ["ab"],
-    "encode_batch": ["ab"],
-    "decode_bytes": [97],
+_CALLS: dict[str, tuple[Callable[[TokenizerProxy, Any], object], Any]] = {
+    "encode": (TokenizerProxy.encode, "ab"),
+    "decode": (TokenizerProxy.decode, [97]),
+    "encode_iterable": (TokenizerProxy.stream, ["ab"]),
+    "encode_batch": (TokenizerProxy.encode_batch, ["ab"]),
+    "decode_bytes": (TokenizerProxy.decode_bytes, [97]),
+    "save": (_save, None),
 }
-"""Method of a tokenizer → the argument of a small call."""
-_CALLS: dict[str, Callable[[TokenizerProxy], object]] = {
-    "encode": lambda proxy: proxy.encode(_ARGUMENTS["encode"]),
-    "decode": lambda proxy: proxy.decode(_ARGUMENTS["decode"]),
-    "encode_iterable": lambda proxy: proxy.stream(_ARGUMENTS["encode_iterable"]),
-    "encode_batch": lambda proxy: proxy.encode_batch(_ARGUMENTS["encode_batch"]),
-    "decode_bytes": lambda proxy: proxy.decode_bytes(_ARGUMENTS["decode_bytes"]),
-    "save": _save,
-}
-"""Method of a tokenizer → a small call of it."""
+"""Method of a tokenizer → a small call of it, and the argument of the call."""
 
 
 def _is_like_minbpe(target: Any) -> bool:

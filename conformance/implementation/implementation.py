@@ -31,7 +31,7 @@ IMPORT_FACTOR = 6
 """How many times as long as a case the import of the adapter may take."""
 _REMOTE_GRACE = 1.0
 """Seconds for the connection to another process to notice its own time limit, because its message is better."""
-SpawnFactory = Callable[[Mapping[str, str]], Any]
+Spawn = Callable[[Mapping[str, str]], Any] | None
 """Starts the adapter in a new process, with these environment variables added."""
 
 
@@ -63,15 +63,12 @@ class Trained:
 
 
 class Implementation:
-    """The implementation under test.
+    """The implementation under test: a class or a factory of the adapter protocol.
 
     Attributes:
-        name: the name that `--adapter` gives it.
-        target: the class or the factory.
         limit: seconds that the calls of one case may take, or infinity.
         spawn: starts it in a new process, or None if that is not possible.
         notes: lines for the user, in addition to the results.
-        conventions: the value of every convention.
         declared: the declared conventions that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
         spellings: pattern → what it calls it, for training with the prefix `train-`; nothing is passed for others.
@@ -80,21 +77,8 @@ class Implementation:
             process, with Python's hash seed and locale.
     """
 
-    def __init__(
-        self, name: str, target: Any, limit: float = 10.0, spawn: SpawnFactory | None = None, stderr: int = 2
-    ) -> None:
-        """Read what `target` declares, and find out what it supports.
-
-        Args:
-            name: how the user named it.
-            target: a class or factory of the adapter protocol.
-            limit: seconds for one case, and for one probe; 0 is no limit.
-            spawn: starts it in a new process; None if that is not possible.
-            stderr: the file descriptor for what the user has to know at once.
-
-        Raises:
-            LoadError: if it offers nothing that can be tested, or declares an unknown convention.
-        """
+    def __init__(self, name: str, target: Any, limit: float = 10.0, spawn: Spawn = None, stderr: int = 2) -> None:
+        """Find out what `target` declares and supports. `stderr` gets what the user has to know at once."""
         if not callable(target):
             raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
         self.name = name
@@ -127,7 +111,6 @@ class Implementation:
 
     @property
     def version(self) -> str:
-        """The version of the implementation from `version` or its package's `__version__`, or ""."""
         own = getattr(self.target, "version", None)
         package = str(getattr(self.target, "__module__", "")).partition(".")[0]
         found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
@@ -135,7 +118,6 @@ class Implementation:
 
     @property
     def language(self) -> str:
-        """The language that a program in another process announces, or "Python"."""
         if not self.is_remote:
             return "Python"
         announced = getattr(self.target, "language", "")
@@ -169,17 +151,7 @@ class Implementation:
         """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
 
         An infinite limit around many others prepares the process once for all of them. If an implementation in another
-        process is not running, it is started first, which does not count either.
-
-        Args:
-            timeout_factor: multiplies the limit.
-            is_diagnosis: whether the calls only explain a failure, so that `seconds` leaves them out.
-
-        Yields:
-            The clock: its `seconds` are those spent in calls so far.
-
-        Raises:
-            TimedOut: from the call that exceeds the limit.
+        process is not running, it is started first, which does not count either. `seconds` leaves a diagnosis out.
         """
         if self.is_remote and self.target.client.pid is None:
             with contextlib.suppress(Exception):  # the first call tries it again
@@ -188,12 +160,7 @@ class Implementation:
             yield clock
 
     def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-        """Call the implementation as `contained` does. Outside any finite time limit, the limit of one case applies.
-
-        Raises:
-            CallFailed: as `contained` raises it.
-            TimedOut: likewise.
-        """
+        """Call the implementation as `contained` does. Outside any finite time limit, the limit of one case applies."""
         with contextlib.nullcontext() if self._time.is_finite else self.time_limit():
             grace = 0.0
             if self.is_remote:
@@ -211,7 +178,6 @@ class Implementation:
             self.stop_watchdog()
 
     def stop_watchdog(self) -> None:
-        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
         self._time.stop_watchdog()
 
     # Tokenizers
@@ -221,10 +187,6 @@ class Implementation:
 
         For a large table, it is built only once. After a `TimedOut`, the constructor is called again only if it may
         take longer than before.
-
-        Raises:
-            CallFailed: if the constructor raises.
-            TimedOut: if it exceeds the time limit.
         """
         if not model.is_large:
             return self._build(model)
@@ -266,11 +228,6 @@ class Implementation:
         return TokenizerProxy(self.call("from_files(...)", self.target.from_files, *arguments), self.call)
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
-        """Train and return plain values.
-
-        Raises:
-            CallFailed: if training raises, or what it returns has no readable vocabulary and merges.
-        """
         spelling = self.spellings.get(f"train-{pattern}")
         keywords = {} if spelling is None else {"pattern": spelling}
         return self.train_from(text, vocab_size, list(special_tokens), **keywords)
@@ -309,11 +266,7 @@ class Implementation:
             other.target.close()
 
     def elsewhere(self, environment: Mapping[str, str]) -> Implementation:
-        """Return the same implementation in a process with these environment variables, which later callers share.
-
-        Raises:
-            CallFailed, TimedOut: if it does not start there.
-        """
+        """Return the same implementation in a process with these environment variables, which later callers share."""
         key = repr(environment)
         if key not in self._elsewhere:
             self._elsewhere[key] = self._spawned(environment)
@@ -332,7 +285,6 @@ class Implementation:
 
 
 def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of the constructor for `model`: fresh copies."""
     vocab, merges, special_tokens = model.fresh()
     arguments: list[Any] = [vocab, merges]
     if special_tokens is not None:
@@ -343,14 +295,7 @@ def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[l
 def load(
     name: str, trainer: str | None = None, isolate: bool = False, limit: float = 10.0, stderr: int = 2
 ) -> Implementation:
-    """Return the implementation that `name` means. What it prints goes to standard error.
-
-    Args:
-        name: as `--adapter` takes it.
-        trainer: as `--bpe-trainer` takes it.
-        isolate: whether to run it in another process.
-        limit: seconds for one case.
-        stderr: the file descriptor for what the user has to know at once.
+    """Return the implementation that `--adapter` names. What it prints goes to standard error.
 
     Raises:
         LoadError: if it cannot be imported or tested; one line.

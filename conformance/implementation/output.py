@@ -45,11 +45,7 @@ def scratch_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def restored() -> Iterator[list[str]]:
-    """Restore the current directory and the locale after the block.
-
-    Yields:
-        A list. After the block it contains a line for each change, which ERROR-STATE-3 forbids.
-    """
+    """Restore the current directory and the locale; the list then has a line for each change (ERROR-STATE-3)."""
     changes: list[str] = []
     directory, categories = _directory(), _locale()
     try:

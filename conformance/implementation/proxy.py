@@ -38,7 +38,6 @@ class CallFailed(Exception):
 
     @property
     def answer(self) -> Refusal | Fault:
-        """The same as a value."""
         raise NotImplementedError
 
 
@@ -46,10 +45,7 @@ class Raised(CallFailed):
     """A call raised.
 
     Attributes:
-        error: the exception.
-        message: the first line of its message, or "".
-        where: lines of its traceback, without the suite's own frames.
-        place: file:line of the innermost of them, or "".
+        where: lines of its traceback, without the suite's own frames; `place` is file:line of the innermost of them.
         is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
             ended.
     """
@@ -67,24 +63,17 @@ class Raised(CallFailed):
 
     @property
     def answer(self) -> Refusal | Fault:
-        """A refusal if it is an ordinary exception, else a fault."""
         return (Refusal if self.is_error else Fault)(self._kind, self._description, tuple(self.where))
 
 
 class Malformed(CallFailed):
     @property
     def answer(self) -> Refusal | Fault:
-        """A fault with the message."""
         return Fault(MALFORMED, str(self))
 
 
 class TimedOut(BaseException):
-    """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it.
-
-    Attributes:
-        seconds: the limit.
-        call: the call that was running, for example `encode(...)`.
-    """
+    """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it."""
 
     def __init__(self, seconds: float, call: str, where: Sequence[str] = ()) -> None:
         super().__init__(f"no answer within {seconds:g} s")
@@ -94,7 +83,6 @@ class TimedOut(BaseException):
 
     @property
     def answer(self) -> Fault:
-        """The same as a value, with the implementation's frames in which the call was interrupted."""
         return Fault(TIMED_OUT, str(self), self._where or tuple(map(str, frames_of(self))))
 
 
@@ -108,18 +96,11 @@ def answered(ask: Callable[[], Answer]) -> Answer:
 class Call(Protocol):
     """The type of `contained`, and of `Implementation.call`."""
 
-    def __call__(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-        """Call an implementation."""
+    def __call__(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T: ...
 
 
 def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-    """Call an implementation.
-
-    Args:
-        what: the call as messages show it: `encode(...)`.
-        function: the function to call.
-        arguments: its arguments.
-        keywords: its keyword arguments.
+    """Call an implementation; `what` is the call as messages show it: `encode(...)`.
 
     Raises:
         Raised: if it raises anything, `SystemExit` and other `BaseException`s included.
@@ -140,8 +121,7 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
 class TokenizerProxy:
     """One tokenizer of the implementation. Each method raises as `contained` does.
 
-    Attributes:
-        instance: the tokenizer itself.
+    `encode_allowed_itself` and the like pass exactly the object that they get, which the implementation could change.
     """
 
     def __init__(self, instance: Any, call: Call = contained) -> None:
@@ -158,19 +138,13 @@ class TokenizerProxy:
     def encode(self, text: str) -> list[int]:
         return self._ids("encode", lambda: self.instance.encode(text))
 
-    def encode_allowed(
-        self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]
-    ) -> list[int]:
+    def encode_allowed(self, text: str, allowed: Collection[str], disallowed: Collection[str]) -> list[int]:
         """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
-        allowed = "all" if allowed_special == "all" else set(allowed_special)
-        return self.encode_allowed_itself(text, allowed, disallowed_special)
+        return self.encode_allowed_itself(text, "all" if allowed == "all" else set(allowed), disallowed)
 
-    def encode_allowed_itself(
-        self, text: str, allowed_special: str | set[str], disallowed_special: Collection[str]
-    ) -> list[int]:
-        """Return the ids of `text`, with exactly this set, which the implementation could change."""
-        disallowed = "all" if disallowed_special == "all" else tuple(disallowed_special)
-        keywords = {"allowed_special": allowed_special, "disallowed_special": disallowed}
+    def encode_allowed_itself(self, text: str, allowed: str | set[str], disallowed: Collection[str]) -> list[int]:
+        disallowed = "all" if disallowed == "all" else tuple(disallowed)
+        keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -178,28 +152,25 @@ class TokenizerProxy:
         return self.decode_itself(ids if type(ids) is tuple else list(ids))
 
     def decode_itself(self, ids: Sequence[int]) -> str:
-        """Return the text of exactly this list, which the implementation could change."""
         return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return self.decode_bytes_itself(list(ids))
 
     def decode_bytes_itself(self, ids: list[int]) -> bytes:
-        """Return the bytes of exactly this list, which the implementation could change."""
         rebuild = answers.rebuild_bytes
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        rebuild, rows = answers.rebuild_rows, len(texts)
         return self._call(
-            "encode_batch(...)",
-            lambda: answers.rebuild_rows("encode_batch", self.instance.encode_batch(list(texts)), len(texts)),
+            "encode_batch(...)", lambda: rebuild("encode_batch", self.instance.encode_batch(list(texts)), rows)
         )
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
     def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
-        """Return the first id that encode_iterable yields, or none; the rest stays unread."""
         return self._ids("encode_iterable", lambda: itertools.islice(self._begin(chunks), 1))
 
     def open_stream(self, chunks: Iterable[str]) -> Iterator[Any]:
@@ -261,7 +232,7 @@ def _message(error: BaseException) -> str:
 
 
 def _attribute(error: BaseException, name: str) -> str:
-    """Return an attribute of an exception as text, "yes" for True, or "". Reading it can run foreign code."""
+    """Return an attribute as text, "yes" for True, or "". Reading it can run foreign code."""
     try:
         value = getattr(error, name, "")
     except TimedOut:
@@ -298,10 +269,8 @@ def frames_of(error: BaseException) -> list[Frame]:
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    return [
-        Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "")
-        for frame in theirs[-SHOWN_FRAMES:]
-    ]
+    shown = theirs[-SHOWN_FRAMES:]
+    return [Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "") for frame in shown]
 
 
 def remote_frames(text: str) -> list[str]:

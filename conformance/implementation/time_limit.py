@@ -31,14 +31,9 @@ _WATCHDOG_RENEWED = 5.0
 
 @dataclass
 class Clock:
-    """The time that calls within a `TimeLimit.within` may take and have taken.
+    """The seconds that calls within a `TimeLimit.within` may take and have taken.
 
-    Attributes:
-        limit: seconds that they may take together, or infinity.
-        is_diagnosis: whether the calls from now on only explain a failure.
-        seconds: seconds that they have taken so far.
-        longest_call: seconds that the longest of the completed calls took.
-        last_call: seconds that the latest call took.
+    `longest_call` is that of the completed calls. If `is_diagnosis`, the calls from now on only explain a failure.
     """
 
     limit: float
@@ -49,7 +44,6 @@ class Clock:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left, or infinity."""
         return self.limit - self.seconds
 
 
@@ -57,9 +51,6 @@ class TimeLimit:
     """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, a late answer is still refused.
-
-    Args:
-        stderr: the file descriptor for the reason, if the process has to be ended.
 
     Attributes:
         seconds: seconds that all calls have taken, without those of a diagnosis.
@@ -80,12 +71,10 @@ class TimeLimit:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the calls at this point have a finite limit."""
         return any(clock.limit < math.inf for clock in self._clocks)
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left for calls at this point, or infinity."""
         return self._tightest.remaining
 
     @property
@@ -94,16 +83,9 @@ class TimeLimit:
 
     @contextlib.contextmanager
     def within(self, seconds: float, is_diagnosis: bool = False) -> Iterator[Clock]:
-        """Limit the total time of the calls within the block. In a nested block, they count for both.
+        """Limit the total time of the calls within the block, unless `seconds` is 0 or infinity.
 
-        Warnings are ignored meanwhile.
-
-        Args:
-            seconds: the limit; 0 and infinity are none.
-            is_diagnosis: whether the calls only explain a failure.
-
-        Yields:
-            The clock.
+        In a nested block, they count for both. Warnings are ignored meanwhile.
         """
         clock = Clock(seconds or math.inf, is_diagnosis)
         with contextlib.nullcontext() if self._clocks else self._prepared():
@@ -129,13 +111,8 @@ class TimeLimit:
     def run(self, what: str, function: Callable[..., T], grace: float = 0.0) -> T:
         """Call `function` and charge the time to all clocks. A call within another call is not charged again.
 
-        Args:
-            what: the call, for messages.
-            function: the function to call.
-            grace: seconds after its time at which it is interrupted, if it has a time limit of its own.
-
-        Raises:
-            TimedOut: if no time is left, before the call or after it, whatever it returned or raised.
+        It is interrupted `grace` seconds late if it has a time limit of its own. If no time is left, before the call or
+        after it, the result is TimedOut, whatever it returned or raised.
         """
         if self._running:
             return function()

@@ -23,27 +23,16 @@ FILE = Path(__file__).with_name("bugs.yaml")
 
 @dataclass(frozen=True)
 class KnownBug:
-    """One incorrect tokenizer.
+    """One incorrect tokenizer."""
 
-    Attributes:
-        id: the name of its class in kebab-case; permanent.
-        section: the name of its module.
-        clause: the clause that it violates first.
-        sentence: what it does, and why people write it.
-        fix: what to change, in at most two lines.
-        evidence: where it, or a bug one step away, was seen: repository, package, issue or course; "" if nowhere yet.
-        also: the conformance classes that it breaks in addition to that of its clause's cases.
-        varies: whether its answers depend on the process: the hash seed, the locale, the current directory, the time.
-    """
-
-    id: str
-    section: str
-    clause: str
-    sentence: str
-    fix: str
-    evidence: str = ""
-    also: tuple[str, ...] = ()
-    varies: bool = False
+    id: str  # the name of its class in kebab-case; permanent
+    section: str  # the name of its module
+    clause: str  # the clause that it violates first
+    sentence: str  # what it does, and why people write it
+    fix: str  # what to change, in at most two lines
+    evidence: str = ""  # where it, or a bug one step away, was seen: repository, package, issue or course
+    also: tuple[str, ...] = ()  # the conformance classes that it breaks in addition to that of its clause's cases
+    varies: bool = False  # whether its answers depend on the process: the hash seed, the locale, the time
 
     @property
     def target(self) -> type:

@@ -76,9 +76,7 @@ add_variants(
     _Choosing,
     allowed={
         "EmptyAllowedMeansAll": lambda self, allowed_special: _Choosing.allowed(self, allowed_special or "all"),
-        "AllComparedAsText": lambda self, allowed_special: [
-            token for token in self.special if token in allowed_special
-        ],
+        "AllComparedAsText": lambda self, allowed: [token for token in self.special if token in allowed],
     },
     refuses={
         "DisallowedNotLookedAt": lambda self, text, disallowed, allowed: False,
@@ -108,11 +106,7 @@ add_variants(
         ),
     },
     disallowed={
-        "EmptyDisallowedMeansAll": lambda self, disallowed_special, allowed: _Choosing.disallowed(
-            self, disallowed_special or "all", allowed
-        ),
-        "DisallowedAllIsAll": lambda self, disallowed_special, allowed: (
-            self.special if disallowed_special == "all" else list(disallowed_special)
-        ),
+        "EmptyDisallowedMeansAll": lambda self, asked, allowed: _Choosing.disallowed(self, asked or "all", allowed),
+        "DisallowedAllIsAll": lambda self, asked, allowed: self.special if asked == "all" else list(asked),
     },
 )

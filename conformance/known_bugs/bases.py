@@ -61,8 +61,11 @@ class BaseEncoder(textbook.Encoding):
     def merge(self, word: Word) -> Word:
         """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
         while ranked := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
-            word = textbook.replace(word, min(ranked)[1])
+            word = self.replace(word, min(ranked)[1])
         return word
+
+    def replace(self, word: Word, pair: Merge) -> Word:
+        return textbook.replace(word, pair)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..command_line import print_lines
-from ..properties.catalogue import bind
+from ..properties import bind
 from ..spec import installed_spec
 from . import known_bugs, matrix
 from .matrix import Matrix

@@ -7,7 +7,7 @@ import functools
 import operator
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bpe_conformance.fixtures import unspell
 
@@ -92,32 +92,22 @@ class UnfinishedEndLost(BaseEncoder):
 # Special tokens
 
 
-class SpecialsLeftOut(BaseEncoder):
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+def _specials_as(change: Callable[[bytes], bytes]) -> Callable[[BaseEncoder, Iterable[int]], bytes]:
+    """Return a step `decode_bytes` that changes special tokens."""
+
+    def decode_bytes(self: BaseEncoder, ids: Iterable[int]) -> bytes:
         special = {token.encode("utf-8") for token in self.special}
-        return b"".join([token for token in map(self.vocab.__getitem__, ids) if token not in special])
+        tokens = [self.vocab[index] for index in ids]
+        return b"".join([change(token) if token in special else token for token in tokens])
+
+    return decode_bytes
 
 
-class SpacesAroundSpecials(BaseEncoder):
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        special = {token.encode("utf-8") for token in self.special}
-        return b"".join(
-            [b" " + token + b" " if token in special else token for token in map(self.vocab.__getitem__, ids)]
-        )
-
-
-class SpecialsDecodedByByteMap(BaseEncoder):
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        return b"".join([self.spelled(self.vocab[index]) for index in ids])
-
-    def spelled(self, token: bytes) -> bytes:
-        """Return the bytes of a special token whose text is a spelling, and other tokens unchanged."""
-        if token not in {special.encode("utf-8") for special in self.special}:
-            return token
-        try:
-            return unspell(token.decode("utf-8"))
-        except ValueError:
-            return token
+def _unspelled(token: bytes) -> bytes:
+    try:
+        return unspell(token.decode("utf-8"))
+    except ValueError:
+        return token
 
 
 # Unknown ids
@@ -142,14 +132,15 @@ add_variants(
     BaseEncoder,
     decode_bytes={
         "TokensJoinedBySpaces": lambda self, ids: b" ".join(self.vocab[index] for index in ids),
-        "BytesFromText": lambda self, ids: (
-            BaseEncoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8")
-        ),
+        "BytesFromText": lambda self, ids: BaseEncoder.decode_bytes(self, ids).decode("utf-8", "replace").encode(),
         "EmptyListNotDecoded": lambda self, ids: functools.reduce(operator.add, [self.vocab[index] for index in ids]),
         "NulAtTokenEndDropped": lambda self, ids: b"".join([self.vocab[index].rstrip(b"\0") for index in ids]),
         "TextEndsAtNul": lambda self, ids: BaseEncoder.decode_bytes(self, ids).partition(b"\0")[0],
         "UnknownIdsSkipped": lambda self, ids: b"".join([self.vocab.get(index, b"") for index in ids]),
         "UnknownIdsReplaced": lambda self, ids: b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids]),
+        "SpecialsLeftOut": _specials_as(lambda token: b""),
+        "SpacesAroundSpecials": _specials_as(lambda token: b" " + token + b" "),
+        "SpecialsDecodedByByteMap": _specials_as(_unspelled),
         "IdZeroSkipped": lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
     },
     decode={
@@ -164,9 +155,7 @@ add_variants(
             r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", BaseEncoder.decode(self, ids)
         ),
         "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", BaseEncoder.decode(self, ids)),
-        "TokensDecodedApart": lambda self, ids: "".join(
-            [self.vocab[index].decode("utf-8", errors="replace") for index in ids]
-        ),
+        "TokensDecodedApart": lambda self, ids: "".join([self.vocab[i].decode("utf-8", "replace") for i in ids]),
         "OneReplacementPerByte": lambda self, ids: re.sub(
             "[\udc80-\udcff]", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
         ),

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -54,6 +54,11 @@ class MissingEntriesSkipped(BaseEncoder):
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for index in super().encode_segment(segment) if index not in self.missing]
+
+
+class MissingEntriesAsZero(MissingEntriesSkipped):
+    def encode_segment(self, segment: str) -> list[int]:
+        return [0 if index in self.missing else index for index in BaseEncoder.encode_segment(self, segment)]
 
 
 class NoMergesRefused(BaseEncoder):
@@ -103,11 +108,6 @@ class FewestTokens(BaseEncoder):
         return best[-1]
 
 
-class MergesIgnored(BaseEncoder):
-    def merge(self, word: Word) -> Word:
-        return word
-
-
 class SinglePass(BaseEncoder):
     def merge(self, word: Word) -> Word:
         tokens: list[bytes] = []
@@ -152,24 +152,23 @@ class RightmostOfEquals(BaseEncoder):
         return word
 
 
-class OverlapsMerged(BaseEncoder):
+class LongPreTokensFromTheRight(RightmostOfEquals):
     def merge(self, word: Word) -> Word:
-        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(pairs, key=self.ranks.__getitem__)
-            starts = [index for index, pair in enumerate(pairwise(word)) if pair == best]
-            kept = [index for index in range(len(word)) if index in starts or index - 1 not in starts]
-            word = tuple(best[0] + best[1] if index in starts else word[index] for index in kept)
-        return word
+        return super().merge(word) if len(word) >= 500 else BaseEncoder.merge(self, word)
+
+
+class OverlapsMerged(BaseEncoder):
+    def replace(self, word: Word, pair: Merge) -> Word:
+        starts = [index for index, window in enumerate(pairwise(word)) if window == pair]
+        kept = [index for index in range(len(word)) if index in starts or index - 1 not in starts]
+        return tuple(pair[0] + pair[1] if index in starts else word[index] for index in kept)
 
 
 class ReplacedAsText(BaseEncoder):
-    def merge(self, word: Word) -> Word:
-        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(pairs, key=self.ranks.__getitem__)
-            left, right = spell(best[0]), spell(best[1])
-            text = " ".join(map(spell, word)).replace(f"{left} {right}", left + right)
-            word = tuple(map(unspell, text.split(" ")))
-        return word
+    def replace(self, word: Word, pair: Merge) -> Word:
+        left, right = spell(pair[0]), spell(pair[1])
+        text = " ".join(map(spell, word)).replace(f"{left} {right}", left + right)
+        return tuple(map(unspell, text.split(" ")))
 
 
 # Ranks and the lookup
@@ -204,21 +203,15 @@ class PackedPairKey(BaseEncoder):
         return word
 
 
-class RanksKeyedBySpace(BaseEncoder):
+class RanksKeyedBySpace(_Ranked):
     separator = b" "
 
     @cached_property
     def joined(self) -> dict[bytes, int]:
         return {self.separator.join(pair): rank for pair, rank in self.ranks.items()}
 
-    def merge(self, word: Word) -> Word:
-        while ranked := [
-            (self.joined[key], index)
-            for index, pair in enumerate(pairwise(word))
-            if (key := self.separator.join(pair)) in self.joined
-        ]:
-            word = _join(word, min(ranked)[1])
-        return word
+    def rank(self, left: bytes, right: bytes) -> int | None:
+        return self.joined.get(self.separator.join((left, right)))
 
 
 class WholePreTokenFirst(BaseEncoder):
@@ -398,25 +391,22 @@ add_variants(
         "CharactersSkipped": lambda self, pre_token: tuple(
             token for token in (character.encode() for character in pre_token) if token in self.ids
         ),
-        "CharactersAsLatin1": lambda self, pre_token: tuple(
-            bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace")
-        ),
+        "CharactersAsLatin1": lambda self, word: tuple(bytes([byte]) for byte in word.encode("latin-1", "replace")),
     },
     __init__={
         "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
             self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
-        ),
+        )
     },
     merge={
+        "MergesIgnored": lambda self, word: word,
         "RankFromBytes": lambda self, word: textbook.merge_by_bytes(word, self.ids),
         "LongPreTokenCut": lambda self, word: sum(
             (BaseEncoder.merge(self, word[i : i + 256]) for i in range(0, len(word), 256)), ()
         ),
     },
     encode_pre_token={
-        "IdsOfSixteenBits": lambda self, pre_token: (
-            [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, pre_token)]
-        ),
+        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)],
     },
 )
 
@@ -444,25 +434,3 @@ add_variants(
 
 
 add_variants(__name__, RanksKeyedBySpace, separator={"RanksKeyedByComma": b","})
-
-
-add_variants(
-    __name__,
-    MissingEntriesSkipped,
-    encode_segment={
-        "MissingEntriesAsZero": lambda self, segment: (
-            [0 if index in self.missing else index for index in BaseEncoder.encode_segment(self, segment)]
-        ),
-    },
-)
-
-
-add_variants(
-    __name__,
-    RightmostOfEquals,
-    merge={
-        "LongPreTokensFromTheRight": lambda self, word: (
-            RightmostOfEquals.merge(self, word) if len(word) >= 500 else BaseEncoder.merge(self, word)
-        ),
-    },
-)

@@ -14,11 +14,8 @@ from .bases import BaseEncoder, add_variants
 # The lines of merges.txt
 
 
-class HeaderComparedWhole(BaseEncoder):
-    @classmethod
-    def lines(cls, text: str) -> list[str]:
-        lines = text.replace("\r\n", "\n").split("\n")
-        return [line for line in lines[lines[0] == "#version: 0.2" :] if line]
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n")
 
 
 class CarriageReturnKept(BaseEncoder):
@@ -32,13 +29,6 @@ class CarriageReturnKept(BaseEncoder):
         return b"".join(
             character.encode("utf-8") if character == "\r" else unspell(character) for character in spelling
         )
-
-
-class LastLineDropped(BaseEncoder):
-    @classmethod
-    def lines(cls, text: str) -> list[str]:
-        lines = text.replace("\r\n", "\n").split("\n")
-        return lines[lines[0].startswith("#version") : -1]
 
 
 class RanksByResultId(BaseEncoder):
@@ -144,8 +134,12 @@ add_variants(
     __name__,
     BaseEncoder,
     lines={
-        "FirstLineDropped": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n")[1:] if line],
-        "HeaderIsMerge": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n") if line],
+        "FirstLineDropped": lambda cls, text: [line for line in _lines(text)[1:] if line],
+        "LastLineDropped": lambda cls, text: _lines(text)[text.startswith("#version") : -1],
+        "HeaderIsMerge": lambda cls, text: [line for line in _lines(text) if line],
+        "HeaderComparedWhole": lambda cls, text: [
+            line for line in _lines(text)[_lines(text)[0] == "#version: 0.2" :] if line
+        ],
         "NumberSignLinesSkipped": lambda cls, text: [
             line for line in BaseEncoder.lines(text) if not line.startswith("#")
         ],
@@ -157,10 +151,12 @@ add_variants(
         ),
     },
     bytes_of={
-        "SpellingsReadAsText": lambda cls, spelling: (
-            unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
-        ),
+        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode(),
     },
+    saved_merges={"SavedMergesSorted": lambda self: sorted(self.merges)},
+    spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},
+    entries={"SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items()))},
+    line={"SavedMergesWithoutSpace": lambda self, left, right: left + right},
 )
 
 
@@ -170,23 +166,5 @@ add_variants(
     printable={
         "SoftHyphenSpelledAsItself": (*range(0x21, 0x7F), *range(0xA1, 0x100)),
         "TildeLeftOut": (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF)),
-    },
-)
-
-
-add_variants(
-    __name__,
-    BaseEncoder,
-    saved_merges={
-        "SavedMergesSorted": lambda self: sorted(self.merges),
-    },
-    spelling={
-        "SavedAsText": lambda self, token: token.decode("utf-8", errors="replace"),
-    },
-    entries={
-        "SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items())),
-    },
-    line={
-        "SavedMergesWithoutSpace": lambda self, left, right: left + right,
     },
 )

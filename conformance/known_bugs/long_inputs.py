@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bpe_conformance.reference.textbook import Word
+from bpe_conformance.reference.textbook import Segments, Word
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder
 
 # Texts and tables
 
@@ -81,17 +81,11 @@ class DecodesInBlocks(BaseEncoder):
         return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))
 
 
-add_variants(
-    __name__,
-    BaseEncoder,
-    cut={
-        "SpecialsOffInLongTexts": lambda self, text: (
-            BaseEncoder.cut(self, text) if len(text) < 65_536 else [(text, False)]
-        ),
-    },
-    ready={
-        "LongChunksEncodedAlone": lambda self, held: (
-            len(held) if len(held) >= 65_536 else BaseEncoder.ready(self, held)
-        ),
-    },
-)
+class SpecialsOffInLongTexts(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        return super().cut(text) if len(text) < 65_536 else [(text, False)]
+
+
+class LongChunksEncodedAlone(BaseEncoder):
+    def ready(self, held: str) -> int:
+        return len(held) if len(held) >= 65_536 else super().ready(held)

@@ -111,11 +111,9 @@ class SpecialsFoundAtStart(BaseEncoder):
         return [segment for segment in segments if segment[0]]
 
 
-class _Walk(BaseEncoder):
-    """Compares characters while they begin a special token, and never looks back. It is correct only by chance."""
-
+class TrieWithoutFallback(BaseEncoder):
     def after_failure(self, here: int, end: int) -> int:
-        raise NotImplementedError
+        return here + 1
 
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
@@ -131,6 +129,11 @@ class _Walk(BaseEncoder):
             else:
                 here = self.after_failure(here, end)
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
+
+
+class ScanWithoutBackingUp(TrieWithoutFallback):
+    def after_failure(self, here: int, end: int) -> int:
+        return max(end, here + 1)
 
 
 # What counts as special
@@ -219,7 +222,7 @@ class _Absent(BaseEncoder):
             self.ids[token] = index
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
-        raise NotImplementedError
+        return []
 
 
 class AbsentSpecialGetsLength(_Absent):
@@ -235,9 +238,6 @@ class RepeatedSpecialUsesUpId(_Absent):
 
 
 class AbsentSpecialDropped(_Absent):
-    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
-        return []
-
     def cut(self, text: str) -> Segments:
         return [(part, special) for part, special in super().cut(text) if not special or part.encode() in self.ids]
 
@@ -266,24 +266,10 @@ add_variants(
     BaseEncoder,
     cut={
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
-        "SpecialsAmongPreTokens": lambda self, text: (
-            [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
-        ),
+        "SpecialsAmongPreTokens": lambda self, text: [(word, word in self.special) for word in self.split(text)],
         "SpecialsInsidePreTokens": lambda self, text: (
             [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
         ),
     },
-    special_id={
-        "SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token),
-    },
-)
-
-
-add_variants(
-    __name__,
-    _Walk,
-    after_failure={
-        "ScanWithoutBackingUp": lambda self, here, end: max(end, here + 1),
-        "TrieWithoutFallback": lambda self, here, end: here + 1,
-    },
+    special_id={"SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token)},
 )

@@ -161,13 +161,9 @@ add_variants(
     __name__,
     BaseEncoder,
     split={
-        "WhiteSpaceDropped": lambda self, segment: [
-            piece for piece in BaseEncoder.split(self, segment) if piece.strip()
-        ],
+        "WhiteSpaceDropped": lambda self, text: [piece for piece in BaseEncoder.split(self, text) if piece.strip()],
         "WordsByStrSplit": lambda self, segment: re.findall(r" ?\S+", " ".join(segment.split())),
-        "PrefixSpace": lambda self, segment: BaseEncoder.split(
-            self, segment if segment[0].isspace() else f" {segment}"
-        ),
+        "PrefixSpace": lambda self, text: BaseEncoder.split(self, text if text[0].isspace() else f" {text}"),
         "FenceMissing": lambda self, segment: [segment],
         "PatternIgnored": lambda self, segment: textbook.split(segment),
         "LinesSplitApart": lambda self, segment: (
@@ -177,6 +173,6 @@ add_variants(
     encode={
         "Qwen2Normalised": lambda self, text: BaseEncoder.encode(
             self, unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
-        ),
+        )
     },
 )

@@ -129,30 +129,17 @@ class FilesFromCurrentFolder(BaseEncoder):
         return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)
 
 
-add_variants(
-    __name__,
-    BaseTrainer,
-    choose={
-        "TiesByCollation": greatest_by(
-            lambda pair, ids: [
-                locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair
-            ]
-        ),
-    },
-)
+class TiesByCollation(BaseTrainer):
+    choose = greatest_by(
+        lambda pair, ids: [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", "replace")) for part in pair]
+    )
+
+
+class DropoutLeftOn(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        return word if random.random() < 0.1 else super().merge(word)
 
 
 add_variants(
-    __name__,
-    BaseEncoder,
-    merge={
-        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else BaseEncoder.merge(self, word),
-    },
-)
-
-
-add_variants(
-    __name__,
-    DecodingsKeyedByLowByte,
-    key={"DecodingsKeyedByDigits": lambda self, ids: "".join(map(str, ids))},
+    __name__, DecodingsKeyedByLowByte, key={"DecodingsKeyedByDigits": lambda self, ids: "".join(map(str, ids))}
 )

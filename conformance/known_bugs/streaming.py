@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from .bases import BaseEncoder, add_variants
 
@@ -122,16 +123,14 @@ class AllChunksJoined(BaseEncoder):
         yield from self.encode("".join(chunks))
 
 
-class ErrorOfChunksEndsStream(BaseEncoder):
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        return super().encode_iterable(self.readable(iter(chunks)))
+def _changed(change: Callable[[Iterable[str]], Iterable[str]]) -> Callable[[BaseEncoder, Iterable[str]], Iterator[int]]:
+    """Return a step `encode_iterable` that changes the chunks first."""
+    return lambda self, chunks: BaseEncoder.encode_iterable(self, change(chunks))
 
-    def readable(self, chunks: Iterator[str]) -> Iterator[str]:
-        while True:
-            try:
-                yield next(chunks)
-            except Exception:
-                return
+
+def _readable(chunks: Iterable[str]) -> Iterator[str]:
+    with suppress(Exception):
+        yield from chunks
 
 
 add_variants(
@@ -148,11 +147,8 @@ add_variants(
         ),
     },
     encode_iterable={
-        "EmptyChunkEndsStream": lambda self, chunks: BaseEncoder.encode_iterable(
-            self, itertools.takewhile(bool, chunks)
-        ),
-        "LineEndsStripped": lambda self, chunks: BaseEncoder.encode_iterable(
-            self, (chunk.rstrip("\n") for chunk in chunks)
-        ),
+        "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
+        "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),
+        "ErrorOfChunksEndsStream": _changed(_readable),
     },
 )

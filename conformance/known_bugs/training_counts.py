@@ -29,6 +29,11 @@ def _counting(pairs_of: Callable[[Word], Iterable[Merge]]) -> Callable[[BaseTrai
     return count
 
 
+def _changed(change: Callable[[Words], Words]) -> Callable[[BaseTrainer, str, list[str], str], Words]:
+    """Return a step `words` that changes the counted words."""
+    return lambda self, text, special, pattern: change(BaseTrainer.words(self, text, special, pattern))
+
+
 def _without_overlap(word: Word) -> Iterator[Merge]:
     index = 0
     while index + 1 < len(word):
@@ -254,27 +259,17 @@ add_variants(
     },
     merge_count={
         "OneMergeTooMany": lambda self, vocab_size, special: BaseTrainer.merge_count(self, vocab_size, special) + 1,
-        "OneMergeTooFew": lambda self, vocab_size, special: max(
-            0, BaseTrainer.merge_count(self, vocab_size, special) - 1
-        ),
+        "OneMergeTooFew": lambda self, size, special: max(0, BaseTrainer.merge_count(self, size, special) - 1),
         "SmallVocabAccepted": lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
         "SpecialTokensNotCounted": lambda self, vocab_size, special: (
             BaseTrainer.merge_count(self, vocab_size, special) + len(special)
         ),
     },
     words={
-        "DistinctWordsOnly": lambda self, text, special, pattern: (
-            [(word, 1) for word, _ in BaseTrainer.words(self, text, special, pattern)]
-        ),
-        "RareWordsIgnored": lambda self, text, special, pattern: (
-            [(word, times) for word, times in BaseTrainer.words(self, text, special, pattern) if times > 1]
-        ),
-        "CountsInPlainObject": lambda self, text, special, pattern: (
-            [
-                (word, times)
-                for word, times in BaseTrainer.words(self, text, special, pattern)
-                if b"".join(word).decode() not in INHERITED
-            ]
+        "DistinctWordsOnly": _changed(lambda words: [(word, 1) for word, _ in words]),
+        "RareWordsIgnored": _changed(lambda words: [(word, times) for word, times in words if times > 1]),
+        "CountsInPlainObject": _changed(
+            lambda words: [(word, times) for word, times in words if b"".join(word).decode() not in INHERITED]
         ),
     },
     count={
@@ -290,7 +285,7 @@ add_variants(
     run={
         "RepeatedSpecialTokenCounted": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
             self, text, vocab_size - len(special_tokens) + len(set(special_tokens)), special_tokens, pattern
-        ),
+        )
     },
 )
 
@@ -302,6 +297,6 @@ add_variants(
     replace={
         "StaleIndex": lambda self, word, pair: (
             _CountsOnce.replace(self, word, pair) if len(pair[0] + pair[1]) == 2 else word
-        ),
+        )
     },
 )

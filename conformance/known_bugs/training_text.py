@@ -24,6 +24,11 @@ class SpecialTokensInPattern(BaseTrainer):
         return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
 
 
+def _with_special(change: Callable[[str, list[str]], list[str]]) -> Callable[..., list[Merge]]:
+    """Return a step `run` with other special tokens."""
+    return lambda self, text, size, special, pattern: BaseTrainer.run(self, text, size, change(text, special), pattern)
+
+
 # The text
 
 
@@ -135,22 +140,12 @@ add_variants(
         ),
     },
     run={
-        "SpecialTokensIgnored": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [], pattern
-        ),
-        "EndoftextAlwaysAdded": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [*special_tokens, "<|endoftext|>"], pattern
-        ),
-        "EndoftextAddedInFront": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, ["<|endoftext|>", *special_tokens], pattern
-        ),
-        "SpecialTokenMissing": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
-            self, text, vocab_size, [token for token in special_tokens if token in text], pattern
-        ),
+        "SpecialTokensIgnored": _with_special(lambda text, special: []),
+        "EndoftextAlwaysAdded": _with_special(lambda text, special: [*special, "<|endoftext|>"]),
+        "EndoftextAddedInFront": _with_special(lambda text, special: ["<|endoftext|>", *special]),
+        "SpecialTokenMissing": _with_special(lambda text, special: [token for token in special if token in text]),
     },
-    atoms={
-        "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),
-    },
+    atoms={"CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token)},
     learn={
         "MergesSorted": lambda self, words, merge_count: sorted(BaseTrainer.learn(self, words, merge_count)),
         "MergesResplit": lambda self, words, merge_count: (

@@ -17,8 +17,6 @@ from .setting import Setting
 
 @dataclass(frozen=True)
 class Batch(Operation):
-    """`encode_batch(texts)`."""
-
     batch: tuple[str, ...]
     name, needs, conformance_class = "batch", ("encode_batch",), "batch"
 

@@ -8,15 +8,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model
 
-from ..answer import (
-    Acceptable,
-    Answer,
-    ByteDivergence,
-    Bytes,
-    Divergence,
-    Text,
-    first_difference,
-)
+from ..answer import Acceptable, Answer, ByteDivergence, Bytes, Divergence, Text, first_difference
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
 from .operation import Call, Operation
@@ -24,24 +16,38 @@ from .setting import Setting, token_of
 
 
 @dataclass(frozen=True)
-class _OfIds(Operation):
+class Decoding(Operation):
+    """An operation that decodes ids, to their text unless a subclass overrides `computed` and `divergence`."""
+
     ids: tuple[int, ...]
     conformance_class = "decoder"
 
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Operation:
+        return cls(tuple(raw["ids"]))
+
     @property
     def sequence(self) -> Sequence[int]:
-        """The argument of the call."""
         return list(self.ids)
 
     def data(self, model: Model) -> bytes:
         return b"".join(token_of(index, model) or b"" for index in self.ids)
 
     def call(self) -> Call:
-        return Call(self.needs[0], (self.sequence,))
+        return Call(self.needs[0], (self.sequence,), noun="ids")
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Text(setting.oracle.decode(self.ids))
+
+    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
+        right = next((value for value in correct if isinstance(value, Text)), None)
+        if right is None or not isinstance(answer, Text):
+            return None
+        return divergence.decoding(self.data(setting.table), right.text, answer.text)
 
 
 @dataclass(frozen=True)
-class Decode(_OfIds):
+class Decode(Decoding):
     """`decode(ids)`, of a list or a tuple. If the text is correct, `decode_bytes` is asked, too."""
 
     as_tuple: bool = False
@@ -69,9 +75,6 @@ class Decode(_OfIds):
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Text(receiver.decode(self.sequence))
 
-    def computed(self, setting: Setting) -> Acceptable:
-        return Text(setting.oracle.decode(self.ids))
-
     def after(
         self, answer: Answer, correct: Sequence[Acceptable], setting: Setting
     ) -> tuple[Operation, Acceptable] | None:
@@ -82,25 +85,13 @@ class Decode(_OfIds):
         is_its_text = data.decode("utf-8", "replace") == answer.text
         return DecodeBytes(self.ids), Bytes(data if is_its_text else answer.text.encode("utf-8"))
 
-    def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
-        right = next((value for value in correct if isinstance(value, Text)), None)
-        if right is None or not isinstance(answer, Text):
-            return None
-        return divergence.decoding(self.data(setting.table), right.text, answer.text)
-
 
 @dataclass(frozen=True)
-class DecodeBytes(_OfIds):
-    """`decode_bytes(ids)`."""
-
+class DecodeBytes(Decoding):
     name, needs = "decode_bytes", ("decode_bytes",)
 
     def golden(self) -> Operation:
         return Decode(self.ids)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> DecodeBytes:
-        return cls(tuple(raw["ids"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Bytes(receiver.decode_bytes(self.ids))

@@ -31,34 +31,16 @@ from ..answer import (
 from .setting import Setting
 
 Word = textbook.Word
-Rank = Callable[[Merge], "int | None"]
-"""Returns the rank of a pair, or None if it does not merge."""
+Rank = Callable[[Merge], "int | None"]  # returns the rank of a pair, or None if it does not merge
 
 
 def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> EncodingDivergence:
-    """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it.
-
-    In a case about pre-tokens, a missing merge shows an incorrect boundary.
-
-    Args:
-        setting: the model, the conventions and the clause.
-        text: the encoded text.
-        expected: the correct ids.
-        got: the ids that the implementation returned.
-    """
+    """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it."""
     both = _Encodings(setting, text, expected, got)
     return EncodingDivergence(both.position, both.offset, _cause(both, setting.clause.startswith("SPLIT-")))
 
 
 class _Encodings:
-    """Two encodings of one text.
-
-    Attributes:
-        position: index of the first token that differs.
-        offset: the byte at which it begins.
-        ids: token → id where `lookup` is `bytes`; None where it is `pair`.
-    """
-
     def __init__(self, setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> None:
         self.model, self.text = setting.table, text
         model = self.model
@@ -76,7 +58,7 @@ class _Encodings:
 
     @cached_property
     def pieces(self) -> list[tuple[int, int, str, bool]]:
-        """Pre-tokens and special tokens: the bytes at which each begins and ends, and whether it is a special token."""
+        """(first byte, byte after the last, text, whether it is a special token) of pre-tokens and special tokens."""
         pieces: list[tuple[int, int, str, bool]] = []
         end = 0
         for piece, special in textbook.pieces(self.text, self.model.special_tokens or (), self.pattern):
@@ -86,11 +68,9 @@ class _Encodings:
 
     @cached_property
     def cuts(self) -> set[int]:
-        """Byte offsets at which tokens of the given encoding begin or end."""
         return {0, *accumulate(len(self.model.vocab.get(index, b"")) for index in self.got)}
 
     def rank(self, pair: Merge) -> int | None:
-        """Return the rank of a pair, or None if it does not merge."""
         return self.model.ranks.get(pair) if self.ids is None else self.ids.get(pair[0] + pair[1])
 
 
@@ -179,7 +159,6 @@ def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, int, int, Word]]
 
 
 def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> TrainingDivergence:
-    """Return the step at which two lists of merges differ, with the counts of both pairs at that step."""
     step = first_difference(expected, got)
     for pair in expected[:step]:
         words = [textbook.replace(word, pair) for word in words]
@@ -210,20 +189,12 @@ def highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequenc
 
 
 def rows(expected: Rows, got: Rows) -> RowDivergence:
-    """Return the first row of a batch that differs, and the token at which it does."""
     row = first_difference(expected.rows, got.rows)
     both = row < min(len(expected.rows), len(got.rows))
     return RowDivergence(row, first_difference(expected.rows[row], got.rows[row]) if both else 0)
 
 
 def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
-    """Return the character at which two texts differ, and the bytes from which the expected one is decoded.
-
-    Args:
-        data: the bytes of all ids.
-        expected: their text.
-        got: the text that the implementation returned.
-    """
     position = first_difference(expected, got)
     return TextDivergence(position, _bytes_of_character(data, position))
 

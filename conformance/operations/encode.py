@@ -26,8 +26,7 @@ from . import divergence
 from .operation import Call, Operation
 from .setting import Setting
 
-Choice: TypeAlias = "str | tuple[str, ...]"
-"""Special tokens that a caller chooses: "all", or some."""
+Choice: TypeAlias = "str | tuple[str, ...]"  # special tokens that a caller chooses: "all", or some
 
 
 class Encoding(Operation):
@@ -37,7 +36,6 @@ class Encoding(Operation):
 
     @property
     def whole_text(self) -> str:
-        """The text that the ids spell."""
         return self.texts()[0]
 
     def computed(self, setting: Setting) -> Acceptable:
@@ -85,8 +83,6 @@ def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy | None)
 
 @dataclass(frozen=True)
 class Encode(Encoding):
-    """`encode(text)`."""
-
     text: str
     name, needs = "encode", ("encode",)
 
@@ -106,8 +102,6 @@ class Encode(Encoding):
 
 @dataclass(frozen=True)
 class EncodeAllowed(Encoding):
-    """`encode(text, allowed_special=…, disallowed_special=…)`."""
-
     text: str
     allowed_special: Choice
     disallowed_special: Choice
@@ -118,18 +112,16 @@ class EncodeAllowed(Encoding):
         chosen = (read_choice(raw[name]) for name in ("allowed_special", "disallowed_special"))
         return cls(read_text(raw["text"]), *(tokens if tokens == "all" else tuple(tokens) for tokens in chosen))
 
+    @property
+    def choice(self) -> dict[str, Choice]:
+        return {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
+
     def of(self, receiver: TokenizerProxy) -> Answer:
-        return Ids(tuple(receiver.encode_allowed(self.text, self.allowed_special, self.disallowed_special)))
+        return Ids(tuple(receiver.encode_allowed(self.text, *self.choice.values())))
 
     def computed(self, setting: Setting) -> Acceptable:
         try:
-            return Ids(
-                tuple(
-                    setting.oracle.encode(
-                        self.text, allowed_special=self.allowed_special, disallowed_special=self.disallowed_special
-                    )
-                )
-            )
+            return Ids(tuple(setting.oracle.encode(self.text, **self.choice)))
         except ValueError:
             return AnyError("disallowed")
 
@@ -141,10 +133,9 @@ class EncodeAllowed(Encoding):
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
         model = setting.table
         like = self.without_choice(model)
+        allowed = like.special_tokens or ()
         if isinstance(answer, Ids):
-            others = {
-                token.encode("utf-8") for token in {*(model.special_tokens or ())} - {*(like.special_tokens or ())}
-            }
+            others = {token.encode("utf-8") for token in model.special_tokens or () if token not in allowed}
             byte = 0
             for number, index in enumerate(answer.ids):
                 if model.vocab.get(index) in others:
@@ -154,8 +145,7 @@ class EncodeAllowed(Encoding):
         return super().divergence(correct, answer, replace(setting, model=like))
 
     def call(self) -> Call:
-        chosen = {"allowed_special": self.allowed_special, "disallowed_special": self.disallowed_special}
-        return Call("encode", (self.text,), chosen)
+        return Call("encode", (self.text,), self.choice)
 
     def texts(self) -> Sequence[str]:
         return (self.text,)
@@ -163,13 +153,9 @@ class EncodeAllowed(Encoding):
 
 @dataclass(frozen=True)
 class Construct(Operation):
-    """The constructor, which has to refuse the model, or to accept it.
+    """The constructor, which has to refuse the model, or to accept it."""
 
-    Attributes:
-        text: what can be encoded to find out, where a runner cannot ask the constructor alone.
-    """
-
-    text: str = ""
+    text: str = ""  # what can be encoded to find out, where a runner cannot ask the constructor alone
     name, needs, conformance_class = "construct", ("encode",), "encoder"
 
     @classmethod

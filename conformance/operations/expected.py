@@ -17,17 +17,12 @@ from .setting import token_of
 
 @dataclass(frozen=True)
 class StoredIds:
-    """The ids of a text under GPT-2's model, which a file stores because a case would be too long.
+    """The ids of a text under GPT-2's model, which a file stores because a case would be too long."""
 
-    Attributes:
-        text: the name of the file in `fixtures/texts`.
-    """
-
-    text: str
+    text: str  # the name of the file in `fixtures/texts`
 
     @property
     def ids(self) -> Ids:
-        """The ids."""
         return Ids(tuple(_gpt2_ids()[self.text]["ids"]))
 
 
@@ -39,15 +34,10 @@ def _gpt2_ids() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Merges:
-    """The merges of a training, in order.
-
-    Attributes:
-        merges: the pairs.
-        entries: (id, token) of the special tokens and merges with the default ids, if the clause is about ids.
-    """
+    """The merges of a training, in order; if the clause is about ids, with the entries that it adds."""
 
     merges: tuple[Merge, ...]
-    entries: tuple[tuple[int, bytes], ...] | None = None
+    entries: tuple[tuple[int, bytes], ...] | None = None  # with the default ids
 
 
 @dataclass(frozen=True)
@@ -65,11 +55,7 @@ Stored: TypeAlias = Acceptable | StoredIds | Merges | Lazy | OwnTable
 
 @dataclass(frozen=True)
 class Expected:
-    """The correct answers of a golden case.
-
-    Attributes:
-        values: key of a convention → alternatives, of which each is correct; "" stands for every key.
-    """
+    """The correct answers of a golden case: key of a convention → alternatives; the key "" stands for every one."""
 
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -78,12 +64,10 @@ class Expected:
 
     @property
     def alternatives(self) -> tuple[Stored, ...]:
-        """Those that do not depend on a convention, or those of the first key."""
         return next(iter(self.values.values()), ())
 
     @property
     def by_convention(self) -> bool:
-        """Whether the answer depends on a convention."""
         return "" not in self.values and bool(self.values)
 
     @property
@@ -113,7 +97,6 @@ class Expected:
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Expected:
-        """Return the expectation that YAML spells under `expect`."""
         if not raw:
             return cls()
         if "by_convention" in raw:
@@ -121,13 +104,7 @@ class Expected:
         return cls({"": tuple(map(_read, raw.get("any_of", (raw,))))})
 
     def write(self, operation: Any, model: Model | None = None, with_tokens: bool = True) -> dict[str, Any]:
-        """Return the form of the YAML.
-
-        Args:
-            operation: the operation, whose bytes are written beside a text unless they are its UTF-8.
-            model: of the question.
-            with_tokens: whether the model's tokens are written beside ids.
-        """
+        """Return the form of the YAML; the bytes of `operation` are beside a text unless they are its UTF-8."""
         data = b"" if model is None else operation.data(model)
         model = model if with_tokens else None
         if self.by_convention:

@@ -31,15 +31,10 @@ from .setting import Setting
 
 @dataclass(frozen=True)
 class Load(Encoding):
-    """`from_files(vocab, merges)`, and `encode(text)` of the tokenizer that it returns.
-
-    Attributes:
-        text: what is encoded.
-        options: (name, value) of what is special about the files, see `gpt2_files.write`.
-    """
+    """`from_files(vocab, merges)`, and `encode(text)` of the tokenizer that it returns."""
 
     text: str
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()  # what is special about the files, see `gpt2_files.write`
     name, needs, conformance_class = "load", ("from_files", "encode"), "files"
 
     @classmethod

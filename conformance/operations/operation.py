@@ -24,8 +24,7 @@ from .expected import Expected, Stored
 from .setting import Conventions, Setting
 
 LOOKUP_KEYS = ("pair", "bytes")
-Changes: TypeAlias = tuple[tuple[str, str], ...]
-"""(convention, value) pairs that differ from the declared ones."""
+Changes: TypeAlias = tuple[tuple[str, str], ...]  # (convention, value) pairs that differ from the declared ones
 
 
 @dataclass(frozen=True)
@@ -35,44 +34,27 @@ class Directory:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as values, which `terminal.show` prints.
+    """A call as values, which `terminal.show` prints."""
 
-    Attributes:
-        method: of the adapter protocol; "" is the constructor.
-        arguments: by position; None if there is nothing to show.
-        keywords: by name.
-        on: what the method is called on.
-        noun: what the texts in a list are.
-        is_lazy: whether the method returns an iterator that has to be read.
-    """
-
-    method: str
-    arguments: tuple[Any, ...] | None = ()
+    method: str  # of the adapter protocol; "" is the constructor
+    arguments: tuple[Any, ...] | None = ()  # by position; None if there is nothing to show
     keywords: Mapping[str, Any] = field(default_factory=dict)
     on: Literal["class", "tokenizer", "loaded"] = "tokenizer"
-    noun: str = "texts"
-    is_lazy: bool = False
+    noun: str = "texts"  # what a list has: ids, or the name of its texts
+    is_lazy: bool = False  # whether the method returns an iterator that has to be read
 
     @property
     def uses_files(self) -> bool:
-        """Whether the program that makes the call needs a directory."""
         return self.on == "loaded" or Directory() in (self.arguments or ())
 
 
 class Operation(ABC):
-    """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments.
+    """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments."""
 
-    Attributes:
-        name: in YAML and in exports.
-        needs: the capabilities without which it cannot be asked; the first is the method or parameter that it tests.
-        conformance_class: the class whose verdict it counts in.
-        prefix: before the names of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`.
-    """
-
-    name: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]]
-    conformance_class: ClassVar[str]
-    prefix: ClassVar[str] = ""
+    name: ClassVar[str]  # in YAML and in exports
+    needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
+    conformance_class: ClassVar[str]  # the class whose verdict it counts in
+    prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Operation:
@@ -92,21 +74,13 @@ class Operation(ABC):
 
     @contextmanager
     def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Any]:
-        """Yield what the call is made on: a new tokenizer, unless a subclass needs another object.
-
-        Raises:
-            CallFailed, TimedOut: if it cannot be made.
-        """
+        """Yield what the call is made on: a new tokenizer, unless a subclass needs another object."""
         assert model is not None
         yield implementation.build(model)
 
     @abstractmethod
     def of(self, receiver: Any) -> Answer:
-        """Make the call, and return the answer.
-
-        Raises:
-            CallFailed, TimedOut: if there is none.
-        """
+        """Make the call, and return the answer."""
 
     @abstractmethod
     def call(self) -> Call:
@@ -133,7 +107,6 @@ class Operation(ABC):
         return model
 
     def exported(self, model: Model | None) -> dict[str, Any]:
-        """Return the arguments as plain JSON, in full."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
@@ -150,7 +123,6 @@ class Operation(ABC):
         return ()
 
     def special_tokens(self, model: Model | None) -> Sequence[str]:
-        """Return the special tokens that are passed."""
         return model.special_tokens or () if model is not None else ()
 
     def without_special_tokens(self, model: Model | None) -> tuple[Operation, Model | None]:
@@ -159,7 +131,6 @@ class Operation(ABC):
         return self, replace(model, special_tokens=None)
 
     def split_by(self, model: Model | None) -> str:
-        """Return the name of the pattern."""
         return pattern_name(model.pattern) if model is not None else "gpt2"
 
     # The correct answer
@@ -169,20 +140,14 @@ class Operation(ABC):
         return conventions["lookup"]
 
     def keys(self, model: Model | None) -> Sequence[str]:
-        """Return the keys under which the oracle computes an answer."""
         return LOOKUP_KEYS if model is not None and model.ranks_by_bytes else LOOKUP_KEYS[:1]
 
     def under(self, key: str) -> dict[str, str]:
-        """Return conventions of this key."""
         return {**DEFAULTS, "lookup": key}
 
     @abstractmethod
     def computed(self, setting: Setting) -> Stored:
-        """Return the oracle's answer in the form that YAML stores.
-
-        Raises:
-            ValueError: if the oracle refuses the model.
-        """
+        """Return the oracle's answer in the form that YAML stores; a ValueError if the oracle refuses the model."""
 
     def compute(self, model: Model | None, clause: str = "") -> Expected:
         """Return the oracle's answers under every key."""
@@ -194,16 +159,11 @@ class Operation(ABC):
         return expected.under(self.key(setting.conventions))
 
     def answer(self, setting: Setting) -> Acceptable:
-        """Return what this run accepts, by the oracle.
-
-        Raises:
-            ValueError: if the oracle refuses the model.
-        """
+        """Return what this run accepts, by the oracle; a ValueError if it refuses the model."""
         expected = Expected({"": (self.computed(setting),)})
         return (self.correct(expected, setting) or ())[0]
 
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
-        """Return whether an answer is correct. `receiver` can tell what new ids spell."""
         return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
@@ -236,27 +196,20 @@ O_co = TypeVar("O_co", bound=Operation, covariant=True)
 
 @dataclass(frozen=True)
 class Question(Generic[O_co]):
-    """What the implementation is asked: enough to ask again.
-
-    Attributes:
-        operation: the call.
-        model: what the tokenizer is built from; None for training.
-        context: the situation of the call if it matters, for example "after 1,000 other texts"; else "".
-    """
+    """What the implementation is asked: enough to ask again."""
 
     operation: O_co
-    model: Model | None = None
-    context: str = ""
+    model: Model | None = None  # what the tokenizer is built from; None for training
+    context: str = ""  # the situation of the call if it matters, for example "after 1,000 other texts"; else ""
 
     @property
     def table(self) -> Model:
-        """The model, of a question to a tokenizer."""
+        """The model; None only in training."""
         assert self.model is not None
         return self.model
 
     @property
     def pattern(self) -> str:
-        """The name of the pattern."""
         return self.operation.split_by(self.model)
 
 

@@ -16,31 +16,20 @@ Conventions: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides the correct answer besides the arguments.
-
-    Attributes:
-        model: what the tokenizer is built from; None for training.
-        conventions: the value of every convention.
-        clause: the id of the clause that the question is about, or "". It decides how exactly ids are compared.
-    """
-
-    model: Model | None
+    model: Model | None  # what the tokenizer is built from; None for training
     conventions: Conventions = field(default_factory=lambda: DEFAULTS)
-    clause: str = ""
+    clause: str = ""  # the id of the clause that the question is about, or "". It decides how exactly ids are compared.
 
     @property
     def table(self) -> Model:
-        """The model, where the tokenizer is built from one."""
         assert self.model is not None
         return self.model
 
     @property
     def oracle(self) -> textbook.Tokenizer:
-        """The textbook's tokenizer."""
         return oracle(self.table, self.conventions)
 
     def expression(self, pattern: str) -> str:
-        """Return the regular expression of a pattern under these conventions."""
         return expression(pattern, self.conventions)
 
 
@@ -55,11 +44,7 @@ def expression(pattern: str, conventions: Conventions) -> str:
 
 
 def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokenizer:
-    """Return the textbook's tokenizer for a model, under these conventions.
-
-    Raises:
-        ValueError: if the textbook refuses the model.
-    """
+    """Return the textbook's tokenizer for a model under these conventions; a ValueError if it refuses the model."""
     make = _oracle if model.name else _oracle.__wrapped__
     return make(model, conventions["lookup"], expression(model.pattern, conventions))
 

@@ -109,7 +109,6 @@ class Train(Operation):
 
     @property
     def named(self) -> list[str]:
-        """The special tokens that are not empty, each once."""
         return [token for token in dict.fromkeys(self.special) if token]
 
     @property
@@ -118,12 +117,10 @@ class Train(Operation):
         return self.vocab_size - 256 - len(self.named)
 
     def words(self, setting: Setting) -> list[textbook.Word]:
-        """Return the pre-tokens that are counted."""
         boundaries = self.special if setting.conventions["train_special"] == "boundary" else ()
         return textbook.corpus(self.text, boundaries, setting.expression(self.pattern))
 
     def vocab(self, merges: Sequence[Merge], conventions: Conventions = DEFAULTS) -> dict[int, bytes]:
-        """Return the vocabulary of these merges under the conventions of ids."""
         return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
 
     def has_its_entries(self, answer: Table) -> bool:

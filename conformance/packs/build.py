@@ -21,10 +21,9 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..command_error import CommandError
-from ..command_line import check_replaced, print_lines
+from ..command_line import CommandError, check_replaced, print_lines
 from ..operations import Batch, Operation
-from ..spec import FOLDER, Case, installed_spec
+from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
 from ..terminal.show import text_line
@@ -37,12 +36,8 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "table",
-        nargs="+",
-        metavar="TABLE",
-        help="gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json",
-    )
+    named = "gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json"
+    parser.add_argument("table", nargs="+", metavar="TABLE", help=named)
     made = "a directory that does not exist, or an earlier pack to replace"
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
@@ -51,7 +46,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the pack and print what it covers."""
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
@@ -61,15 +55,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make(source: ModelSource, seed: int, target: Path) -> list[str]:
-    """Make the pack of a model and write it to the directory `target`, which it replaces.
-
-    Returns:
-        list[str]: lines that describe it: the model, the coverage, the engines.
-
-    Raises:
-        CommandError: if an engine disagrees with the oracle.
-        NotWritten: an OSError, if it cannot be written.
-    """
     pack = build(source.model, seed)
     agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed)
@@ -83,19 +68,13 @@ def make(source: ModelSource, seed: int, target: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Pack:
-    """The cases of a model, and what they cover.
-
-    Attributes:
-        coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
-            and how many words each incorrect encoder gets wrong; as in the manifest.
-    """
+    """The cases of a model, and what they cover, as in the manifest."""
 
     cases: list[Case]
     coverage: Json
 
 
 def build(model: Model, seed: int) -> Pack:
-    """Return the pack of a model; the same for the same table and seed."""
     reach = Reach(model)
     draw = Draw(f"pack {seed}")
     words, wrong = cases.words(reach, draw)
@@ -143,20 +122,11 @@ def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
 
 @dataclass
 class Agreement:
-    """The answers of the engines.
-
-    Attributes:
-        asked: package → its version, its lookup, and the number of cases it confirms.
-        not_asked: package → why it was not asked.
-        differs: the cases in which an engine differs for a known reason.
-    """
-
-    asked: dict[str, Json] = field(default_factory=dict)
-    not_asked: dict[str, str] = field(default_factory=dict)
-    differs: list[Json] = field(default_factory=list)
+    asked: dict[str, Json] = field(default_factory=dict)  # package → version, lookup, number of cases it confirms
+    not_asked: dict[str, str] = field(default_factory=dict)  # package → why it was not asked
+    differs: list[Json] = field(default_factory=list)  # the cases in which an engine differs for a known reason
 
     def lines(self) -> list[str]:
-        """Return the lines to print."""
         lines = [
             f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
             for name, one in self.asked.items()
@@ -174,11 +144,6 @@ def engines() -> list[Witness]:
 
 
 def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
-    """Compare every value with every installed engine.
-
-    Raises:
-        CommandError: if one differs for no known reason.
-    """
     agreement = Agreement()
     for witness in witnesses:
         lookup = witness.asked["encode"]
@@ -194,7 +159,6 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
-    """Return the adapter if it can be built from the model, or why it cannot."""
     if lookup == "bytes" and not model.ranks_by_bytes:
         return "its lookup by bytes cannot represent this model"
     try:
@@ -210,7 +174,6 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
 
 
 def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
-    """Return how an engine differs in a case for a known reason, or None."""
     (expected,) = case.expected.under(witness.asked["encode"]) or ()
     answer = ask(target, case.operation, case.table, expected)
     if answer is None or answer.agrees:
@@ -238,12 +201,11 @@ def _is_unmatched(text: str, model: Model) -> bool:
 
 
 def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
-    """Return file name → bytes: the same for the same model, seed and engines."""
     model = source.model
     contents = {
         TABLE: write_json(_table(model)),
         CASES: write_json({"kind": "cases", "cases": list(map(_written, pack.cases))}),
-        SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
+        SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
     }
     name = model.pattern if model.pattern in PATTERNS else None
     manifest = {
@@ -254,7 +216,7 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
         "seed": seed,
         "source": {"format": source.format, "sha256": dict(source.sources)},
         "pattern": {"name": name, "regex": model.expression},
-        "special_tokens": _special(model),
+        "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
         "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
         "coverage": pack.coverage,
         "engines": {
@@ -274,10 +236,6 @@ def _written(case: Case) -> Json:
     expect = case.expected.write(operation, case.model, with_tokens=False)
     named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": operation.name}
     return {**named, "input": operation.write(), "expect": expect}
-
-
-def _special(model: Model) -> dict[str, int]:
-    return {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()}
 
 
 def _table(model: Model) -> Json:

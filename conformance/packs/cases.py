@@ -68,12 +68,6 @@ SPLIT_CLAUSES: dict[str, Sequence[str]] = {
 
 
 class Draw:
-    """Draws for one pack.
-
-    Args:
-        key: what the draws depend on.
-    """
-
     def __init__(self, key: str) -> None:
         self._random = random.Random(key).random
 
@@ -81,7 +75,6 @@ class Draw:
         return int(self._random() * bound)
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from `low` to `high`."""
         return low + self.below(high - low + 1)
 
     def pick(self, items: Sequence[T]) -> T:
@@ -100,7 +93,6 @@ class Draw:
         return "".join(self._some(piece) if piece.startswith(("\\p{", "\\s", "[")) else piece for piece in drawn)
 
     def real_text(self, stretches: int, longest: int) -> str:
-        """Return parts of the fixed texts, from any position."""
         text = all_real_text()
         starts = [self.below(len(text) - longest) for _ in range(stretches)]
         return "".join(text[start : start + self.between(1, longest)] for start in starts)
@@ -116,33 +108,24 @@ def _members(character_class: str) -> list[str]:
 
 @cache
 def all_real_text() -> str:
-    """Return the fixed texts, one after the other."""
     return "\n".join(file.read_bytes().decode("utf-8") for file in sorted(TEXTS.glob("*.txt")))
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A case before it has an id and an expected value.
+    """A case before it has an id and an expected value."""
 
-    Attributes:
-        kind: its purpose, a part of its id.
-        clause: the clause that it tests.
-        title: what it shows.
-    """
-
-    kind: str
+    kind: str  # its purpose, a part of its id
     clause: str
-    title: str
+    title: str  # what it shows
     operation: Operation
 
 
 def encode(kind: str, clause: str, title: str, text: str) -> Draft:
-    """Return the draft of an encoding."""
     return Draft(kind, clause, title, Encode(text))
 
 
 def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the parts, `size` at a time."""
     for start in range(0, len(parts), size):
         yield parts[start : start + size]
 
@@ -163,18 +146,13 @@ WRONG = {
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
-WORDS = 48
-"""The largest number of words for each incorrect encoder."""
-ALONE = 6
-"""How many of them, the shortest ones, are separate cases."""
-CANDIDATES = 2000
-"""How many candidates of each kind are tried."""
-LONG = (60, 400, 1200)
-"""Bytes of a long pre-token."""
+WORDS = 48  # the largest number of words for each incorrect encoder
+ALONE = 6  # how many of them, the shortest ones, are separate cases
+CANDIDATES = 2000  # how many candidates of each kind are tried
+LONG = (60, 400, 1200)  # bytes of a long pre-token
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    """Return cases that incorrect encoders fail, and the number of words found for each encoder."""
     bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
     active = _encoders(reach.model, bugs.values())
     found: dict[str, list[str]] = {bug: [] for bug in WRONG}
@@ -225,7 +203,6 @@ def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
 
 
 def real(reach: Reach) -> Iterator[Draft]:
-    """Yield the fixed texts of the suite, one case each."""
     clause = "MERGE-GPT2-1" if reach.model.is_gpt2 else "MERGE-ORDER-1"
     for file in sorted(TEXTS.glob("*.txt")):
         text = file.read_bytes().decode("utf-8")
@@ -233,7 +210,6 @@ def real(reach: Reach) -> Iterator[Draft]:
 
 
 def long(draw: Draw) -> Iterator[Draft]:
-    """Yield long pre-tokens."""
     for length in LONG:
         for letters in ("a", "ab", "etaoinshrdlu", "=", " ", "日本語の", "0123456789", "ёжик"):
             text = "".join(draw.pick(letters) for _ in range(length))
@@ -243,14 +219,12 @@ def long(draw: Draw) -> Iterator[Draft]:
 
 # Coverage
 
-SIZE = 160
-"""Tokens in a text."""
+SIZE = 160  # tokens in a text
 JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
 """Separators of tokens in a text. Each token gets the first one that does not change it."""
 
 
 def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield texts that together contain every reachable token."""
     texts = covering(reach, draw)
     for number, text in enumerate(texts, 1):
         clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
@@ -282,14 +256,10 @@ def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
 
 # Splitting
 
-DETECTIONS = 2
-"""How many texts detect each mistake in a pattern."""
-TRIED = 4000
-"""How many texts are tried."""
-BLOCK = 7
-"""Bits of a code point within its block."""
-BLOCKS = 32
-"""How many blocks a text of all scripts samples."""
+DETECTIONS = 2  # how many texts detect each mistake in a pattern
+TRIED = 4000  # how many texts are tried
+BLOCK = 7  # bits of a code point within its block
+BLOCKS = 32  # how many blocks a text of all scripts samples
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
 """Names that a lookup in a plain JavaScript or Python object finds, although they are not entries."""
 
@@ -323,7 +293,6 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
-    """Return which alternatives of the pattern match in the texts."""
     pattern = reach.model.expression
     parts = {part: regex.compile(part) for part in alternatives(pattern)}
     met = {
@@ -337,14 +306,12 @@ def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
 
 
 def _literals(pattern: str) -> tuple[str, ...]:
-    """Return the literals of a pattern: words, and characters of its classes."""
     bare = regex.sub(r"\\[pP]\{\w+\}|\\[^\W_]|\(\?[^:>)]*[:>]?|\{\d*,?\d*\}", " ", pattern)
     words = regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)
     return tuple(dict.fromkeys(words))
 
 
 def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutant]:
-    """Return the patterns whose split of a text gives other tokens."""
     right = reach.pre_tokens(text)
     tokens = [token for piece in right for token in reach.merged(piece)]
     found = []
@@ -356,7 +323,6 @@ def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutan
 
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield words, numbers and signs of every block of Unicode, of characters on whose classes engines agree."""
     clause = "SPLIT-UNICODE-1" if reach.model.pattern in SPLIT_CLAUSES else "BYTES-ATOM-1"
     visible = (char for run in agreed() for char in run if char.isprintable())
     blocks = ["".join(block) for _, block in groupby(visible, lambda char: ord(char) >> BLOCK)]
@@ -384,8 +350,7 @@ def raw(draw: Draw) -> Iterator[Draft]:
 
 # Special tokens
 
-MANY = 12
-"""If there are more special tokens, only some have cases of their own."""
+MANY = 12  # if there are more special tokens, only some have cases of their own
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
 FOREIGN = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
@@ -450,10 +415,8 @@ def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
 
 # Decoding, streams, batches
 
-BROKEN_ALONE = 40
-"""Number of tokens that are not UTF-8 and are decoded alone."""
-IDS = 400
-"""Ids in a case that decodes a part of the vocabulary."""
+BROKEN_ALONE = 40  # number of tokens that are not UTF-8 and are decoded alone
+IDS = 400  # ids in a case that decodes a part of the vocabulary
 SHORT = 24
 TIDIED = (
     ("DECODE-BOM-1", "\ufeffa"),

@@ -26,9 +26,9 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
-from ..command_error import CommandError
+from ..command_line import CommandError
 from ..operations import OPERATIONS, Expected
-from ..spec import FOLDER, Case, Clause
+from ..spec import SCHEMAS, Case, Clause, schema_error
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
@@ -39,10 +39,7 @@ _LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
 
 @dataclass(frozen=True)
 class Known:
-    """The pattern and special tokens of a rank file, which does not contain them.
-
-    Source: openai/tiktoken `tiktoken_ext/openai_public.py`.
-    """
+    """The pattern and special tokens of a rank file, which does not contain them (`tiktoken_ext/openai_public.py`)."""
 
     name: str
     pattern: str
@@ -65,48 +62,29 @@ BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model, and the files that it was read from.
-
-    Attributes:
-        format: what the files are.
-        sources: file name → sha256.
-        notes: for the user, about how it was read.
-    """
-
     model: Model
-    format: str
-    sources: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    format: str  # what the files are
+    sources: Mapping[str, str]  # file name → sha256
+    notes: tuple[str, ...] = ()  # for the user, about how it was read
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the user states. None means what the files, or their sha256, say.
-
-    Attributes:
-        name: the name of the model.
-        pattern: a name of a pattern, or a regular expression.
-        special: special tokens, with their ids if the vocabulary does not have them.
-    """
+    """What the user states. None means what the files, or their sha256, say."""
 
     name: str | None = None
-    pattern: str | None = None
-    special: Mapping[str, int | None] | None = None
+    pattern: str | None = None  # a name of a pattern, or a regular expression
+    special: Mapping[str, int | None] | None = None  # with their ids if the vocabulary does not have them
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for what the files of a model do not contain."""
     parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
     parser.add_argument(
-        "--special",
-        action="append",
-        metavar="TEXT[=ID]",
-        help="a special token that the files do not name; repeatable",
+        "--special", action="append", metavar="TEXT[=ID]", help="a special token that the files do not name; repeatable"
     )
 
 
 def overrides(options: argparse.Namespace, name: str | None = None) -> Overrides:
-    """Return the values of these options."""
     return Overrides(name, options.pattern, read_special(options.special))
 
 
@@ -133,15 +111,7 @@ def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
 
 
 def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
-    """Read the model that `words` name.
-
-    Args:
-        words: a built-in name; a directory or a file; or vocab.json and merges.txt.
-        given: what the user states.
-
-    Raises:
-        CommandError: one line, if it is malformed, is not byte-level BPE, or has no pattern.
-    """
+    """Read the model that `words` name: a built-in name, a directory, a file, or vocab.json and merges.txt."""
     try:
         return _checked(_overridden(_read(words, given), given), ", ".join(words))
     except (ValueError, KeyError) as error:
@@ -151,14 +121,7 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 
 
 def checked_pattern(pattern: str) -> str:
-    """Return the name of a pattern of the specification, or another expression itself.
-
-    >>> checked_pattern(PATTERNS["cl100k"]), checked_pattern("[a-z]+")
-    ('cl100k', '[a-z]+')
-
-    Raises:
-        CommandError: one line, if it is not a regular expression of `regex`, or contains a lone surrogate.
-    """
+    """Return the name of a pattern of the specification, or another expression itself; a CommandError is one line."""
     name = pattern_name(pattern)
     if name in PATTERNS:
         return name
@@ -207,9 +170,8 @@ def _file(file: Path, given: Overrides) -> ModelSource:
     except UnicodeDecodeError:
         document = {}  # the reader of the format reports the error
     if document and "model" not in document:
-        raise CommandError(
-            f"{file}: a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
-        )
+        missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
+        raise CommandError(f"{file}: {missing}")
     model = huggingface.read(file)
     name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
     try:
@@ -229,9 +191,8 @@ def _pair(vocab_file: Path, merges_file: Path, given: Overrides) -> ModelSource:
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
     if special and given.special is None:
-        notes += (
-            f"read as special tokens because no merge builds them: {_some(special)}; use --special to change that",
-        )
+        read = f"read as special tokens because no merge builds them: {_some(special)}"
+        notes += (f"{read}; use --special to change that",)
     if name != "gpt2" and given.pattern is None:
         notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
     return ModelSource(replace(model, special_tokens=special, name=name), "vocab.json and merges.txt", sources, notes)
@@ -241,9 +202,8 @@ def _ranks(file: Path, given: Overrides) -> ModelSource:
     digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
-        raise CommandError(
-            f"{file}: a rank file does not contain its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
-        )
+        fix = "add --pattern NAME_OR_REGEX, and --special TEXT=ID"
+        raise CommandError(f"{file}: a rank file does not contain its pattern; {fix}")
     known = known or Known(file.stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
     return ModelSource(replace(model, name=known.name), "rank file", {file.name: digest})
@@ -271,9 +231,8 @@ def _overridden(source: ModelSource, given: Overrides) -> ModelSource:
         model = replace(model, name=given.name)
     if given.pattern is not None:
         if given.pattern not in PATTERNS and is_name(given.pattern):
-            raise CommandError(
-                f"there is no pattern {given.pattern!a}; give an expression, or one of {', '.join(PATTERNS)}"
-            )
+            known = ", ".join(PATTERNS)
+            raise CommandError(f"there is no pattern {given.pattern!a}; give an expression, or one of {known}")
         model = replace(model, pattern=checked_pattern(given.pattern))
     if given.special is not None:
         vocab = dict(model.vocab)
@@ -296,18 +255,16 @@ def _checked(source: ModelSource, where: str) -> ModelSource:
     try:
         textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
     except ValueError as error:
-        raise CommandError(
-            f"{where}: {error}; a pack needs all bytes and all parts of merges in the vocabulary"
-        ) from None
+        needed = "a pack needs all bytes and all parts of merges in the vocabulary"
+        raise CommandError(f"{where}: {error}; {needed}") from None
     if len(model.ids) != len(model.vocab):
         twice = next(index for index, token in model.vocab.items() if model.ids[token] != index)
         both = f"{model.ids[model.vocab[twice]]} and {twice}"
         raise CommandError(f"{where}: the ids {both} both belong to {model.vocab[twice]!r}; the encoding is ambiguous")
     for text in model.special_tokens or ():
         if text.encode("utf-8") in model.learned:
-            raise CommandError(
-                f"{where}: the special token {text!a} is an ordinary token too; the encoding is ambiguous"
-            )
+            both = f"the special token {text!a} is an ordinary token too"
+            raise CommandError(f"{where}: {both}; the encoding is ambiguous")
     return source
 
 
@@ -329,15 +286,6 @@ ANEW = "make the pack again"
 
 
 def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
-    """Return the cases of the pack in `folder`; all have one model.
-
-    Args:
-        folder: a directory that `bpe-conformance pack` wrote.
-        clauses: clause id → clause, of the spec.
-
-    Raises:
-        SpecError: one line, if it is not a pack, or has changed since it was made.
-    """
     _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
     if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
         raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
@@ -404,13 +352,8 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
 
 
 def _check(file: Path, value: Any, kind: str) -> None:
-    """Check a document of a pack against its JSON Schema."""
-    from jsonschema.exceptions import best_match  # the commands that only read a model do not need it
-
-    error = best_match(_validator(kind).iter_errors(value))
-    if error is not None:
-        where = ".".join(map(str, error.absolute_path)) or "document"
-        raise SpecError(f"{one_line(f'{where}: {error.message}')}; {ANEW}", file)
+    if (error := schema_error(value, _validator(kind))) is not None:
+        raise SpecError(f"{one_line(error[1])}; {ANEW}", file)
 
 
 @cache
@@ -429,7 +372,7 @@ def _validator(kind: str) -> Any:
             "integer": lambda _, number: type(number) is int,
         }
     )
-    schema = json.loads((FOLDER / "schemas" / SCHEMA).read_text("utf-8"))
+    schema = json.loads((SCHEMAS / SCHEMA).read_text("utf-8"))
     checker: Any = validators.extend(  # type: ignore[no-untyped-call]
         Draft202012Validator, {"items": items}, type_checker=types
     )

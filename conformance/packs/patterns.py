@@ -27,13 +27,6 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class Mutant:
-    """A pattern with one mistake.
-
-    Attributes:
-        what: the mistake, in words.
-        pattern: the regular expression.
-    """
-
     what: str
     pattern: str
 

@@ -22,10 +22,8 @@ SURROUNDINGS: tuple[tuple[str, str], ...] = (
     *(("a", " a"), ("1", " "), ("a", "!"), ("!", "a")),
 )
 """Text around a token that is not a pre-token by itself."""
-MOST_BODIES = 4096
-"""How many texts are tried around the bytes of a token that is not UTF-8."""
-FARTHEST = 0x40000
-"""From here on, all characters are for private use or unassigned, and no others are planned."""
+MOST_BODIES = 4096  # how many texts are tried around the bytes of a token that is not UTF-8
+FARTHEST = 0x40000  # from here on, all characters are for private use or unassigned, and no others are planned
 CONTINUATION = bytes(range(0x80, 0xC0))
 NO_UTF8 = "no UTF-8 text contains their bytes"
 NOT_BUILT = "the merges do not build them from their bytes"
@@ -35,11 +33,7 @@ IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
 
 
 class Reach:
-    """The encoder of one model, cached by pre-token, and what it can reach.
-
-    Args:
-        model: its vocabulary and merges.
-    """
+    """The encoder of one model, cached by pre-token, and what it can reach."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -47,20 +41,17 @@ class Reach:
         self._known: dict[str, Word] = {}
 
     def pre_tokens(self, text: str) -> list[str]:
-        """Return the pre-tokens of a text, without special tokens."""
         pattern = self.model.expression
         pieces = textbook.pieces(text, self.model.special_tokens or (), pattern)
         return [piece for piece, special in pieces if not special]
 
     def merged(self, pre_token: str) -> Word:
-        """Return the tokens of a pre-token."""
         known = self._known.get(pre_token)
         if known is None:
             known = self._known[pre_token] = textbook.merge_by_pair(textbook.atoms(pre_token), self.ranks)
         return known
 
     def tokens(self, text: str) -> list[bytes]:
-        """Return the ordinary tokens of a text."""
         return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:

@@ -1,1 +1,35 @@
-"""Properties that hold for every input."""
+"""Properties that hold for every input, in the order in which a run tests them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bpe_conformance.fixtures.yaml_file import SpecError
+
+from ..spec import Clause
+from . import complete, decoding, encoding, files, lifecycle, scale, streaming, training
+from .engine import Property
+
+SECTIONS = (encoding, decoding, training, streaming, files)
+"""The modules with the properties of one section of the spec."""
+PROPERTIES: tuple[Property, ...] = tuple(
+    one for module in (*SECTIONS, complete, lifecycle, scale) for one in module.PROPERTIES
+)
+
+
+def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property]:
+    """Return the properties with their clauses.
+
+    Args:
+        clauses: the clauses of the spec.
+        to_scale: whether to include the property that measures growth.
+
+    Raises:
+        SpecError: if a property's clause does not exist.
+    """
+    every = (*PROPERTIES, scale.GROWTH) if to_scale else PROPERTIES
+    for one in every:
+        if one.clause_id not in clauses:
+            raise SpecError(f"the property {one.id} names the clause {one.clause_id}, which does not exist")
+    return [replace(one, bound=clauses[one.clause_id]) for one in every]

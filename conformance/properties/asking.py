@@ -16,7 +16,7 @@ from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
-from ..operations import OPERATIONS, Batch, Construct, Expected, Load, Question, Save, Setting, Stream, Train
+from ..operations import Batch, Expected, Question, Setting, Stream, Train
 from ..outcome import Dependence, Expectation, Mismatch
 
 HASH_SEEDS = ("1", "2")
@@ -33,13 +33,7 @@ def contained(implementation: Implementation, ask: Callable[[], Answer], timeout
 
 
 class Instance:
-    """One tokenizer, which is made when it is first asked.
-
-    Args:
-        implementation: the implementation under test.
-        make: makes the tokenizer: builds, trains or loads it. Or the model to build it from.
-        timeout_factor: how many times longer than a case each question may take.
-    """
+    """One tokenizer, which is made when it is first asked: from a model, or by a function that trains or loads it."""
 
     def __init__(
         self, implementation: Implementation, make: Callable[[], TokenizerProxy] | Model, timeout_factor: int = 1
@@ -65,22 +59,6 @@ class Instance:
         return contained(self._implementation, made, self._timeout_factor)
 
 
-def posed(name: str, model: Model | None, given: Mapping[str, Any], context: str = "") -> Question[Any]:
-    """Return a question: an operation by its name, with its arguments."""
-    kind = OPERATIONS[name]
-    if kind is Train:
-        special = tuple(given["special_tokens"])
-        operation: Any = Train(given["text"], given["vocab_size"], special, given.get("pattern", "gpt2"))
-    elif kind in (Construct, Save):
-        operation = kind()
-    elif kind is Load:
-        operation = Load(given.get("text", ""))
-    else:
-        values = (tuple(value) if isinstance(value, list) else value for value in given.values())
-        operation = kind(*values)
-    return Question(operation, model, context)
-
-
 def ask(implementation: Implementation, question: Question[Any], timeout_factor: int = 1) -> Answer:
     """Return the answer of a new tokenizer, or of a training, within a time limit."""
     with implementation.time_limit(timeout_factor):
@@ -93,13 +71,11 @@ def accept(tokenizer: TokenizerProxy) -> Answer:
 
 
 def train(implementation: Implementation, asked: Train) -> tuple[Table, TokenizerProxy | None]:
-    """Return the answer to a training, and the tokenizer if there is one."""
     trained = implementation.train(asked.text, asked.vocab_size, asked.special, asked.pattern)
     return trained.table, trained.tokenizer()
 
 
 def load(implementation: Implementation, folder: Path, special: list[str] | None) -> TokenizerProxy:
-    """Load what was saved into a directory, with these special tokens."""
     return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
 
 
@@ -120,13 +96,7 @@ def is_correct(implementation: Implementation, question: Question[Any], answer: 
 
 
 def equals_oracle(implementation: Implementation, question: Question[Any], clause_id: str) -> Mismatch | None:
-    """Compare the answer of a new tokenizer with the oracle's, and find out what a failure depends on.
-
-    Args:
-        implementation: the implementation under test.
-        question: what to ask.
-        clause_id: the clause that is tested.
-    """
+    """Compare the answer of a new tokenizer with the oracle's, and find out what a failure depends on."""
     right = question.operation.answer(Setting(question.model, implementation.conventions, clause_id))
     return judged(implementation, question, Expected({"": (right,)}), clause_id)
 
@@ -144,12 +114,7 @@ def judged(
 def undisturbed(implementation: Implementation, question: Question[Any], disturbed: Answer) -> Mismatch | None:
     """Compare an answer with a new tokenizer's answer to the same question.
 
-    If the new tokenizer is wrong too, the mismatch depends on that.
-
-    Args:
-        implementation: the implementation under test.
-        question: with the `context` in which it was asked.
-        disturbed: the answer in that context.
+    If the new tokenizer is wrong too, the mismatch depends on that. The question has the `context` of the answer.
     """
     right = correct_answer(question, implementation.conventions)
     if is_correct(implementation, question, disturbed, right):
@@ -162,13 +127,9 @@ def undisturbed(implementation: Implementation, question: Question[Any], disturb
 
 
 def fault_of(implementation: Implementation, question: Question[Any], right: Acceptable, alone: Answer) -> Dependence:
-    """Return which part is at fault if a new tokenizer's answer is wrong: that of the operation, or `encode`.
+    """Return which part is at fault if a new tokenizer's answer, `alone`, is wrong.
 
-    Args:
-        implementation: the implementation under test.
-        question: what was asked.
-        right: the correct answer.
-        alone: the wrong answer. It is `encode`'s fault if `encode` gives a stream or a batch the same ids.
+    It is `encode` if `encode` gives a stream or a batch the same ids; otherwise the method that was called.
     """
     depends_on = None
     if isinstance(question.operation, Stream | Batch):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from random import Random
 from typing import Any, ClassVar
@@ -24,12 +24,10 @@ Span = tuple[int, int]
 
 
 class Source:
-    """Gives the choices of one example after another.
-
-    Args:
-        seed: chooses the random choices.
+    """Gives the choices of one example after another, at random or as planned.
 
     Attributes:
+        random: chooses the random choices.
         made: the choices of this example.
         spans: the parts of `made` that belong together, such as one step of a state machine, as (start, end).
         planned: the choices of the next example; None means random ones.
@@ -37,16 +35,14 @@ class Source:
     """
 
     def __init__(self, seed: int) -> None:
-        self._random = Random(seed)
-        self.made: Choices = []
-        self.spans: list[Span] = []
+        self.random = Random(seed)
         self.planned: Choices | None = None
+        self.begin()
         self.is_begun = False
-        self._open: list[int] = []
-        self._plan: Choices | None = None
 
     def begin(self) -> None:
-        self.made, self.spans, self._open, self._plan, self.is_begun = [], [], [], self.planned, True
+        self.made, self.spans, self._open = Choices(), list[Span](), list[int]()
+        self._plan, self.is_begun = self.planned, True
 
     def open_span(self) -> None:
         self._open.append(len(self.made))
@@ -55,25 +51,12 @@ class Source:
         if self._open:  # Hypothesis opens one before the example begins
             self.spans.append((self._open.pop(), len(self.made)))
 
-    def integer(self, least: int, most: int) -> int:
-        bits = (most - least).bit_length()
-        if bits > 8 and self._random.getrandbits(1):
-            bits = self._random.randint(0, bits)
-        drawn = least + self._random.randint(0, min(most - least, (1 << bits) - 1))
-        return int(self._choose(drawn, lambda value: type(value) is int and least <= value <= most, least))
-
-    def boolean(self, chance: float) -> bool:
-        return bool(self._choose(self._random.random() < chance, lambda value: type(value) is bool, chance < RARE))
-
-    def data(self, least: int, most: int) -> bytes:
-        usual = min(max(2 * least, least + 10), most)
-        drawn = self._random.randbytes(self._random.randint(least, usual if self._random.random() < 0.9 else most))
-        return bytes(self._choose(drawn, lambda it: type(it) is bytes and least <= len(it) <= most, bytes(least)))
-
-    def _choose(self, drawn: Any, is_possible: Any, simplest: Any) -> Any:
+    def choose(self, drawn: Any, is_possible: Callable[[Any], bool], simplest: Any) -> Any:
+        """Return the planned choice or, without a plan, the drawn one; the simplest one if the plan does not fit."""
         value, at = drawn, len(self.made)
         if self._plan is not None:
-            value = self._plan[at] if at < len(self._plan) and is_possible(self._plan[at]) else simplest
+            fits = at < len(self._plan) and type(self._plan[at]) is type(drawn) and is_possible(self._plan[at])
+            value = self._plan[at] if fits else simplest
         self.made.append(value)
         return value
 
@@ -94,14 +77,22 @@ class Backend(PrimitiveProvider):
         self.source.close_span()
 
     def draw_boolean(self, p: float = 0.5) -> bool:
-        return self.source.boolean(p)
+        return bool(self.source.choose(self.source.random.random() < p, lambda value: True, p < RARE))
 
     def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
         least = (0 if max_value is None else min(0, max_value)) if min_value is None else min_value
-        return self.source.integer(least, least + (1 << 64) if max_value is None else max_value)
+        most, random = least + (1 << 64) if max_value is None else max_value, self.source.random
+        bits = (most - least).bit_length()
+        if bits > 8 and random.getrandbits(1):
+            bits = random.randint(0, bits)
+        drawn = least + random.randint(0, min(most - least, (1 << bits) - 1))
+        return int(self.source.choose(drawn, lambda value: least <= value <= most, least))
 
     def draw_bytes(self, min_size: int = 0, max_size: int = 1 << 16) -> bytes:
-        return self.source.data(min_size, min(max_size, min_size + (1 << 16)))
+        most, random = min(max_size, min_size + (1 << 16)), self.source.random
+        usual = min(max(2 * min_size, min_size + 10), most)
+        drawn = random.randbytes(random.randint(min_size, usual if random.random() < 0.9 else most))
+        return bytes(self.source.choose(drawn, lambda value: min_size <= len(value) <= most, bytes(min_size)))
 
     def draw_float(self, **options: Any) -> float:
         raise NotImplementedError("no strategy draws floating-point numbers")
@@ -119,12 +110,7 @@ def size(choices: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Shrinker:
-    """Proposes smaller examples. Of those that fail, it keeps the smallest.
-
-    Args:
-        made: the choices of an example that fails.
-        spans: its parts.
-    """
+    """Proposes smaller examples. Of those that fail, it keeps the smallest."""
 
     def __init__(self, made: Choices, spans: Sequence[Span]) -> None:
         self.smallest, self._spans = made, spans

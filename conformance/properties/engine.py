@@ -168,11 +168,7 @@ class Drawn(Generic[Example]):
         return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
 
     def agree(self: Drawn[Question[Any]], asks: str) -> Property:
-        """Return a property: the implementation answers each drawn question as the oracle does.
-
-        Args:
-            asks: what the property tests, in one sentence.
-        """
+        """Return a property: the implementation answers each drawn question as the oracle does."""
 
         def test(implementation: Implementation, question: Question[Any]) -> Verdicts:
             yield equals_oracle(implementation, question, self.clause_id)
@@ -181,17 +177,11 @@ class Drawn(Generic[Example]):
 
 
 class SharedRun:
-    """One run that has findings of several properties. The first of them that is tested starts it.
-
-    Args:
-        name: the name of the search, which the properties share.
-        run: returns what was found, by the id of the property.
-    """
+    """One search that has findings of several properties. The first of them that is tested starts it."""
 
     def __init__(self, name: str, run: Callable[[Implementation, Effort], Mapping[str, Found]]) -> None:
         self._name, self._run = name, run
-        self._found: WeakKeyDictionary[Implementation, dict[tuple[int | None, float], Mapping[str, Found]]]
-        self._found = WeakKeyDictionary()
+        self._found = WeakKeyDictionary[Implementation, dict[tuple[int | None, float], Mapping[str, Found]]]()
 
     def property(self, id_: str, clause_id: str, needs: tuple[str, ...], asks: str) -> Property:
 
@@ -233,14 +223,11 @@ def first_paragraph(test: Callable[..., object]) -> str:
 class Search:
     """Searches for examples that break a property, and makes each one smaller.
 
-    Args:
-        id_, implementation, effort: the id of the property, what to test, and how much to try.
-        several: whether to go on after a counterexample, to find those of other kinds. A search with a deadline does.
-        most_shrinks: the most examples to try after one fails, to shrink it.
-
     Attributes:
+        several: whether to go on after a counterexample, to find those of other kinds. A search with a deadline does.
+        most_shrinks: the most examples to try after one fails, to shrink it; it can be changed during the search.
         examples: the number of examples tried so far, without those that only shrink a failing one.
-        most_shrinks: as above; it can be changed during the search.
+        by_kind: what was found, by its kind.
     """
 
     def __init__(
@@ -261,7 +248,7 @@ class Search:
         self._source = choices.Source(seed_of(id_, effort))
         self._source.planned = self._next_saved()
         self._dependent: Mismatch | None = None
-        self._found: dict[Hashable, Found] = {}
+        self.by_kind: dict[Hashable, Found] = {}
         self._wrong: tuple[Hashable, Mismatch] | None = None  # of this example
         self._failed: tuple[Hashable, Mismatch] | None = None  # the smallest example that fails
         self._shrinker: choices.Shrinker | None = None
@@ -310,7 +297,7 @@ class Search:
         if mismatch is None:
             return False
         kind = kind or _kind(mismatch)
-        if self._several and kind in self._found:
+        if self._several and kind in self.by_kind:
             return False
         if mismatch.depends_on is not None:
             if self._dependent is None or _size(mismatch) < _size(self._dependent):
@@ -319,14 +306,9 @@ class Search:
         self._wrong = kind, mismatch
         return True
 
-    @property
-    def by_kind(self) -> Mapping[Hashable, Found]:
-        """What was found, by its kind."""
-        return self._found
-
     def found(self, clause_id: str) -> Found | None:
         """Return the smallest example found: if possible, one that depends on no other failure."""
-        found = list(self._found.values())
+        found = list(self.by_kind.values())
         if not found and self._dependent is not None:
             found.append(Found(self._dependent, self.examples))
         if not found:
@@ -360,20 +342,24 @@ class Search:
         return True
 
     def _end(self) -> None:
-        source, self._source.is_begun = self._source, False
-        if self._wrong is not None:
-            if self._shrinker is None:
-                self._shrinker, self._shrinks = choices.Shrinker(source.made, source.spans), 0
-                self._proposals, self._failed = self._shrinker.proposals(), self._wrong
-            elif self._is_same_fault and self._shrinker.accept(source.made, source.spans):
-                self._failed = self._wrong
-        elif self._database is not None and self._shrinker is None and source.planned is not None:
-            self._database.delete(self._key, choices.write(source.planned))
+        """Plan the next example: a smaller one than the one that fails, a saved one or, with None, any."""
+        source, wrong, self._source.is_begun = self._source, self._wrong, False
+        if wrong is None:
+            if self._database is not None and self._shrinker is None and source.planned is not None:
+                self._database.delete(self._key, choices.write(source.planned))
+        elif self._shrinker is None:
+            self._shrinker, self._shrinks, self._failed = choices.Shrinker(source.made, source.spans), 0, wrong
+            self._proposals = self._shrinker.proposals()
+        else:
+            assert self._failed is not None
+            is_same = not self._several or wrong[0] == self._failed[0]  # another fault is found on its own
+            if is_same and self._shrinker.accept(source.made, source.spans):
+                self._failed = wrong
         source.planned = None
         if self._shrinker is not None:
             self._shrinks += 1
-            may_shrink = self._effort.shrink and self._shrinks <= self.most_shrinks
-            if may_shrink and not self._is_ended and not self._timed_out:
+            timed_out = wrong is not None and isinstance(wrong[1].answer, Fault) and wrong[1].answer.kind == TIMED_OUT
+            if self._effort.shrink and self._shrinks <= self.most_shrinks and not self._is_ended and not timed_out:
                 source.planned = next(self._proposals, None)
             if source.planned is None:
                 self._keep()
@@ -382,16 +368,6 @@ class Search:
 
     def _next_saved(self) -> choices.Choices | None:
         return choices.read(self._saved.pop()) if self._saved else None
-
-    @property
-    def _is_same_fault(self) -> bool:
-        """Whether this example fails as the one before; an example that does not is found on its own."""
-        return not self._several or (self._wrong or ("",))[0] == (self._failed or ("",))[0]
-
-    @property
-    def _timed_out(self) -> bool:
-        answer = None if self._wrong is None else self._wrong[1].answer
-        return isinstance(answer, Fault) and answer.kind == TIMED_OUT
 
     def _keep(self) -> None:
         """Keep the smallest counterexample. From now on, the search ignores its kind, which would hide other kinds.
@@ -402,11 +378,11 @@ class Search:
         assert self._failed is not None
         assert self._shrinker is not None
         kind, mismatch = self._failed
-        self._found[kind] = Found(mismatch, self.examples)
+        self.by_kind[kind] = Found(mismatch, self.examples)
         if self._database is not None:
             self._database.save(self._key, choices.write(self._shrinker.smallest))
         self._failed = self._shrinker = None
-        if not self._several or len(self._found) == MOST_FOUND:
+        if not self._several or len(self.by_kind) == MOST_FOUND:
             raise _Enough
 
 

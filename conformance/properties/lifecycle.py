@@ -40,7 +40,7 @@ from ..answer import (
 )
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.output import scratch_folder
-from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy, answered
 from ..operations import (
     Batch,
     Construct,
@@ -176,7 +176,7 @@ class Origin:
     training: Train | None = None
 
     def make(self, implementation: Implementation) -> TokenizerProxy:
-        if self.training is None and self.made == "built":
+        if self.made == "built":
             return implementation.build(self.model)
         made = None if self.training is None else train(implementation, self.training)[1]
         if self.made == "trained":
@@ -244,22 +244,16 @@ class Undisturbed:
             self._correct[key] = correct_answer(question, self._implementation.conventions)
         return self._correct[key]
 
-    def answers(self, origin: Origin, question: Question[Any]) -> bool:
-        """Return whether a new tokenizer, made in the same way, gives the correct answer."""
-        key = f"{origin.made} {_key(origin, question)}"
-        if key not in self._answered:
-            self._answered[key] = self._is_correct(self._implementation, origin, question)
-        return self._answered[key]
+    def answers(self, origin: Origin, question: Question[Any], in_new_process: bool = False) -> bool:
+        """Return whether a new tokenizer, made in the same way, gives the correct answer.
 
-    def answers_in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
-        """Return whether the first tokenizer of a new process gives the correct answer.
-
-        In this process, state that tokenizers share can change the answer even of a new tokenizer.
+        State that tokenizers share can change the answer even of a new one. The first one of a new process shows that.
         """
-        key = f"new process, {origin.made} {_key(origin, question)}"
-        if key not in self._answered and self._processes:
-            self._processes -= 1
-            self._answered[key] = self._in_new_process(origin, question)
+        key = f"{in_new_process} {origin.made} {_key(origin, question)}"
+        if key not in self._answered and (self._processes or not in_new_process):
+            self._processes -= in_new_process
+            ask = self._in_new_process if in_new_process else partial(self._is_correct, self._implementation)
+            self._answered[key] = ask(origin, question)
         return self._answered.get(key, False)
 
     def answers_if_built(self, origin: Origin, question: Question[Any]) -> bool:
@@ -309,18 +303,18 @@ class Stage:
     examples: int
 
     def is_possible(self, capabilities: Set[str]) -> bool:
-        if self.steps & {"change_result", "clear_arguments"}:
+        if self.name in ("law-lists", "law-unaliased"):
             return {"encode", "shared memory"} <= capabilities
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
 
 
-ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "keep_result"}
+ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "use_result"}
 MAKING = {"build", "load", "save", "train"}
 STAGES = (
     Stage("law-history", ASKING, 14),
     Stage("law-instances", ASKING | MAKING | {"encode_with_each"}, 40),
     Stage("law-after-error", {"encode", "encode_allowed", "decode", "batch", "stream", "refuse"}, 8),
-    Stage("law-lists", {"encode", "change_result"}, 16),
+    Stage("law-lists", {"encode", "use_result"}, 16),
     Stage("law-unaliased", {"encode", "clear_arguments"}, 8),
 )
 MOST_SHRINKS = 150
@@ -340,7 +334,6 @@ class Lifecycle:
         self._of_encoder = ""
 
     def run(self) -> dict[str, Found]:
-        """Return the first failure of each conformance class, by the id of its property."""
         until = time.monotonic() + (self._effort.deadline or 0)
         for number, stage in enumerate(self._stages):
             if not stage.is_possible(self.implementation.capabilities):
@@ -366,20 +359,12 @@ class Lifecycle:
         state: str = "",
         has_refused: bool = True,
     ) -> None:
-        """Compare an answer with the correct one.
+        """Compare an answer with the correct one, and end the example if a property is broken.
 
-        Args:
-            origin: how the tokenizer was made.
-            question: with the earlier steps as its context.
-            answer: the answer.
-            encode: encodes a text with the same tokenizer. If it gives the incorrect ids of a batch or a stream, the
-                failure depends on `encode`.
-            state: the property that is broken if an earlier step is at fault, and a tokenizer that is built now is
-                correct; "" means the one for the operation.
-            has_refused: whether a call of this example raised an error.
-
-        Raises:
-            EndOfExample: if a property is broken.
+        The earlier steps are the context of the question. A batch or a stream depends on `encode`, which encodes a text
+        with the same tokenizer, if the ids are equal. `state` is the property that is broken if an earlier step is at
+        fault and a tokenizer that is built now is correct; "" means the one for the operation. `has_refused` says
+        whether a call of this example raised an error.
         """
         right = self.undisturbed.correct(origin, question)
         if is_correct(self.implementation, question, answer, right):
@@ -388,49 +373,41 @@ class Lifecycle:
         mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
         history = _history(question)
         if state == "law-unaliased" and self.undisturbed.answers(origin, question):
-            self._fail(state, mismatch)
+            self.fail(state, mismatch)
         elif encode is not None and (text := _same_in_encode(question, answer, encode)) is not None:
             self._depends(history, mismatch, Dependence("encode", text))
         elif self.undisturbed.answers(origin, question):
             if not state or not self.undisturbed.answers_if_built(origin, question):
                 state = self._of_encoder if history == "law-history" else history
-            self._fail("law-history" if state == "law-after-error" and not has_refused else state, mismatch)
-        elif self.undisturbed.answers_in_new_process(origin, question):
+            self.fail("law-history" if state == "law-after-error" and not has_refused else state, mismatch)
+        elif self.undisturbed.answers(origin, question, in_new_process=True):
             self._search.most_shrinks = 0  # what the tokenizers share outlives an example
             shared = replace(mismatch, asked=replace(question, context=SHARED))
-            self._fail("law-instances" if history == "law-history" else history, shared)
+            self.fail("law-instances" if history == "law-history" else history, shared)
         elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
-            self._fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
+            self.fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
         elif history not in self._dependent and not isinstance(question.operation, EncodeAllowed):  # a SHOULD
             fault = Dependence("undisturbed")
             if question.model is not None:
                 fault = fault_of(self.implementation, question, right, ask(self.implementation, question))
             self._depends(history, mismatch, fault)
 
-    def report_changed(self, mismatch: Mismatch) -> None:
-        history = _history(mismatch.asked)
-        self._fail("law-lists" if history == "law-history" else history, mismatch)
-
     def _depends(self, name: str, mismatch: Mismatch, dependence: Dependence) -> None:
         self._dependent.setdefault(name, Found(replace(mismatch, depends_on=dependence)))
 
-    def _fail(self, name: str, mismatch: Mismatch) -> None:
+    def fail(self, name: str, mismatch: Mismatch) -> None:
         """Report a failure, which ends the example, unless an earlier one is of the same conformance class."""
-        broken = {_class_of(str(other)) for other in (*self._found, *self._search.by_kind)}
-        if _class_of(name) not in broken and self._search.judge(mismatch, name):
+        broken = {CLASS_OF.get(str(other), "encoder") for other in (*self._found, *self._search.by_kind)}
+        if CLASS_OF.get(name, "encoder") not in broken and self._search.judge(mismatch, name):
             raise EndOfExample
 
 
 class EndOfExample(Exception):
-    """A property is broken."""
+    pass
 
 
 def _history(question: Question[Any]) -> str:
     return HISTORIES[question.operation.conformance_class]
-
-
-def _class_of(name: str) -> str:
-    return CLASS_OF.get(name, "encoder")
 
 
 def _same_in_encode(question: Question[Any], answer: Answer, encode: Callable[[str], Answer]) -> str | None:
@@ -459,77 +436,48 @@ _NO_MODEL = Model({}, ())
 
 
 class Choice:
-    """What the bytes of one step choose."""
-
     def __init__(self, data: bytes) -> None:
-        self.step, self.tokenizer, self.number, family, self._first, stride, count, flags = data
-        known = FAMILIES[family % len(FAMILIES)]
-        self.texts = [known[(self._first + stride * at) % len(known)] for at in range(1 + count % 8)]
-        self.flag, self.other_flag, self.is_simple = bool(flags & 1), bool(flags & 2), flags & 12 == 12
-
-    @property
-    def with_specials(self) -> str:
-        return FAMILIES[5][self._first % len(FAMILIES[5])]
-
-    @property
-    def short(self) -> str:
-        few = FAMILIES[0] + FAMILIES[5]
-        return few[self._first % len(few)]
-
-    @property
-    def simplest(self) -> list[str]:
-        return [("", "k", SPECIAL)[self._first % 3]] if self.is_simple else self.texts
+        self.step, self.tokenizer, self.number, family, first, stride, count, flags = data
+        known, few = FAMILIES[family % len(FAMILIES)], FAMILIES[0] + FAMILIES[5]
+        self.texts = [known[(first + stride * at) % len(known)] for at in range(1 + count % 8)]
+        self.with_specials, self.short = FAMILIES[5][first % len(FAMILIES[5])], few[first % len(few)]
+        self.simplest = [("", "k", SPECIAL)[first % 3]] if flags & 12 == 12 else self.texts
+        self.flag, self.other_flag = bool(flags & 1), bool(flags & 2)
 
 
 @dataclass
 class _Tokenizer:
-    """A tokenizer, by its name in the list of steps.
-
-    Attributes:
-        grown: a list of ids that grows between calls of `decode`.
-        arguments: the vocabulary and the lists that the constructor got.
-        is_cleared: whether the machine has emptied these arguments.
-    """
+    """A tokenizer, by its name in the list of steps."""
 
     name: str
     origin: Origin
     proxy: TokenizerProxy
-    grown: list[int] = field(default_factory=list)
-    arguments: Sequence[Any] = ()
-    is_cleared: bool = False
+    grown: list[int] = field(default_factory=list)  # ids that `decode` gets, with more in each call
+    arguments: Sequence[Any] = ()  # of the constructor
+    is_cleared: bool = False  # whether the machine has emptied them
 
 
 @dataclass
 class _Stream:
-    """A partly read stream."""
-
     origin: Origin
     question: Question[Any]
     ids: Iterator[Any]
     read: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A method of the machine, and what it needs: capabilities, and numbers of tokenizers and open streams."""
-
-    take: Callable[[Machine, Choice], None]
-    needs: Set[str]
-    tokenizers: int
-    streams: int
-
-    def is_possible(self, machine: Machine) -> bool:
-        enough = len(machine.tokenizers) >= self.tokenizers and len(machine.streams) >= self.streams
-        return enough and self.needs <= machine.capabilities
-
-
-_STEPS: dict[str, _Step] = {}
+_STEPS: dict[str, tuple[Callable[[Machine, Choice], None], Callable[[Machine], bool]]] = {}
+"""Methods of the machine, and whether they are possible."""
 
 
 def _step(*needs: str, tokenizers: int = 1, streams: int = 0) -> Callable[[Any], Any]:
+    """Add a method that needs these capabilities, and so many tokenizers and open streams."""
+
+    def is_possible(machine: Machine) -> bool:
+        enough = len(machine.tokenizers) >= tokenizers and len(machine.streams) >= streams
+        return enough and {*needs} <= machine.capabilities
 
     def decorate(take: Callable[[Machine, Choice], None]) -> Any:
-        _STEPS[take.__name__] = _Step(take, frozenset(needs), tokenizers, streams)
+        _STEPS[take.__name__] = take, is_possible
         return take
 
     return decorate
@@ -560,10 +508,10 @@ class Machine:
             for start in range(0, len(data) - WIDTH + 1, WIDTH):
                 choice = Choice(data[start : start + WIDTH])
                 at = choice.step % len(steps)
-                step = next((step for step in steps[at:] + steps[:at] if step.is_possible(self)), None)
-                if step is not None:
+                take = next((take for take, is_possible in steps[at:] + steps[:at] if is_possible(self)), None)
+                if take is not None:
                     with self.implementation.time_limit():
-                        step.take(self, choice)
+                        take(self, choice)
 
     def _asked(self, question: Question[Any]) -> Question[Any]:
         """Return the question of the last step, with the steps before it as its context.
@@ -598,8 +546,9 @@ class Machine:
     def _compare_lists(self, question: Question[Any], what: str, now: Any, before: Any) -> None:
         """Report a list of the caller that no longer has its earlier value."""
         if now != before:
+            history = _history(question)
             mismatch = Mismatch(self._asked(question), Expectation((Unchanged(),)), Changed((what,)))
-            self.lifecycle.report_changed(mismatch)
+            self.lifecycle.fail("law-lists" if history == "law-history" else history, mismatch)
 
     # Making tokenizers
 
@@ -736,7 +685,7 @@ class Machine:
         answer = self._attempt(f"{tokenizer.name}.{_shown(operation)}", lambda: make(tokenizer.proxy))
         encode = None
         if isinstance(operation, Batch | Stream) and self._has(tokenizer, "encode"):
-            encode = partial(_encode, tokenizer)
+            encode = partial(_encode, tokenizer.proxy)
         state = "law-unaliased" if tokenizer.is_cleared else state
         self._judge(tokenizer.origin, question, answer, encode=encode, state=state)
         for returned, before, earlier in self._returned:
@@ -845,14 +794,10 @@ class Machine:
                 self._ask_again(tokenizer, texts)
 
     @_step("encode", "shared memory")
-    def keep_result(self, choice: Choice) -> None:
-        self._use_result(self._chosen(choice), choice.texts, choice.flag, change=False)
-
-    @_step("encode", "shared memory")
-    def change_result(self, choice: Choice) -> None:
-        self._use_result(self._chosen(choice), choice.simplest, choice.flag, change=True)
-
-    def _use_result(self, tokenizer: _Tokenizer, texts: list[str], batch: bool, change: bool) -> None:
+    def use_result(self, choice: Choice) -> None:
+        """Change a list that was returned, if that is the subject of the stage; otherwise, keep it."""
+        change, tokenizer, batch = self.stage.name == "law-lists", self._chosen(choice), choice.flag
+        texts = choice.simplest if change else choice.texts
         texts = [*texts, texts[0]] if batch else texts
         callers = list(texts)
         method, argument = ("encode_batch", callers) if batch else ("encode", texts[0])
@@ -932,11 +877,8 @@ def _brief(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
 
 
-def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
-    try:
-        return Ids(tuple(tokenizer.proxy.encode(text)))
-    except (CallFailed, TimedOut) as failed:
-        return failed.answer
+def _encode(proxy: TokenizerProxy, text: str) -> Answer:
+    return answered(lambda: Ids(tuple(proxy.encode(text))))
 
 
 _DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
@@ -976,7 +918,7 @@ def _together(implementation: Implementation, operation: Operation) -> Mismatch 
             if is_correct(implementation, asked, answer, right):
                 continue
             found = Mismatch(asked, Expectation((right,)), answer)
-            if alone.answers(way, asked) or alone.answers_in_new_process(way, asked):
+            if alone.answers(way, asked) or alone.answers(way, asked, in_new_process=True):
                 return found
             built = ask(implementation, Question(Construct(), way.model))
             if not isinstance(built, Refusal):  # which tables it refuses is the subject of other tests

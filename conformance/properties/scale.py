@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import islice, pairwise, product
+from itertools import cycle, islice, pairwise, product
+from operator import mul
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.reference import textbook
 
 from ..answer import (
     TIMED_OUT,
@@ -41,10 +41,10 @@ from ..answer import (
 )
 from ..cases.judging import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
-from ..operations import Batch, Encode, Question, Stream, divergence, expression, oracle
+from ..operations import Batch, Decode, DecodeBytes, Encode, Question, Stream, Train, divergence, oracle
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, fault_of, is_correct, posed
+from .asking import Instance, ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
@@ -74,6 +74,10 @@ LEAST_SECONDS, MOST_POWER = 0.001, 3
 
 Posed = tuple[Question[Any], Answer]
 """A question and its correct answer."""
+
+
+def encoding(model: Model, text: str, ids: Iterable[int]) -> Posed:
+    return Question(Encode(text), model), Ids(tuple(ids))
 
 
 @dataclass(frozen=True)
@@ -219,34 +223,26 @@ BESIDE = (b"b", b"c", b"FX", b"ht")
 
 
 @cache
-def large_table() -> Model:
+def large_table(larger: bool = False) -> Model:
     """Return a table of all pairs of bytes, in an arbitrary order, and of 520 longer tokens: 66,056 merges.
 
-    The last merges have a part whose id needs more than 16 bits, on the right or on the left.
+    The last merges have a part whose id needs more than 16 bits, on the right or on the left. A larger table also has
+    a merge for nearly each three letters of both cases: 205,996 merges. None begins with `NARROW` or one of `BESIDE`.
     """
     one = [bytes([byte]) for byte in range(256)]
-    pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
-    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3)), *_wide_merges()]
-    tokens = [*one, *(left + right for left, right in merges)]
-    return Model(dict(enumerate(tokens)), tuple(merges))
+    pairs = ((one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536)))
+    merges = dict.fromkeys((*pairs, *_threes(LETTERS), *_with_beside(WIDE)))
+    if larger:
+        merges.update(dict.fromkeys(pair for pair in _threes(ascii_letters) if pair[0] not in (NARROW, *BESIDE)))
+    return Model(dict(enumerate((*one, *(left + right for left, right in merges)))), tuple(merges))
 
 
-def _wide_merges() -> list[Merge]:
-    return [*((token, WIDE) for token in BESIDE), *((WIDE, token) for token in BESIDE)]
+def _threes(letters: str) -> Iterator[Merge]:
+    return ((_join(pair), _join(third)) for *pair, third in product(letters, repeat=3))
 
 
-@cache
-def larger_table() -> Model:
-    """Return the same table with a merge for nearly each three letters of both cases: 205,996 merges.
-
-    The exceptions are those that begin with `NARROW` or one of `BESIDE`.
-    """
-    large = large_table()
-    merges = ((_join(pair), _join(third)) for *pair, third in product(ascii_letters, repeat=3))
-    merges = (pair for pair in merges if pair[0] not in (NARROW, *BESIDE))
-    more = [pair for pair in merges if not {*pair[0].decode(), *pair[1].decode()} <= {*LETTERS}]
-    vocab = {**large.vocab, **{256 + rank: left + right for rank, (left, right) in enumerate(more, len(large.merges))}}
-    return Model(vocab, (*large.merges, *more))
+def _with_beside(token: bytes) -> list[Merge]:
+    return [*((other, token) for other in BESIDE), *((token, other) for other in BESIDE)]
 
 
 @cache
@@ -254,7 +250,7 @@ def letters_of_large_table() -> Model:
     """Return the same table with the merges of eight letters only, under the same ids."""
     large = large_table()
     kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
-    kept |= {NARROW, *BESIDE, *(left + right for left, right in _wide_merges())}
+    kept |= {NARROW, *BESIDE, *(left + right for left, right in _with_beside(WIDE))}
     merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
     return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
 
@@ -267,7 +263,7 @@ def long_tokens(size: int) -> Posed:
     """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
-    return posed("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
+    return encoding(doubling(size), "a" * size, ids)
 
 
 def chain(size: int) -> Posed:
@@ -275,7 +271,7 @@ def chain(size: int) -> Posed:
     letters = islice(arbitrary_numbers(), size - 1)
     text = "z" + "".join(LETTERS[number % len(LETTERS)] for number in letters)
     merges = [(text[:end].encode("ascii"), text[end].encode("ascii")) for end in range(1, size)]
-    return posed("encode", strategies.with_ids(merges), {"text": text}), Ids((254 + size,))
+    return encoding(strategies.with_ids(merges), text, (254 + size,))
 
 
 APART = ("abc", "de", "fgh", "ij")
@@ -345,7 +341,6 @@ class RepeatedText:
         return self.repeated(1)[1]
 
     def repeated(self, times: int) -> tuple[str, tuple[int, ...]]:
-        """Return a text that repeats each part so many times, and its ids."""
         ids = (index for _, known in self.parts for index in known * times)
         return "".join(part * times for part, _ in self.parts), tuple(ids)
 
@@ -353,35 +348,29 @@ class RepeatedText:
         return self.repeated(max(1, size // len(self.part)))
 
     def encode(self, size: int) -> Posed:
-        text, ids = self.of_size(size)
-        return posed("encode", self.model, {"text": text}), Ids(ids)
+        return encoding(self.model, *self.of_size(size))
 
     def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
         """Pose a stream of a text of about this length, in chunks of `chunk` characters (the first: `first`)."""
         text, ids = self.of_size(size)
         ends = [0, *range(first or chunk, len(text), chunk), len(text)]
-        chunks = [text[start:end] for start, end in pairwise(ends)]
-        return posed("stream", self.model, {"chunks": chunks}), Ids(ids)
+        chunks = tuple(text[start:end] for start, end in pairwise(ends))
+        return Question(Stream(chunks), self.model), Ids(ids)
 
     def batch(self, size: int) -> Posed:
         text, ids = self.of_size(size)
-        texts = [self.part, text, self.part]
-        return posed("batch", self.model, {"texts": texts}), Rows((self.ids, ids, self.ids))
+        rows = (self.ids, ids, self.ids)
+        return Question(Batch((self.part, text, self.part)), self.model), Rows(rows)
 
-    def decode(self, size: int) -> Posed:
+    def decode(self, size: int, as_bytes: bool = False) -> Posed:
         text, ids = self.of_size(size)
-        return posed("decode", self.model, {"ids": list(ids)}), Text(text)
-
-    def decode_bytes(self, size: int) -> Posed:
-        text, ids = self.of_size(size)
-        return posed("decode_bytes", self.model, {"ids": list(ids)}), Bytes(text.encode("utf-8"))
+        if as_bytes:
+            return Question(DecodeBytes(ids), self.model), Bytes(text.encode("utf-8"))
+        return Question(Decode(ids), self.model), Text(text)
 
 
 class Texts:
     """The repeated texts that can test an implementation.
-
-    Args:
-        implementation: the implementation under test.
 
     Attributes:
         own: whether the implementation has one fixed model.
@@ -419,17 +408,7 @@ class Texts:
 
 # Trainings
 
-COUNTS = (4, 260, 65_540)
-DIFFERENT_WORDS = (60, 1_000, 11_000)
-LONG_WORDS = (*LESS, 70_000)
-SEGMENTS = (9, 1_009, 8_009)
-TIES = (9, 90, 700, 2_700)
-LEARNED_SPECIAL = (60, 6_000)
-ABOVE_16_BITS = (1 << 16) // 14 + 4
-
-
-Alike = tuple[dict[str, Any], str]
-"""The input of a training, and a shorter text with the same result."""
+COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
 
 
 def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -438,157 +417,135 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         return
 
     def row(
-        what: str, clause: str, sizes: tuple[int, ...], make: Callable[[int], Alike], may_refuse: bool = False
+        what: str,
+        clause: str,
+        sizes: Sequence[int],
+        text: Callable[[int], str],
+        merges: int,
+        special: Sequence[str] | Callable[[int], Sequence[str]] = (),
+        least: int | None = None,
     ) -> Row:
-        def pose(size: int) -> Posed:
-            given, alike = make(size)
-            right = correct_answer(posed("train", None, {**given, "text": alike}), implementation.conventions)
-            assert isinstance(right, Table)
-            return posed("train", None, given), right
+        """Return a row; a text of the size `least` has the same merges. None: the oracle trains on each text itself."""
 
-        return Row(what, sizes, pose, may_refuse, clause)
+        def pose(size: int) -> Posed:
+            listed = tuple(special(size) if callable(special) else special)
+            asked = Question(Train(text(size), 256 + len(listed) + merges, listed))
+            alike = replace(asked.operation, text=text(size if least is None else least))
+            right = correct_answer(replace(asked, operation=alike), implementation.conventions)
+            assert isinstance(right, Table)
+            return asked, right
+
+        return Row(what, sizes, pose, clause == "TRAIN-LENGTH-1", clause)
 
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
-            how = "three more times than" if divisor == 1 else "more than twice as often as"
-            what = f"{more!a} {how} {fewer!a}"
-            make = partial(_counts, more=more, fewer=fewer, divisor=divisor)
+            what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
+            text = partial(_counts, more=more, fewer=fewer, divisor=divisor)
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
-            yield row(what, "TRAIN-WEIGHT-1", sizes, make)
-    different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
-    yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words)
-    yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair)
+            yield row(what, "TRAIN-WEIGHT-1", sizes, text, 1, least=2)
+    different = (60, 1_000, 11_000, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
+    yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
-    yield row("pairs that occur once", tie, TIES, _tied_pairs)
-    yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge)
-    parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
+    yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
+    yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
+    long_texts = [
+        row("a text to train on", "TRAIN-STABLE-1", with_more(effort), partial(_repeated, part), 44, least=0)
+        for part in (MIXED, BLANK_RUNS)
+    ]
     if "train-special" in implementation.capabilities:
-        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments)
-        yield row("special tokens that end in another", "TRAIN-SPECIAL-1", SEGMENTS, _overlapping_specials)
-        yield row("special tokens in a training text", "TRAIN-SPECIAL-1", MANY_SPECIALS, _trained_with_many_specials)
-        yield row("a special token in a training text", "TRAIN-SPECIAL-1", LONG_SPECIALS, _trained_with_long_special)
+        clause, ending = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}")
+        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, ending[:1], least=9)
+        text = partial(mul, f" xy\n{ending[1]}")  # their letters are not learned
+        yield row("special tokens that end in another", clause, SEGMENTS, text, 12, ending, least=2)
+        yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, _numbered)
+        yield row("a special token in a training text", clause, LONG_SPECIALS, _between_long, 1, _long)
         if implementation.conventions["train_special"] == "text":
-            yield row("words and a special token that is learned", tie, LEARNED_SPECIAL, _learned_special)
-        parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
-    for part, special in parts:
-        make = partial(_repeated, part=part, special=special)
-        yield row("a text to train on", "TRAIN-STABLE-1", with_more(effort), make)
-    yield row("a pre-token to train on", "TRAIN-LENGTH-1", LONG_WORDS, _long_word, may_refuse=True)
+            what = "words and a special token that is learned"
+            yield row(what, tie, (60, 6_000), _learned_special, 3, ("ab",), least=60)
+        text = partial(_repeated, WORDS + BLANKS + WORDS + SPECIAL)
+        long_texts.append(row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, (SPECIAL,), least=0))
+    yield from long_texts
+    yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
 
 
-def _counts(count: int, more: str, fewer: str, divisor: int) -> Alike:
-    """Return training on two words: `more` occurs `count` times, `fewer` 3 times less, or less than half as often."""
-    given = {"text": fewer * max(1, count // divisor - 3) + more * count, "vocab_size": 257, "special_tokens": []}
-    return given, fewer + more * 2
+def _repeated(part: str, size: int) -> str:
+    return part * max(3, size // len(part))
 
 
-def _repeated(size: int, part: str, special: list[str]) -> Alike:
-    """Return training on a text of about this length that repeats a part."""
-    given = {"text": part * max(3, size // len(part)), "vocab_size": 300, "special_tokens": special}
-    return given, part * 3
+def _numbered(count: int) -> list[str]:
+    return [f"<|{number}|>" for number in range(count)]
 
 
-def _different_words(count: int) -> Alike:
-    """Return training on this many words that occur once and share a pair, and on ` xy`, which occurs often.
+def _long(length: int) -> list[str]:
+    return [long_special(length)]
+
+
+def _between_long(length: int) -> str:
+    return f" xy{long_special(length)}" * 3
+
+
+def _between_specials(count: int) -> str:
+    """Return special tokens, each twice. The pairs of one that is not cut out are more frequent than that of ` xy`."""
+    return " xy" + "".join(2 * _numbered(count)[at] for at in places_among(count))
+
+
+def _counts(count: int, more: str, fewer: str, divisor: int) -> str:
+    """Return two words: `more` occurs `count` times, `fewer` 3 times less, or less than half as often."""
+    return fewer * max(1, count // divisor - 3) + more * count
+
+
+def _different_words(count: int) -> str:
+    """Return this many words that occur once and share a pair, and ` xy`, which occurs often.
 
     The shared pair is a little more frequent than those of ` xy`. When it is merged, all words change.
     """
-
-    def text(count: int) -> str:
-        rest = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
-        words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{letters}" for at, letters in enumerate(rest))
-        return " xy" * (count - count // 25 - 1) + "".join(words)
-
-    given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
-    return given, text(DIFFERENT_WORDS[0])
+    words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{_six_letters(at, 'bcdefghi')}" for at in range(count))
+    return " xy" * (count - count // 25 - 1) + "".join(words)
 
 
-def _to_the_last_merge(count: int) -> Alike:
-    """Return training on different words until no pair is left: most pairs of the last hundreds of merges occur once.
+def _six_letters(number: int, letters: str) -> str:
+    return "".join(letters[7_919 * number >> 3 * place & 7] for place in range(6))
 
-    The words of the larger size have more than 1,000 merges.
-    """
+
+def _to_the_last_merge(count: int) -> str:
+    """Return different words; most pairs of the last hundreds of merges occur once. 280 words: 1,000 merges."""
     numbers = arbitrary_numbers()
     words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
-    text = " ".join(words)
-    return {"text": text, "vocab_size": 2_256, "special_tokens": []}, text
+    return " ".join(words)
 
 
-def _tied_pairs(count: int) -> Alike:
-    """Return training on this many pairs that occur once. The tie-break prefers one that is far from both ends."""
+def _tied_pairs(count: int) -> str:
+    """Return this many pairs that occur once. The tie-break prefers one that is far from both ends."""
     letters = len(ascii_letters)
     pairs = (divmod(491 * at % letters**2, letters) for at in range(count))
-    text = "\n".join(ascii_letters[left] + ascii_letters[right] for left, right in pairs)
-    return {"text": text, "vocab_size": 257, "special_tokens": []}, text
+    return "\n".join(ascii_letters[left] + ascii_letters[right] for left, right in pairs)
 
 
-def _segments(count: int) -> Alike:
-    """Return training on many segments. The first, middle and last ones each have a pair that the others lack."""
-
-    def text(count: int) -> str:
-        most = count // 2 + 3
-        return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
-
-    given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
-    return given, text(SEGMENTS[0])
+def _segments(count: int) -> str:
+    """Return many segments. The first, middle and last ones each have a pair that the others lack."""
+    most = count // 2 + 3
+    return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
 
 
-OVERLAPPING = f"cd{SPECIAL}"
-
-
-def _overlapping_specials(count: int) -> Alike:
-    """Return training on segments between special tokens that end in another one; their letters are not learned."""
-
-    def text(count: int) -> str:
-        return count * f" xy\n{OVERLAPPING}"
-
-    given = {"text": text(count), "vocab_size": 270, "special_tokens": [SPECIAL, OVERLAPPING]}
-    return given, text(2)
-
-
-def _trained_with_many_specials(count: int) -> Alike:
-    """Return training with this many special tokens. If one in the text is not cut out, its pairs are more frequent."""
-    special = [f"<|{number}|>" for number in range(count)]
-    text = " xy" + "".join(2 * special[at] for at in places_among(count))
-    return {"text": text, "vocab_size": 257 + count, "special_tokens": special}, text
-
-
-def _trained_with_long_special(length: int) -> Alike:
-    """Return training on a special token of about this length, whose pairs would be the most frequent."""
-    special = long_special(length)
-    text = f" xy{special}" * 3
-    return {"text": text, "vocab_size": 258, "special_tokens": [special]}, text
-
-
-def _learned_special(count: int) -> Alike:
-    """Return training on this many different words, and on a special token that the second merge creates.
+def _learned_special(count: int) -> str:
+    """Return this many different words, and a special token that the second merge creates.
 
     The special token has a smaller id than the result of the first merge, which decides a tie between their pairs.
     """
-
-    def text(count: int) -> str:
-        rest = ("".join("ghijklmn"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
-        return "\n".join(["xyz", "abc"] * count + ["xy", "xy", "ab", *rest])
-
-    given = {"text": text(count), "vocab_size": 260, "special_tokens": ["ab"]}
-    return given, text(LEARNED_SPECIAL[0])
+    return "\n".join(
+        ["xyz", "abc"] * count + ["xy", "xy", "ab", *(_six_letters(at, "ghijklmn") for at in range(count))]
+    )
 
 
-def _long_word(size: int) -> Alike:
-    """Return training on a pre-token of this length. If a cut loses one occurrence of its pair, another pair wins."""
-
-    def text(times: int) -> str:
-        return " xy" * (times - 1) + " " + "abc" * times
-
-    given = {"text": text(size // 3), "vocab_size": 260, "special_tokens": []}
-    return given, text(4)
+def _long_word(size: int) -> str:
+    """Return a pre-token of this length. If a cut loses one occurrence of its pair, another pair wins."""
+    return " xy" * (size // 3 - 1) + " " + "abc" * (size // 3)
 
 
-def _frequent_pair(count: int) -> Alike:
-    """Return training on two pairs. The more frequent one occurs 14 times in each of this many words."""
-    fewer, more = " xy" * 1_000, " " + 15 * "a"
-    given = {"text": fewer + more * count, "vocab_size": 257, "special_tokens": []}
-    return given, " xy" + more
+def _frequent_pair(count: int) -> str:
+    """Return two pairs. The more frequent one occurs 14 times in each of this many words."""
+    return " xy" * min(1_000, 12 * count) + f" {15 * 'a'}" * count
 
 
 # The table
@@ -613,7 +570,7 @@ def _different(count: int) -> Posed:
     """Pose a text of this many different pre-tokens, followed by every tenth of them again."""
     model = read_model({})
     text = "".join(f"z{1_000_000 + number}" for number in (*range(count), *range(0, count, 10)))
-    return posed("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
+    return encoding(model, text, text.encode("ascii"))
 
 
 def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -630,7 +587,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
         def pose(size: int, model: Model = model, part: str = part) -> Posed:
             times = size // len(part) | 1
             ids = [*right(model).encode(part * 2) * (times // 2), *right(model).encode(part)]
-            return posed("encode", model, {"text": part * times}), Ids(tuple(ids))
+            return encoding(model, part * times, ids)
 
         yield Row(f"a pre-token of {what}", with_more(effort, sizes), pose, may_refuse=True)
 
@@ -640,8 +597,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
 
     def pose_irregular(size: int) -> Posed:
         chosen = [blocks[at % len(blocks)] for at in range(size // len(blocks[0]))]
-        ids = tuple(index for block in chosen for index in ids_of(block))
-        return posed("encode", mixed, {"text": "".join(chosen)}), Ids(ids)
+        return encoding(mixed, "".join(chosen), (index for block in chosen for index in ids_of(block)))
 
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
@@ -654,28 +610,23 @@ def _alike(size: int) -> Posed:
     word = size * "a"
     words = [word, *(f"{word[:at]}b{word[at + 1 :]}" for at in (0, size // 2, size - 1))]
     text = "".join(f" {word}" for word in words)
-    return posed("encode", read_model({}), {"text": text}), Ids(tuple(text.encode("ascii")))
+    return encoding(read_model({}), text, text.encode("ascii"))
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A table of more than 65,536 merges encodes letters as a small table with the same merges of letters does."""
     small = letters_of_large_table()
-    tables = {len(one.merges): one for one in (small, large_table(), *([larger_table()] if effort.scale else []))}
+    tables = {
+        len(one.merges): one for one in (small, large_table(), *([large_table(larger=True)] if effort.scale else []))
+    }
 
     def pose(merges: int) -> Posed:
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
-        words = ["".join(LETTERS[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(60)]
-        words += [
-            (left + right).decode()
-            for one in BESIDE
-            for word in (WIDE, NARROW)
-            for left, right in ((one, word), (word, one))
-        ]
+        words = [_six_letters(at, LETTERS) for at in range(60)]
+        words += [(left + right).decode() for token in (WIDE, NARROW) for left, right in _with_beside(token)]
         text = ".".join(words)
-        words = textbook.split(text, expression("gpt2", implementation.conventions))
-        merged = [textbook.merge_by_pair(textbook.atoms(word), known.ranks) for word in words]
-        return posed("encode", model, {"text": text}), Ids(tuple(known.ids[token] for word in merged for token in word))
+        return encoding(model, text, oracle(known, implementation.conventions).encode(text))
 
     if implementation.conventions["lookup"] == "pair":
         yield Row("a table", tuple(tables), pose)
@@ -700,20 +651,20 @@ def _many_specials(count: int) -> Posed:
         after = "<|4<" * (number % 2)
         text += special[at] + after
         right += [model.ids[special[at].encode()], *after.encode()]
-    return posed("encode", model, {"text": text}), Ids(tuple(right))
+    return encoding(model, text, right)
 
 
 def _long_special(length: int) -> Posed:
     """Pose a text that ends in a special token of about this length."""
     special = long_special(length)
-    return posed("encode", strategies.with_ids((), special=[special]), {"text": f"a{special}"}), Ids((97, 256))
+    return encoding(strategies.with_ids((), special=[special]), f"a{special}", (97, 256))
 
 
 def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
     """Pose the same text as two chunks. The first one ends inside the last special token."""
     question, right = pose(size)
     text = question.operation.text
-    return posed("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
+    return replace(question, operation=Stream((text[:-2], text[-2:]))), right
 
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -724,7 +675,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
-    yield Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
+    yield Row("empty chunks", (3, 3_000), partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
         yield Row(f"{text.what} in chunks of 4,095", with_more(effort, FEW), pose)
@@ -734,11 +685,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row("a stream with a special token", LONG_SPECIALS, long)
 
 
-EMPTY_CHUNKS = (3, 3_000)
-
-
 def _empty_chunks(text: RepeatedText, count: int) -> Posed:
-    return posed("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
+    return Question(Stream((text.part, *[""] * count, text.part)), text.model), Ids(text.ids * 2)
 
 
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -748,13 +696,12 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
-        yield Row(f"texts, {text.what}", sizes, partial(_batch, text.model, rows))
 
+        def pose(count: int, model: Model = text.model, rows: Mapping[str, tuple[int, ...]] = rows) -> Posed:
+            texts = tuple(islice(cycle(rows), count))
+            return Question(Batch(texts), model), Rows(tuple(rows[one] for one in texts))
 
-def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Posed:
-    """Pose a batch that repeats some texts, whose ids are known."""
-    texts = (list(rows) * (count // len(rows) + 1))[:count]
-    return posed("batch", model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
+        yield Row(f"texts, {text.what}", sizes, pose)
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -769,46 +716,40 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
 
     def pose(size: int) -> Posed:
         data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
-        given = {"ids": [text.model.ids[bytes([byte])] for byte in data]}
-        return posed("decode", text.model, given), Text(data.decode("utf-8", "replace"))
+        ids = tuple(text.model.ids[bytes([byte])] for byte in data)
+        return Question(Decode(ids), text.model), Text(data.decode("utf-8", "replace"))
 
     def pose_token(size: int) -> Posed:
         token = (1 << size.bit_length() - 1) * "a"
-        return posed("decode", doubling(size), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
+        return Question(Decode((254 + size.bit_length(), 98)), doubling(size)), Text(f"{token}b")
 
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
         yield Row("the id of a token", RUN_SIZES, pose_token)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
     if "decode_bytes" in implementation.capabilities:
-        yield Row("ids of mixed text, as bytes", sizes, text.decode_bytes)
+        yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, as_bytes=True))
 
 
 # Asking
 
 
-def _run(
-    id_: str,
-    rows: Callable[[Implementation, Effort], Iterator[Row]],
-    implementation: Implementation,
-    effort: Effort,
-) -> Found | None:
+RowsOf = Callable[[Implementation, Effort], Iterator[Row]]
+
+
+def _run(id_: str, rows: RowsOf, implementation: Implementation, effort: Effort) -> Found | None:
     dependent: Found | None = None
     for row in rows(implementation, effort):
         if implementation.conventions["pattern"] != "gpt2":
             row = replace(row, may_refuse=True)
-            if not _is_correct(row, implementation):
+            few = [row.pose(size) for size in row.sizes[:2] if size <= MOST_BY_ORACLE]
+            if any(correct_answer(question, implementation.conventions) != right for question, right in few):
                 continue
         found = _first_wrong(id_, row, implementation, effort)
         if found is not None and found.mismatch.depends_on is None:
             return found
         dependent = dependent or found
     return dependent
-
-
-def _is_correct(row: Row, implementation: Implementation) -> bool:
-    few = [row.pose(size) for size in row.sizes[:2] if size <= MOST_BY_ORACLE]
-    return all(correct_answer(question, implementation.conventions) == right for question, right in few)
 
 
 def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Effort) -> Found | None:
@@ -879,27 +820,17 @@ def _of_encode(implementation: Implementation, question: Question[Any], right: A
     """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
     if "encode" not in implementation.capabilities or not isinstance(question.operation, Stream | Batch):
         return None
-    expected: Sequence[int] = ()
-    text = question.operation.texts()[0]
-    if isinstance(right, Rows):
-        text, expected = max(zip(question.operation.texts(), right.rows, strict=True), key=lambda row: len(row[0]))
-    elif isinstance(right, Ids):
-        expected = right.ids
-    asked = replace(question, operation=Encode(text))
-    is_correct_alone = ask(implementation, asked, TIMEOUT_FACTOR) == Ids(tuple(expected))
-    return None if is_correct_alone else Dependence("encode", text)
+    assert isinstance(right, Ids | Rows)
+    rows = [right.ids] if isinstance(right, Ids) else right.rows
+    text, ids = max(zip(question.operation.texts(), rows, strict=True), key=lambda row: len(row[0]))
+    answer = ask(implementation, replace(question, operation=Encode(text)), TIMEOUT_FACTOR)
+    return None if answer == Ids(ids) else Dependence("encode", text)
 
 
 def _timed(
     implementation: Implementation, question: Question[Any], instance: Instance | None = None
 ) -> tuple[Answer, float, float]:
-    """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time.
-
-    Args:
-        implementation: the implementation under test.
-        question: what to ask.
-        instance: the tokenizer to ask; None means a new one.
-    """
+    """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time."""
     started = time.process_time()
     with implementation.time_limit(TIMEOUT_FACTOR) as clock:
         answer = instance.ask(question) if instance else ask(implementation, question, TIMEOUT_FACTOR)
@@ -936,7 +867,7 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
     """A pre-token of eight times the length takes at most 23 times as long."""
 
     def pose(length: int) -> Question[Any]:
-        return posed("encode", ORDERED, {"text": "abc" * (length // 3)})
+        return Question(Encode("abc" * (length // 3)), ORDERED)
 
     length = 300
     while (before := _timed(implementation, pose(length))[1]) < SHORTEST and length < LONGEST_GROWTH:
@@ -950,25 +881,19 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
     return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH),)), Measure(growth)))
 
 
-def _rows(
-    id_: str,
-    clause: str,
-    needs: tuple[str, ...],
-    rows: Callable[[Implementation, Effort], Iterator[Row]],
-    any_model: bool = True,
-) -> Property:
-    return Property(id_, clause, needs, partial(_run, id_, rows), rows.__doc__ or "", any_model)
+def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True) -> Property:
+    return Property(id_, clause, (need,), partial(_run, id_, rows), rows.__doc__ or "", any_model)
 
 
 PROPERTIES: tuple[Property, ...] = (
-    _rows("law-long-texts", "LAW-LONG-1", ("encode",), _long_texts),
-    _rows("law-long-runs", "LAW-LONG-2", ("encode",), _long_runs, any_model=False),
-    _rows("law-large-table", "LAW-ENCODE-1", ("encode",), _large_tables, any_model=False),
-    _rows("law-long-streams", "LAW-LONG-1", ("encode_iterable",), _long_streams),
-    _rows("law-large-batches", "LAW-LONG-1", ("encode_batch",), _large_batches),
-    _rows("law-long-batches", "LAW-LONG-1", ("encode_batch",), _long_batches),
-    _rows("law-long-decoding", "LAW-LONG-1", ("decode",), _long_decodings),
-    _rows("law-train-large", "TRAIN-STABLE-1", ("train",), large_trainings, any_model=False),
+    _rows("law-long-texts", "LAW-LONG-1", "encode", _long_texts),
+    _rows("law-long-runs", "LAW-LONG-2", "encode", _long_runs, any_model=False),
+    _rows("law-large-table", "LAW-ENCODE-1", "encode", _large_tables, any_model=False),
+    _rows("law-long-streams", "LAW-LONG-1", "encode_iterable", _long_streams),
+    _rows("law-large-batches", "LAW-LONG-1", "encode_batch", _large_batches),
+    _rows("law-long-batches", "LAW-LONG-1", "encode_batch", _long_batches),
+    _rows("law-long-decoding", "LAW-LONG-1", "decode", _long_decodings),
+    _rows("law-train-large", "TRAIN-STABLE-1", "train", large_trainings, any_model=False),
 )
 GROWTH = Property("law-growth", "SCALE-ENCODE-1", ("encode",), _growth, _growth.__doc__ or "")
 """Measured with `--bpe-scale` only."""

@@ -79,7 +79,6 @@ SPLIT_APART: tuple[Pieces, ...] = (
 
 
 def pieces(alphabet: Pieces, data: bytes) -> list[str]:
-    """Return the piece of the alphabet that each byte chooses."""
     return [alphabet[byte % len(alphabet)] for byte in data]
 
 
@@ -114,7 +113,6 @@ class Layout:
 
     @classmethod
     def of(cls, number: int) -> Layout:
-        """Return the layout that a number chooses."""
         first, step = ((0, 1), (0, 1), (0, 3), (65_270, 3))[number >> 2 & 3]
         return cls(number & 3, first, step, number >> 4)
 
@@ -233,12 +231,7 @@ def _has_special(implementation: Implementation) -> bool:
 
 
 def patterns(implementation: Implementation, prefix: str = "pattern") -> list[str]:
-    """Return the names of the patterns that the implementation supports, GPT-2's first.
-
-    Args:
-        implementation: the implementation under test.
-        prefix: pattern for the constructor, train-pattern for `train`.
-    """
+    """Return the names of the patterns that the constructor or, by another prefix, `train` supports; GPT-2's first."""
     return [name for name in PATTERNS if name == "gpt2" or f"{prefix}:{name}" in implementation.capabilities]
 
 
@@ -246,7 +239,6 @@ def patterns(implementation: Implementation, prefix: str = "pattern") -> list[st
 
 
 def encodings(implementation: Implementation) -> Encodings:
-    """Return a strategy: a text and a table without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question[Encode]:
         model = table(pieces(alphabet, data), number, implementation)
@@ -281,7 +273,6 @@ def text_with_tokens(alphabet: Pieces, data: bytes, model: Model) -> str:
 
 
 def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Encodings:
-    """Return a strategy: a text, and a table with some of these special tokens."""
 
     def build(special: Sequence[str], data: bytes, number: int) -> Question[Encode]:
         parts = special_pieces(special, data)
@@ -335,7 +326,6 @@ def decodings(implementation: Implementation) -> Questions:
 
 
 def encoded_texts(implementation: Implementation) -> Questions:
-    """Return a strategy: the correct ids of a text, to decode."""
 
     def ids_of(asked: Question[Encode]) -> Question[Any]:
         ids = oracle(asked.table, implementation.conventions).encode(asked.operation.text)
@@ -345,7 +335,6 @@ def encoded_texts(implementation: Implementation) -> Questions:
 
 
 def streams(implementation: Implementation) -> Questions:
-    """Return a strategy: a text that is cut into chunks anywhere, with or without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question[Any]:
         parts = pieces(alphabet, bytes(byte % 64 for byte in data))

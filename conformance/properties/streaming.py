@@ -1,4 +1,4 @@
-"""Properties of `encode_iterable`: any chunks, chunks that raise an error, and several streams of one tokenizer."""
+"""Properties of streams, whatever their chunks, errors and order, and of batches."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ..answer import Answer, AnyError, Ids, Rows
+from ..answer import Answer, AnyError, Fault, Ids, Refusal, Rows
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..operations import Question, Stream
-from ..outcome import Expectation, Mismatch
+from ..operations import Batch, Encode, Question, Stream
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, undisturbed
-from .engine import Drawn, Property, Verdicts
+from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
 OTHER_CHUNK = "ba, "
@@ -21,7 +21,7 @@ OTHER_CHUNK = "ba, "
 
 
 class _Interrupted(Exception):
-    """The chunks of a stream cannot be read."""
+    pass
 
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
@@ -50,7 +50,6 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
 
 
 def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
-    """Yield chunks, and read another stream after each."""
     for chunk in chunks:
         yield chunk
         tokenizer.stream([OTHER_CHUNK])
@@ -78,10 +77,38 @@ def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:
     return Ids(tuple(tokenizer.stream(chunks)))
 
 
+# Batches
+
+
+@Fixed("law-batch-bad-text", "LAW-BATCH-1", ("encode_batch", "encode"))
+def bad_text(implementation: Implementation) -> Verdicts:
+    """A text that `encode` refuses is refused in a batch, too, and the next batch is not affected."""
+    model = strategies.with_ids(())
+    for texts in (("ab", f"a{bad}b", "cd") for bad in ("\ud800", "\udcff")):
+        tokenizer = Instance(implementation, model)
+        alone = [tokenizer.ask(Question(Encode(text), model)) for text in texts]
+        asked = Question(Batch(texts), model)
+        answer = tokenizer.ask(asked)
+        rows = Rows(tuple(one.ids for one in alone if isinstance(one, Ids)))
+        if len(rows.rows) == len(texts):
+            yield None if answer == rows else Mismatch(asked, Expectation((rows,), "encode of each text"), answer)
+        elif not isinstance(answer, Refusal) and not any(isinstance(one, Fault) for one in alone):
+            yield Mismatch(asked, Expectation((AnyError("a text that encode refuses"),)), answer)
+        after = Question(Batch(("cd",)), model, "after a batch with a lone surrogate")
+        right, answer = Rows(((99, 100),)), tokenizer.ask(after)
+        if answer != right:
+            depends = None if alone[2] == Ids(right.rows[0]) else Dependence("encode", "cd")
+            yield Mismatch(after, Expectation((right,)), answer, depends_on=depends)
+
+
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-stream", "LAW-STREAM-1", NEEDS, strategies.streams, 60).agree(
         "A stream gives the ids of the whole text, wherever it is cut into chunks."
     ),
     side_by_side,
     error_of_chunks,
+    Drawn("law-batch", "LAW-BATCH-1", ("encode_batch",), strategies.batches, 60).agree(
+        "Each row of a batch is what `encode` gives for its text."
+    ),
+    bad_text,
 )

@@ -8,10 +8,9 @@ import platform
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.one_line import ascii_only, one_line
@@ -19,18 +18,14 @@ from bpe_conformance.fixtures.one_line import ascii_only, one_line
 from .. import __version__
 from .. import outcome as counts
 from ..outcome import BugCause, Cause, ConventionCause, ErrorCause, Outcome, RunResult
+from ..spec import schema_error, schema_validator
 from ..terminal import causes, wording
 from ..terminal.failure import Failure, describe
 
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-
 FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
-LONGEST = 2000
-"""The longest text, in characters; an answer can have any length."""
-LONGEST_CASE = 20_000
-"""The longest counterexample as a golden case, in characters; it is useful only as a whole."""
+LONGEST = 2000  # the longest text, in characters; an answer can have any length
+LONGEST_CASE = 20_000  # the longest counterexample as a golden case, in characters; it is useful only as a whole
 
 Document = dict[str, Any]
 
@@ -40,9 +35,9 @@ class ReportError(ValueError):
 
 
 def build(result: RunResult) -> Document:
-    """Return the document of a run."""
     named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
     tested = result.tested
+    advice, code = causes.advice(result)
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -72,7 +67,7 @@ def build(result: RunResult) -> Document:
         "causes": [_visible(_cause(cause, result)) for cause in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
-        "next": ascii_only(_next(result)),
+        "next": ascii_only(f"{advice} `{code}`" if advice else ""),
         "clauses": [
             {name: getattr(clause, name) for name in ("id", "section", "level", "statement", "rationale")}
             for clause in result.clauses.values()
@@ -80,12 +75,6 @@ def build(result: RunResult) -> Document:
         ],
         "results": [_result(outcome, result) for outcome in result.outcomes],
     }
-
-
-def _next(result: RunResult) -> str:
-    """Return the next step, with code between backticks, or ""."""
-    text, code = causes.advice(result)
-    return f"{text} `{code}`" if text else ""
 
 
 def _visible(value: Any) -> Any:
@@ -165,17 +154,10 @@ def explained(document: Document, cause: Mapping[str, Any]) -> str:
 
 
 def text(document: Document) -> str:
-    """Return the text of the JSON file."""
     return json.dumps(document, indent=1) + "\n"
 
 
 def read(file: Path) -> Document:
-    """Return the document in `file`.
-
-    Raises:
-        ReportError: if it is not a report, or not of this format.
-        OSError: if it cannot be read.
-    """
     data = read_regular(file)
     try:
         document = parse_json(data.decode("utf-8-sig"), str(file))
@@ -187,22 +169,11 @@ def read(file: Path) -> Document:
     if found != FORMAT:
         shown = one_line(ascii(found))[:80]
         raise ReportError(f"{file}: its format is {shown}; expected {FORMAT!r}, which --bpe-report writes")
-    from jsonschema.exceptions import best_match  # only who reads a report needs it
-
-    wrong = best_match(_validator().iter_errors(document))
-    if wrong is not None:
-        where = ".".join(map(str, wrong.absolute_path)) or "document"
-        raise ReportError(f"{file}: {one_line(f'{where}: {wrong.message}')}")
+    if (invalid := schema_error(document, schema_validator(SCHEMA))) is not None:
+        raise ReportError(f"{file}: {one_line(invalid[1])}")
     failed = {result["id"] for result in document["results"] if "failure" in result}
     for number, cause in enumerate(document["causes"]):
         if cause["smallest"] not in failed:
             shown = one_line(ascii(cause["smallest"]))[:80]
             raise ReportError(f"{file}: causes.{number}.smallest: there is no failure of {shown}")
     return dict(document)
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))

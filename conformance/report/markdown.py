@@ -9,15 +9,13 @@ from typing import Any
 from ..terminal.failure import NAMES
 from .document import Document, explained
 
-SHOWN = 20
-"""How many failures are shown in full; the summary of a CI job can have about a megabyte."""
+SHOWN = 20  # how many failures are shown in full; the summary of a CI job can have about a megabyte
 
 MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
 SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 
 
 def text(document: Document) -> str:
-    """Return the report of one run."""
     return "\n".join([*_lines(document), ""])
 
 
@@ -45,18 +43,10 @@ def _lines(report: Document) -> Iterator[str]:
     for note in adapter["notes"]:
         yield f"\nNote: {plain(note)}"
     yield ""
-    yield from rows(
-        ["section", "MUST", "SHOULD", "failed", "warnings", "known", "skipped"],
-        (
-            [
-                section["section"],
-                _kept(section["must"]),
-                _kept(section["should"]),
-                *(str(section[name] or "-") for name in ("failed", "warnings", "known", "skipped")),
-            ]
-            for section in report["sections"]
-        ),
-    )
+    states = ("failed", "warnings", "known", "skipped")
+    counts = [[str(section[state] or "-") for state in states] for section in report["sections"]]
+    kept = [[section["section"], _kept(section["must"]), _kept(section["should"])] for section in report["sections"]]
+    yield from rows(["section", "MUST", "SHOULD", *states], map(list.__add__, kept, counts))
     for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
         if found := [result for result in report["results"] if result["state"] == state]:
             yield from _failures(found, title)
@@ -104,7 +94,6 @@ def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]
 
 
 def _block(lines: Sequence[str]) -> Iterator[str]:
-    """Yield a block of code, fenced by more backticks than any line has."""
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from (fence, *lines, fence)
 
@@ -123,7 +112,6 @@ def rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def code(value: str) -> str:
-    """Return a code span, fenced by more backticks than it contains."""
     line = " ".join(value.split("\n"))
     fence = "`" * (1 + _longest_run(line))
     pad = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
@@ -131,7 +119,6 @@ def code(value: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """Return the number of backticks in the longest run of them."""
     return max(map(len, re.findall("`+", text)), default=0)
 
 

@@ -15,30 +15,19 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.files import write_text
 
-from ..command_error import CommandError
-from ..command_line import print_lines
+from ..command_line import CommandError, print_lines
 from ..operations import CLASSES
 from . import document, markdown, page
 from .document import Document, ReportError
 
 RUN_SECONDS = 1800
-USAGE_ERROR = 4
-"""The exit status of pytest if the suite refuses the adapter or an option."""
+USAGE_ERROR = 4  # the exit status of pytest if the suite refuses the adapter or an option
 
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """An implementation to test.
-
-    Attributes:
-        name: its name on the page.
-        adapter: as `--adapter` takes it.
-        options: further options of the suite.
-        variables: further environment variables.
-    """
-
-    name: str
-    adapter: str
+    name: str  # its name on the page
+    adapter: str  # as `--adapter` takes it
     options: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,7 +42,6 @@ class MatrixResult:
 
     @property
     def line(self) -> str:
-        """The line that the command prints."""
         if self.report is None:
             return f"{self.name:<28} NOT TESTED: {self.problem}"
         verdicts = [f"{verdict['class']} {verdict['verdict']}{_broken(verdict)}" for verdict in self.report["verdicts"]]
@@ -66,23 +54,12 @@ def _broken(verdict: Mapping[str, int]) -> str:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="ADAPTER",
-        help="an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report",
-    )
-    parser.add_argument(
-        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; created if needed"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        default=os.cpu_count() or 1,
-        help="the number of implementations to test at the same time",
-    )
+    named = "an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report"
+    parser.add_argument("words", nargs="+", metavar="ADAPTER", help=named)
+    made = "the output directory; created if needed"
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
+    jobs = "the number of implementations to test at the same time"
+    parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help=jobs)
     parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
 
 
@@ -136,7 +113,6 @@ class _Runs:
         self._ended = False
 
     def end(self) -> None:
-        """Terminate all runs, and any that starts later."""
         self._ended = True
         for process in list(self._processes):
             process.terminate()
@@ -160,7 +136,6 @@ class _Runs:
         return MatrixResult(job.name, report)
 
     def _pytest(self, job: SuiteRun, options: Sequence[str]) -> tuple[int, str]:
-        """Return the exit status and the last line of the output."""
         command = [sys.executable, "-m", "pytest", "conformance", "--adapter", job.adapter, *options]
         command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
         command += ["-o", "addopts="]  # of the current directory, which can name plugins that are not installed
@@ -200,11 +175,6 @@ def _file_names(names: Sequence[str]) -> list[str]:
 
 
 def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
-    """Write the page as HTML and as Markdown; return the files.
-
-    Raises:
-        OSError: if a file cannot be written.
-    """
     reports = [result.report for result in results if result.report is not None]
     problems = {result.name: result.problem for result in results if result.report is None}
     files = {folder / "index.html": page.text(reports), folder / "matrix.md": text(reports, problems)}
@@ -214,7 +184,6 @@ def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
 
 
 def text(reports: Sequence[Document], problems: Mapping[str, str]) -> str:
-    """Return the page as Markdown."""
     rows = [[markdown.code(report["adapter"]["name"]), *row(report)] for report in reports]
     lines = [heading(reports), "", *markdown.rows(["implementation", *COLUMNS], rows)]
     if problems:
@@ -229,7 +198,6 @@ COLUMNS = ("version", *CLASSES, "conventions declared, model")
 
 
 def heading(reports: Sequence[Document]) -> str:
-    """Return the title, what was tested with, and when."""
     suites = sorted({(report["suite"]["version"], report["suite"]["spec"]) for report in reports})
     days = sorted({report["created"][:10] for report in reports})
     return (
@@ -241,7 +209,6 @@ def heading(reports: Sequence[Document]) -> str:
 
 
 def row(report: Document) -> Iterator[str]:
-    """Yield the cells of one implementation, below `COLUMNS`."""
     yield markdown.plain(report["adapter"]["version"]) or "-"
     verdicts = {verdict["class"]: verdict for verdict in report["verdicts"]}
     for name in CLASSES:

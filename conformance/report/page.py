@@ -77,14 +77,9 @@ def text(documents: Sequence[Document]) -> str:
     environment.filters |= {"prose": prose, "breakable": breakable, "further": further}
     style, script = ((HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
     page = contents(documents)
-    made = environment.get_template("page.html.jinja").render(
-        page=page,
-        style=style,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
-        data=data(page),
-    )
-    return made + "\n"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    template = environment.get_template("page.html.jinja")
+    return template.render(page=page, style=style, script=script, script_hash=digest, data=data(page)) + "\n"
 
 
 # What the page shows
@@ -92,13 +87,10 @@ def text(documents: Sequence[Document]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Several results in one cell: the number of results in each state."""
-
     counts: Counter[str]
 
     @property
     def state(self) -> str:
-        """The state that the cell shows, the worst one."""
         return next((state for state in STATES if self.counts[state]), "not tested")
 
     @property
@@ -178,16 +170,12 @@ class ShownRun:
 
 @dataclass(frozen=True)
 class ClauseRow:
-    """One clause, with a cell for each run."""
-
     clause: Fields
     cells: Sequence[Cell]
 
 
 @dataclass(frozen=True)
 class SectionRows:
-    """One section: its name, title, clauses, and a cell for each run."""
-
     name: str
     title: str
     clauses: Sequence[ClauseRow]
@@ -200,8 +188,6 @@ class SectionRows:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that the page shows."""
-
     runs: Sequence[ShownRun]
     sections: Sequence[SectionRows]
     classes: Sequence[str] = CLASSES
@@ -210,7 +196,6 @@ class Page:
 
     @property
     def one(self) -> ShownRun | None:
-        """The run, if there is only one."""
         return self.runs[0] if len(self.runs) == 1 else None
 
     @property
@@ -242,12 +227,10 @@ class Page:
 
     @property
     def clauses(self) -> list[Fields]:
-        """All clauses, in the order of the page."""
         return [row.clause for section in self.sections for row in section.clauses]
 
 
 def contents(documents: Sequence[Document]) -> Page:
-    """Return what the page of `documents` shows."""
     runs: list[ShownRun] = []
     for document in map(visible, documents):
         runs.append(ShownRun(_unique(document, {run.name for run in runs}), document))
@@ -313,7 +296,6 @@ class TextIndex(dict[str, int]):
         return self.setdefault(text, len(self))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
-        """Return (label, text) rows with the index of each text."""
         return [[label, self[text]] for label, text in rows]
 
 
@@ -333,6 +315,7 @@ def data(page: Page) -> str:
     cases = list(dict.fromkeys(cases))
     is_installed = spec_fingerprint(FOLDER) in {spec for _, spec in page.suites}
     known = {case.id: case for case in installed_spec().cases} if is_installed else {}
+    rows = {name: texts.rows(visible(list(_case_rows(known[name])) if name in known else [])) for _, name in cases}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
         "clauses": page.clauses,
@@ -343,13 +326,7 @@ def data(page: Page) -> str:
             for bug in cause.get("bugs", ())
         },
         "cases": [
-            [
-                name,
-                indices[clause],
-                first[clause, name]["title"],
-                first[clause, name]["kind"],
-                texts.rows(visible(list(_case_rows(known[name])) if name in known else [])),
-            ]
+            [name, indices[clause], first[clause, name]["title"], first[clause, name]["kind"], rows[name]]
             for clause, name in cases
         ],
         "implementations": [_run_data(run, own, cases, texts) for run, own in zip(page.runs, results, strict=True)],

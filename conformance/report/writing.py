@@ -11,10 +11,8 @@ from bpe_conformance.fixtures.files import write_text
 from . import document, markdown, page
 from .document import Document, ReportError
 
-ALL = ("report.json", "report.md", "badge.json", "index.html")
-"""The files that a report in a directory consists of."""
-LABEL = "byte-level BPE"
-"""The left half of the badge."""
+ALL = ("report.json", "report.md", "badge.json", "index.html")  # the files that a report in a directory consists of
+LABEL = "byte-level BPE"  # the left half of the badge
 
 
 def badge(report: Document) -> str:
@@ -33,11 +31,7 @@ def badge(report: Document) -> str:
 
 
 def form(path: Path) -> Callable[[Document], str]:
-    """Return the function that makes the text of a file of this name.
-
-    Raises:
-        ReportError: if the name has no known ending.
-    """
+    """Return the function that makes the text of a file of this name; a ReportError if it has no known ending."""
     if path.name.endswith("badge.json"):
         return badge
     forms = {".json": document.text, ".md": markdown.text, ".html": lambda report: page.text([report])}
@@ -50,15 +44,7 @@ def form(path: Path) -> Callable[[Document], str]:
 
 
 def check(path: Path, folder: bool = False) -> None:
-    """Check that a report can be written to `path`, before anything is tested.
-
-    Args:
-        path: a file whose name says its form, or a directory, which is made if it does not exist.
-        folder: whether it was written as a directory, with a final slash.
-
-    Raises:
-        ReportError: if not.
-    """
+    """Check that a report can be written to a file or directory, before anything is tested; make the directory."""
     if folder or path.is_dir():
         if path.exists() and not path.is_dir():
             raise ReportError(f"{path}: cannot write the report: it is a file, not a directory")
@@ -73,14 +59,8 @@ def check(path: Path, folder: bool = False) -> None:
 
 
 def files(path: Path) -> list[Path]:
-    """Return the files that a report to `path` consists of."""
     return [path / name for name in ALL] if path.is_dir() else [path]
 
 
 def write(report: Document, file: Path) -> None:
-    """Write the report of one run to a file, in the form that its name indicates.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
     write_text(file, form(file)(report))

@@ -24,13 +24,7 @@ TIMEOUT_FACTOR = 60
 
 @dataclass(frozen=True)
 class Corpus:
-    """Files to compare.
-
-    Attributes:
-        name: the name of the file or of the directory.
-        files: the files.
-        number: counts the corpora of this name in a run, from 1.
-    """
+    """Files to compare. `number` counts the corpora of this name in a run, from 1."""
 
     name: str
     files: tuple[Path, ...]
@@ -42,14 +36,7 @@ class Corpus:
 
 
 def find(path: str) -> Corpus:
-    """Return the corpus that `--bpe-corpus` names.
-
-    Args:
-        path: a file; a directory, for all its files; or `stdlib`, the standard library's Python sources.
-
-    Raises:
-        SpecError: if there is nothing to read.
-    """
+    """Return a file, the files of a directory, or for `stdlib` the standard library's Python sources."""
     is_stdlib = path == "stdlib"
     root = Path(sysconfig.get_path("stdlib")) if is_stdlib else Path(path)
     if root.is_file():
@@ -73,24 +60,15 @@ def _tiktoken() -> Callable[[str], list[int]]:
 
 
 def check_engine() -> None:
-    """Check that tiktoken is installed.
-
-    Raises:
-        SpecError: if it is not.
-    """
     try:
         import tiktoken  # noqa: F401
     except ImportError:
-        raise SpecError(
-            "--bpe-corpus compares with tiktoken, which is not installed: pip install 'bpe-conformance[tiktoken]'"
-        ) from None
+        install = "pip install 'bpe-conformance[tiktoken]'"
+        raise SpecError(f"--bpe-corpus compares with tiktoken, which is not installed: {install}") from None
 
 
 def blocks(file: Path) -> Iterator[str]:
-    """Read a file, and yield its text in blocks that end at a line end.
-
-    Invalid UTF-8 is replaced, newlines are not translated.
-    """
+    """Yield the text of a file in blocks that end at a line end, with U+FFFD for invalid UTF-8."""
     text = file.read_bytes().decode("utf-8", "replace")
     start = 0
     while start < len(text):

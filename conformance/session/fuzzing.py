@@ -34,10 +34,7 @@ EVERY = 0.5
 class Fuzzing:
     """The time of one run, and its findings. Ctrl-C ends the time; a second Ctrl-C ends the run.
 
-    Args:
-        minutes: how long the properties are tested.
-        searches: the names of the searches that share the time.
-        write: writes to the terminal, even if output is captured.
+    `searches` are the names of the searches that share the time; `write` writes even if output is captured.
     """
 
     def __init__(self, minutes: float, searches: Iterable[str], write: Callable[[str], object]) -> None:
@@ -51,11 +48,6 @@ class Fuzzing:
 
     @classmethod
     def of(cls, config: pytest.Config, properties: list[Property]) -> Fuzzing | None:
-        """Return the fuzzing of a run, or None. These properties share its time.
-
-        Raises:
-            pytest.UsageError: if the options do not go together.
-        """
         minutes = config.getoption("--bpe-fuzz")
         if minutes is None:
             return None
@@ -69,7 +61,6 @@ class Fuzzing:
 
     @contextlib.contextmanager
     def ended_by_ctrl_c(self) -> Iterator[None]:
-        """Let Ctrl-C end the time, within the block."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -80,7 +71,6 @@ class Fuzzing:
             signal.signal(signal.SIGINT, earlier)
 
     def effort(self, tested: Property, effort: Effort) -> Effort:
-        """Return the effort for a property: its share of the time that is left."""
         self._until = self._until or time.monotonic() + self._seconds
         share = max(0.001, (self._until - time.monotonic()) / max(1, len(self._left)))
         self._left.discard(tested.search)

@@ -108,11 +108,7 @@ def setup_of(config: pytest.Config) -> Setup:
 
 
 class BpeItem(pytest.Item):
-    """The base class of all items: it runs the test, and determines the state and the outcome.
-
-    Attributes:
-        untestable: why the test is skipped although it ran, or "".
-    """
+    """The base class of all items. `untestable` is why the test is skipped although it ran, or ""."""
 
     kind: str
     clause: Clause | None
@@ -163,10 +159,8 @@ class BpeItem(pytest.Item):
         state, reason = self._state(failure, clause)
         fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": failure is None and state == "failed"}
         if failure is not None:
-            fields |= {
-                **vars(failure),
-                "more": tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more),
-            }
+            more = tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more)
+            fields |= {**vars(failure), "more": more}
         self.outcome = self._made(state, seconds=round(self.run_setup.implementation.seconds - before, 4), **fields)
         if state == "failed":
             self.run_setup.implementation.stop_watchdog()  # as pytest does, for debuggers
@@ -175,7 +169,6 @@ class BpeItem(pytest.Item):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
     def _state(self, failure: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
-        """Return the state of the test, and the reason for it or ""."""
         known = self.run_setup.known_failures.get(self.name)
         if failure is None:
             return ("passed", "") if known is None else ("failed", known)
@@ -194,7 +187,6 @@ class BpeItem(pytest.Item):
         raise NotImplementedError
 
     def question(self) -> Question[Any]:
-        """Return the question of the test."""
         raise NotImplementedError
 
     def test(self) -> engine.Found | None:
@@ -244,9 +236,8 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        return judging.skip_reason(self.case, self.run_setup.implementation) or self.never_answers(
-            {self.case.operation.name}
-        )
+        missing = judging.skip_reason(self.case, self.run_setup.implementation)
+        return missing or self.never_answers({self.case.operation.name})
 
     def question(self) -> Question[Any]:
         return self.case.question
@@ -275,8 +266,6 @@ class CaseItem(BpeItem):
 
 
 class PropertyItem(BpeItem):
-    """One property, tested on many examples."""
-
     kind = "property"
 
     def __init__(self, *, tested: engine.Property, **keywords: Any) -> None:

@@ -12,15 +12,7 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 
 
 def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
-    """Read a file of known failures.
-
-    Args:
-        file: YAML, one mapping of id to reason.
-        known_ids: every id that the suite has.
-
-    Raises:
-        SpecError: with file and line, if it is malformed or names an id that does not exist.
-    """
+    """Read a mapping of id to reason; raise SpecError if it is malformed or names an id that does not exist."""
     failures: dict[str, str] = {}
     for document in read_documents(file):
         if not isinstance(document.value, dict):
@@ -36,11 +28,6 @@ def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
 
 
 def write(file: Path, failures: Mapping[str, str]) -> None:
-    """Write a file of known failures, replacing all of it.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
     head = "# Known failures, `id: reason`. A listed test that passes fails the run: remove it from the list."
     lines = (f"{key}: {write_flow(reason)}" for key, reason in sorted(failures.items()))
     write_text(file, "\n".join([head, *lines, ""]))

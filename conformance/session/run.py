@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from ..implementation.implementation import LoadError
 from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.causes import diagnose
-from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, Tested, at_fault
+from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
 from ..report import document, writing
 from ..selection import Entry
 from ..spec import FOLDER
@@ -52,19 +52,9 @@ GRACE = 5.0
 
 
 class Run:
-    """One run. It is registered as a pytest plugin of its own.
-
-    Attributes:
-        config: pytest's.
-        setup: what is tested.
-        implementation: the implementation under test.
-        outcomes: test → its outcome, so far.
-        expected: the tests that were collected.
-        result: the run as a value, once it has ended.
-    """
+    """One run. It is registered as a pytest plugin of its own. `result` is None until it has ended."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Load what is tested. Raises as `Setup` does."""
         self.config = config
         self.setup = Setup(config)
         self.implementation = self.setup.implementation
@@ -85,7 +75,6 @@ class Run:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """Test → the section of its clause."""
         entries: list[Entry] = [*self.setup.cases, *self.setup.properties]
         return {entry.id: entry.clause.section for entry in entries}
 
@@ -139,7 +128,6 @@ class Run:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        """Count what a worker collected."""
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
     @pytest.hookimpl(trylast=True)
@@ -198,25 +186,19 @@ class Run:
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
             position = f"{Path(file).name}:{line}: {describe(error)}"
-            self.implementation.note(
-                f"the suite itself failed while it searched for causes; please report this: {position}"
-            )
+            what = "the suite itself failed while it searched for causes; please report this"
+            self.implementation.note(f"{what}: {position}")
             return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
     def _count_undisturbed(self) -> bool:
         """Count properties that were skipped because of another failure, if no such failure counts."""
         faulty = at_fault(self.outcomes.values())
-        dependent = [
-            outcome
-            for outcome in self.outcomes.values()
-            if outcome.depends and outcome.state == "skipped" and outcome.level == "must"
-        ]
-        alone = [outcome for outcome in dependent if outcome.class_at_fault not in faulty]
+        dependent = [outcome for outcome in self.outcomes.values() if outcome.depends and outcome.state == "skipped"]
+        alone = [outcome for outcome in dependent if outcome.level == "must" and outcome.class_at_fault not in faulty]
         for outcome in alone:
             known = self.setup.known_failures.get(outcome.test)
-            self.outcomes[outcome.test] = replace(
-                outcome, state="known failure" if known else "failed", reason=known or ""
-            )
+            state: State = "known failure" if known else "failed"
+            self.outcomes[outcome.test] = replace(outcome, state=state, reason=known or "")
         failed = {outcome.test for outcome in alone if self.outcomes[outcome.test].state == "failed"}
         self._move_to_failed(failed)
         return bool(failed)
@@ -248,11 +230,8 @@ class Run:
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
         mismatches = {test: self.outcomes[test].mismatch for test in diagnosis.unexplained}
-        values = [
-            test
-            for test, mismatch in mismatches.items()
-            if mismatch is None or not isinstance(mismatch.answer, Fault | Changed)
-        ]
+        faults = {test for test, wrong in mismatches.items() if wrong and isinstance(wrong.answer, Fault | Changed)}
+        values = mismatches.keys() - faults
         case = next((case for case in self.setup.cases if case.id in values), None)
         if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
@@ -283,9 +262,7 @@ class Run:
 
     # The result
 
-    def _result(
-        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: tuple[str, ...] = (), complete: bool = True
-    ) -> RunResult:
+    def _result(self, causes: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -303,10 +280,10 @@ class Run:
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
-            diagnosis,
-            missing,
+            causes,
+            tuple(missing),
             len(self.expected),
-            complete,
+            all_ran,
             self._part(),
             RunOptions(
                 bool(option("--bpe-strict")),
@@ -377,10 +354,7 @@ class Run:
 def _exit_status(status: int, fails: bool, result: RunResult) -> int:
     """Return the exit status of a run, from pytest's and from what pytest does not see.
 
-    Args:
-        status: pytest's.
-        fails: whether a test has no result, or counts as failed although pytest saw it skipped.
-        result: the run.
+    `fails` is whether a test has no result, or counts as failed although pytest saw it skipped.
     """
     if status == pytest.ExitCode.INTERRUPTED:
         return status
@@ -392,11 +366,6 @@ def _exit_status(status: int, fails: bool, result: RunResult) -> int:
 
 
 def _report_targets(config: pytest.Config) -> list[Path]:
-    """Return the absolute paths that `--bpe-report` names.
-
-    Raises:
-        pytest.UsageError: if one cannot be written, or its name has no known form.
-    """
     paths = []
     for name in config.getoption("--bpe-report") or ():
         path = config.invocation_params.dir / name
@@ -466,10 +435,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_process(status: int) -> None:
-    """End this process with `status` if Python still waits for threads or processes some seconds from now.
-
-    Where there is no SIGALRM, nothing is done.
-    """
+    """Where there is SIGALRM, end this process if Python still waits for threads or processes in some seconds."""
     threads = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
     is_waiting = multiprocessing.active_children() or not all(thread.daemon for thread in threads)
     if not is_waiting or not time_limit.is_available():

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
-from ..properties.catalogue import bind as bind_properties
+from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..selection import Selection
 from ..spec import FOLDER, Spec, spec_in
@@ -30,17 +30,12 @@ LONGEST_LIMIT = 86400.0
 
 
 class Setup:
-    """What a run tests, read from pytest's options.
+    """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError.
 
     Attributes:
-        config: pytest's.
         spec: the specification or, with `--bpe-pack`, with the cases of the pack.
-        implementation: the implementation under test.
         command: the command line, as messages repeat it.
         cases: the selected cases, in the order of the spec.
-        properties: the selected properties.
-        corpora: the corpora of `--bpe-corpus`.
-        effort: how many examples the properties try.
         fuzzing: the time of `--bpe-fuzz`, or None.
         late: operation → how many of its cases had no answer in time.
         late_in_a_row: operation → how many of its last cases had none.
@@ -49,11 +44,6 @@ class Setup:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        """Load the spec and the adapter, and select the tests.
-
-        Raises:
-            pytest.UsageError: one line, as `SpecError` and `SelectionError` are; pytest exits with status 4.
-        """
         option = config.getoption
         directory, seed = option("--bpe-spec"), option("--bpe-seed")
         self.config = config
@@ -82,14 +72,11 @@ class Setup:
         selection.check(ids, order)
         self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, properties))
-        tested = [
-            property_
-            for property_ in self.properties
-            if property_.search and skip_reason(property_, implementation) is None
-        ]
+        searches = [property_ for property_ in self.properties if property_.search]
+        tested = [property_ for property_ in searches if skip_reason(property_, implementation) is None]
         self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
-            self.cases, self.properties = [], [property_ for property_ in self.properties if property_.search]
+            self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()
         self.late_in_a_row: Counter[str] = Counter()
@@ -101,7 +88,6 @@ class Setup:
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
-    """Replace the cases of the spec by those of `--bpe-pack`."""
     directory = config.getoption("--bpe-pack")
     if not directory:
         return spec
@@ -151,7 +137,6 @@ def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
 
 
 def _selecting(config: pytest.Config) -> Iterator[str]:
-    """Yield the options that select a part of the suite."""
     for name in ("--bpe-section", "--bpe-clause", "--bpe-case"):
         for value in config.getoption(name) or ():
             yield from (name, value.upper() if name == "--bpe-section" else value)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
@@ -54,12 +55,10 @@ _LOOKUP_TEXTS = ("abc", "xabc", "def")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("adapter", metavar="ADAPTER", help="as for --adapter of the suite: mypkg.mymodule:Tokenizer")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report; the status is 1 if the declaration contradicts it."""
     report = find(options.adapter)
     print_lines(report.lines)
     return report.status
@@ -67,54 +66,37 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Probe:
-    """A small training: a text, the number of merges, and the expression that splits the text."""
-
     text: str
     merges: int
     split: str = PATTERNS["gpt2"]
 
     def expected(self, key: str) -> list[Merge]:
-        """Return the merges under one of the known rules."""
         return textbook.learn(self.text, 256 + self.merges, (), self.split, **conventions_of(key))
 
     def line(self, merges: Sequence[Merge], until: int) -> str:
-        """Return the result of a training in words, up to the relevant merge."""
         return f"{show.text_line(self.text)} gives {show.merges(list(merges)[: until + 1])}"
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of the probes for one convention.
-
-    Attributes:
-        name: the name of the convention.
-        value: the value found, or None if it is undetermined or no known value fits.
-        why: the probe that showed it, or why it is undetermined.
-        broken: whether no value that can be declared fits.
-    """
-
     name: str
-    value: str | None
-    why: str
-    broken: bool = False
+    value: str | None  # the value found, or None if it is undetermined or no known value fits
+    why: str  # the probe that showed it, or why it is undetermined
+    broken: bool = False  # whether no value that can be declared fits
 
     @property
     def line(self) -> str:
-        """The finding as one line."""
         return f"{self.name:13} {self.value or ('no known value' if self.broken else 'undetermined'):22} {self.why}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one implementation, and its declaration."""
-
     name: str
     declared: Mapping[str, str]
     findings: Sequence[ProbeResult]
 
     @property
     def found(self) -> dict[str, str]:
-        """Convention → value, for those that were determined."""
         return {finding.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
@@ -137,7 +119,6 @@ class Report:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The whole report."""
         yield f"{self.name}: conventions found by probing"
         for finding in self.findings:
             yield f"  {finding.line}"
@@ -163,22 +144,15 @@ class Report:
 
     @property
     def status(self) -> int:
-        """0 if the declaration agrees with the findings, else 1."""
         return 1 if list(self.contradictions) else 0
 
 
 def find(name: str) -> Report:
-    """Probe the adapter that `name` names.
-
-    Raises:
-        CommandError: one line, if it cannot be used.
-    """
     with contextlib.redirect_stdout(sys.stderr):
         return probe(load(name))
 
 
 def probe(implementation: Implementation) -> Report:
-    """Probe `implementation`."""
     findings = [_lookup(implementation)]
     if "train" in implementation.capabilities:
         tie_break, byte_order_of_ties = _tie_break(implementation)
@@ -207,7 +181,6 @@ def probes() -> tuple[Probe, ...]:
 
 
 def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]:
-    """Return the tie-break, and the byte order if the ties show it."""
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
     split = expression("gpt2", implementation.conventions)
@@ -257,7 +230,6 @@ def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[s
 
 
 def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
-    """Return the first step at which a training merged a pair without the highest count, or ""."""
     words = textbook.corpus(probe.text, (), probe.split)
     for step, pair in enumerate(merges):
         counts = textbook.count_pairs(words)
@@ -273,7 +245,6 @@ def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
 
 
 def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[ProbeResult]:
-    """Yield the byte order and the layout of the ids."""
     special: list[str] = list(SPECIAL)
     answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
     fault = ""
@@ -284,12 +255,8 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
         yield ProbeResult("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
         yield ProbeResult("id_layout", None, str(answer))
         return
-    fitting = [
-        (order, layout)
-        for order in CONVENTIONS["byte_order"]
-        for layout in CONVENTIONS["id_layout"]
-        if textbook.build_vocab(answer.merges, special, order, layout) == answer.vocab
-    ]
+    known = product(CONVENTIONS["byte_order"], CONVENTIONS["id_layout"])
+    fitting = [pair for pair in known if textbook.build_vocab(answer.merges, special, *pair) == answer.vocab]
     orders, layouts = (list(dict.fromkeys(kind)) for kind in zip(*fitting, strict=True)) if fitting else ([], [])
     yield _byte_order(answer, orders, byte_order_of_ties)
     yield _layout(answer, special, layouts, fault)
@@ -338,24 +305,20 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     if "encode" not in implementation.capabilities:
         return ProbeResult("lookup", None, "the tokenizer does not support encode")
     if implementation.fixed_model is not None:
-        return ProbeResult(
-            "lookup", None, f"the only model is {implementation.fixed_model}, with which both values give the same ids"
-        )
+        why = f"the only model is {implementation.fixed_model}, with which both values give the same ids"
+        return ProbeResult("lookup", None, why)
     model = read_model(_LOOKUP_MODEL)
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
     rows: list[list[int]] = []
     for text in _LOOKUP_TEXTS:
         answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
-            return ProbeResult(
-                "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
-            )
+            fault = f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
+            return ProbeResult("lookup", None, fault)
         rows.append(answer)
-    shown = "; ".join(
-        f"{show.text_line(text)} gives {show.ids(row, model.vocab)}"
-        for text, row in zip(_LOOKUP_TEXTS, rows, strict=True)
-    )
-    shown = f"merges {show.merges(model.merges)}: {shown}"
+    texts = zip(_LOOKUP_TEXTS, rows, strict=True)
+    encoded = "; ".join(f"{show.text_line(text)} gives {show.ids(row, model.vocab)}" for text, row in texts)
+    shown = f"merges {show.merges(model.merges)}: {encoded}"
     for kind, tokenizer in kinds.items():
         if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
             return ProbeResult("lookup", kind, shown)

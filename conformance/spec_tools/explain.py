@@ -15,15 +15,14 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Text
-from ..command_error import CommandError
-from ..command_line import print_lines, spec_argument
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decode, Laziness, Train, conventions_of
-from ..properties.catalogue import PROPERTIES
+from ..command_line import CommandError, print_lines
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decoding, Laziness, Train, conventions_of
+from ..properties import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
 from ..spec import Case, Clause, Section, Spec, spec_in
 from ..terminal import show
-from . import replay
+from . import replay, spec_argument
 from .replay import Cut
 
 LABEL = 11
@@ -31,7 +30,6 @@ LONG = 600
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("id", help="the id of a case, a clause or a property, or the name of a section")
     parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
     parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
@@ -40,7 +38,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the explanation of what `options` name."""
     view = View.checked(options.tie_break, options.lookup, options.all)
     print_lines(explain(spec_in(options.spec), options.id, view))
     return 0
@@ -48,25 +45,12 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class View:
-    """How a case is shown.
-
-    Attributes:
-        tie_break: a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`).
-        lookup: pair or bytes.
-        cut: how much of a long table is shown.
-    """
-
-    tie_break: str = "lex-greater"
+    tie_break: str = "lex-greater"  # a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`)
     lookup: str = "pair"
-    cut: Cut = field(default_factory=Cut)
+    cut: Cut = field(default_factory=Cut)  # how much of a long table is shown
 
     @classmethod
     def checked(cls, tie_break: str | None, lookup: str | None, everything: bool) -> View:
-        """Return the view for these options.
-
-        Raises:
-            SelectionError: if one names no convention.
-        """
         if tie_break is not None:
             known(tie_break, (*TRAINING_KEYS, *TEXT_KEYS), "tie-break", listed=True)
         if lookup is not None:
@@ -75,16 +59,6 @@ class View:
 
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
-    """Return the lines that explain a case, a clause, a section or a property.
-
-    Args:
-        spec: the spec that has it.
-        name: its id or name, in any case.
-        view: how a case is shown.
-
-    Raises:
-        SelectionError: if nothing has this name; the message suggests the nearest.
-    """
     cases = {case.id: case for case in spec.cases}
     sections = {section.name: section for section in spec.sections}
     properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}
@@ -121,13 +95,8 @@ def _prose(text: str, label: str = "") -> Iterator[str]:
             yield from (f"{indent}  {line}".rstrip() for line in block.splitlines())
             continue
         for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-|]|\d+\.) )", block):
-            yield from textwrap.wrap(
-                " ".join(paragraph.split()),
-                _width(),
-                initial_indent=head,
-                subsequent_indent=indent,
-                break_on_hyphens=False,
-            )
+            wrapper = textwrap.TextWrapper(_width(), head, indent, break_on_hyphens=False)
+            yield from wrapper.wrap(" ".join(paragraph.split()))
             head = indent
 
 
@@ -161,8 +130,9 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
-    totals = (_count(len(ids), "clause"), _count(counts.total(), "case"), _count(properties, "property"))
-    yield from _headline(f"{section.name}. {section.title}", ", ".join(totals))
+    totals = {"clause": len(ids), "case": counts.total(), "property": properties}
+    counted = ", ".join(show.counted(total, noun) for noun, total in totals.items())
+    yield from _headline(f"{section.name}. {section.title}", counted)
     yield from _prose(section.intro)
     yield ""
     width, level = max(map(len, ids)), max(len(clause.level) for clause in section.clauses)
@@ -171,11 +141,6 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
         yield line if len(line) <= _width() else f"{line[: _width() - 3].rstrip()}..."
     yield ""
     yield "  bpe-conformance explain CLAUSE shows one with its cases"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 def _first_sentence(text: str) -> str:
@@ -203,7 +168,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
-        yield f"  {_count(len(cases), 'case')}; bpe-conformance explain CASE replays one"
+        yield f"  {show.counted(len(cases), 'case')}; bpe-conformance explain CASE replays one"
         width = max(len(case.id) for case in cases)
         for case in cases:
             line = f"    {case.id:{width}}  {case.title}"
@@ -254,15 +219,12 @@ def _input(case: Case, view: View) -> Iterator[str]:
             for number, text in enumerate(value):
                 yield from _value(style.text(text), "" if number else label)
         elif label == "files":
-            yield from _value(", ".join(f"{name} {_plain(option)}" for name, option in value), label)
+            shown = ((name, {True: "yes", False: "no"}.get(option, option)) for name, option in value)
+            yield from _value(", ".join(f"{name} {option}" for name, option in shown), label)
         elif isinstance(value, tuple):
             yield from _value(style.texts(value, label), label)
         else:
             yield from _value(str(value), label)
-
-
-def _plain(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _text(text: str, view: View) -> str:
@@ -342,7 +304,7 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield ""
         yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
         yield from _replayed(_training(operation, view))
-    elif isinstance(operation, Decode):
+    elif isinstance(operation, Decoding):
         yield ""
         yield "  replay"
         yield from _replayed(replay.decoding(case.table, operation.ids, view.cut))

@@ -15,21 +15,12 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 
 from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text
-from ..command_error import CommandError
-from ..command_line import check_replaced, print_lines, spec_argument
-from ..operations import (
-    LOOKUP_KEYS,
-    TEXT_KEYS,
-    TRAINING_KEYS,
-    Expected,
-    Merges,
-    StoredIds,
-    Train,
-    token_of,
-)
+from ..command_line import CommandError, check_replaced, print_lines
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, Train, token_of
 from ..operations.operation import plain
-from ..properties.catalogue import PROPERTIES
-from ..spec import FOLDER, Case, Clause, Spec, spec_in
+from ..properties import PROPERTIES
+from ..spec import SCHEMAS, Case, Clause, Spec, spec_in
+from . import spec_argument
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
@@ -38,28 +29,17 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="a directory that does not exist, or an earlier export to replace"
-    )
+    made = "a directory that does not exist, or an earlier export to replace"
+    parser.add_argument("folder", type=Path, metavar="DIR", help=made)
     spec_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the export."""
     print_lines([export(options.spec, options.folder)])
     return 0
 
 
 def export(folder: Path, target: Path) -> str:
-    """Write the spec in `folder` as JSON to the directory `target`, and return a line that describes it.
-
-    An earlier export is replaced, completely or not at all.
-
-    Raises:
-        CommandError: if `target` exists and is anything but an earlier export.
-        NotWritten: an OSError, if it cannot be written.
-    """
     check_replaced(target, "export", MANIFEST, "manifest")
     files = contents(spec_in(folder))
     write_folder(target, files)
@@ -77,7 +57,7 @@ def contents(spec: Spec) -> dict[str, bytes]:
             documents[f"cases/{section.name}.json"] = {"kind": "cases", "section": section.name, "cases": cases}
     documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
     files = {name: write_json(document) for name, document in documents.items()}
-    files[SCHEMA] = (FOLDER / "schemas" / SCHEMA).read_bytes()
+    files[SCHEMA] = (SCHEMAS / SCHEMA).read_bytes()
     texts = {name for case in spec.cases for name in _named_files(case.raw["input"])}
     files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(texts)}
     files[MANIFEST] = write_json(_manifest(spec, models, files))
@@ -101,14 +81,9 @@ def _clauses(spec: Spec) -> Json:
         for part in spec.sections
     ]
     laws = [
-        {
-            "id": property_.id,
-            "clause": property_.clause_id,
-            "class": property_.conformance_class,
-            "needs": list(property_.needs),
-        }
-        for property_ in PROPERTIES
-        if property_.clause_id in spec.clauses
+        {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
+        for law in PROPERTIES
+        if law.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}
 

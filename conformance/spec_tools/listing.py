@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..command_error import CommandError
-from ..command_line import print_lines, spec_argument
+from ..command_line import CommandError, print_lines
 from ..operations import LOOKUP_KEYS, TRAINING_KEYS
-from ..properties.catalogue import PROPERTIES
+from ..properties import PROPERTIES
 from ..selection import Selection
 from ..spec import LEVELS, Case, Section, Spec, spec_in
+from . import spec_argument
 
+LONGEST = 130
 FILTERS = ("clause", "section", "level", "op")
-WIDTHS = (5, 7, 4, 5, 5)
-"""The headings of the columns for each level and for their sum."""
+WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--clause", metavar="ID", help="only the cases of this clause, or of a prefix of ids")
     parser.add_argument("--section", metavar="NAME", help="only the cases of this section, for example MERGE")
     parser.add_argument("--level", help="only the cases of this level: must, should, may, unspecified")
@@ -31,7 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the cases that pass every filter, or the table."""
     spec = spec_in(options.spec)
     given = {name: [value] if (value := getattr(options, name)) is not None else [] for name in FILTERS}
     if options.summary and any(given.values()):
@@ -65,7 +64,8 @@ def summary(spec: Spec) -> Iterator[str]:
         yield _row(section.name, row)
     yield _row("total", [sum(column) for column in zip(*rows, strict=True)])
     yield ""
-    yield f"operations   {_counted(Counter(case.operation.name for case in spec.cases))}"
+    operations = _counted(Counter(case.operation.name for case in spec.cases))
+    yield from textwrap.wrap(f"operations   {operations}", LONGEST, subsequent_indent=" " * 13)
     yield f"patterns     {_counted(Counter(case.pattern for case in spec.cases))}"
     for name, keys in (("tie-breaks", TRAINING_KEYS), ("lookups", LOOKUP_KEYS)):
         default, *others = keys

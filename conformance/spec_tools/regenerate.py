@@ -17,19 +17,17 @@ from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.values import write_flow
 
 from ..cases import stored_training
-from ..command_line import print_lines, spec_argument
+from ..command_line import print_lines
 from ..operations import oracle
 from ..spec import FOLDER, Case, load_spec
-from . import spec_page, superbpe
+from . import spec_argument, spec_page, superbpe
 from .superbpe import ExtensionCase
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
-WIDTH = 110
-"""The longest line of YAML, in characters, if its value can be split."""
+WIDTH = 110  # the longest line of YAML, in characters, if its value can be split
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a value differs")
     spec_argument(parser)
 
@@ -48,25 +46,16 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass
 class Regeneration:
-    """The result of `regenerate`.
+    """The result of `regenerate`, with one line for each value, file or witness."""
 
-    Attributes:
-        differences: one line for each value or file that differed and, unless it was a check, was written.
-        refusals: one line for each value or file that was not written: a witness disagrees, or the file has changed.
-        notes: one line for each witness that did not run.
-        witnessed: number of marks in `agrees` → how many computed values have so many.
-        rules: how many cases state a rule instead of a value.
-    """
-
-    differences: list[str] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    witnessed: Counter[int] = field(default_factory=Counter)
-    rules: int = 0
+    differences: list[str] = field(default_factory=list)  # that were written, unless it was a check
+    refusals: list[str] = field(default_factory=list)  # not written: a witness disagrees, or the file has changed
+    notes: list[str] = field(default_factory=list)  # one line for each witness that did not run
+    witnessed: Counter[int] = field(default_factory=Counter)  # number of marks in `agrees` → number of values
+    rules: int = 0  # how many cases state a rule instead of a value
 
     @property
     def agreement(self) -> str:
-        """One line: how many values have how many witnesses besides the oracle."""
         counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
         rules = f"cases with a rule instead: {self.rules}"
@@ -74,16 +63,7 @@ class Regeneration:
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Regeneration:
-    """Recompute every computed value of the spec in `folder` with the oracle, and ask the witnesses.
-
-    Args:
-        folder: a spec; for the installed one, the pages are rendered too.
-        check: whether to write nothing.
-        witnesses: those to ask, if they are installed; None is every witness of `fixtures/witnesses.yaml`.
-
-    Raises:
-        SpecError: if the spec cannot be loaded.
-    """
+    """Recompute every computed value of the spec in `folder` with the oracle, ask the witnesses, render the pages."""
     everyone = load_witnesses() if witnesses is None else list(witnesses)
     outcome = Regeneration()
     _expectations(folder, check, everyone, outcome)
@@ -143,9 +123,8 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 changes.pop()
                 continue
             if marks != case.agrees:
-                changes[-1].append(
-                    f"{file.name}: {case.id} has the marks {bracketed(case.agrees)}; now {bracketed(marks)}"
-                )
+                had = f"{case.id} has the marks {bracketed(case.agrees)}"
+                changes[-1].append(f"{file.name}: {had}; now {bracketed(marks)}")
             if is_witnessed(computed):
                 outcome.witnessed[len(marks)] += 1
             else:
@@ -157,11 +136,10 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         if check or text.encode("utf-8") == before:
             continue
         if file.read_bytes() != before:
-            outcome.refusals.append(
-                f"{file.name} is not written, because it has changed since it was read; run regenerate again"
-            )
-            continue
-        write_text(file, text)
+            changed = "is not written, because it has changed since it was read; run regenerate again"
+            outcome.refusals.append(f"{file.name} {changed}")
+        else:
+            write_text(file, text)
     outcome.refusals += disagreements.stale(witness.name for witness in asked)
 
 
@@ -233,7 +211,6 @@ def splice(lines: list[str], case: Case | ExtensionCase, value: Any, marks: Sequ
 
 
 def _end(lines: Sequence[str], first: int, column: int) -> int:
-    """Return the line after the entry whose key is in line `first` at `column`."""
     last = first
     for number in range(first + 1, len(lines)):
         line = lines[number]
@@ -268,7 +245,6 @@ def _block(key: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def bracketed(marks: Sequence[str]) -> str:
-    """Return `marks` as the file spells them."""
     return f"[{', '.join(marks)}]"
 
 

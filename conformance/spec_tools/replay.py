@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from bpe_conformance.fixtures import Merge, Model
@@ -18,18 +19,15 @@ from ..terminal import show
 ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
+@dataclass(frozen=True)
 class Cut:
-    """How many rows of a long list to show."""
-
-    def __init__(self, everything: bool = False) -> None:
-        self.everything = everything
+    everything: bool = False
 
     def __call__(self, size: int, most: int) -> int:
         """Return how many of `size` rows to show; a line with a count never replaces a single row."""
         return size if self.everything or size <= most + 1 else most
 
     def joined(self, rows: Sequence[str], most: int, between: str = " | ", empty: str = "none") -> str:
-        """Return rows in one line, with the number of omitted ones."""
         shown = self(len(rows), most)
         more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
         return between.join([*rows[:shown], *more]) or empty
@@ -67,11 +65,6 @@ def bare(data: bytes) -> str:
 
 
 def pair(merge: Merge) -> str:
-    """Return a pair.
-
-    >>> pair((b"l", b"ow"))
-    '(l,ow)'
-    """
     return f"({bare(merge[0])},{bare(merge[1])})"
 
 
@@ -81,16 +74,7 @@ def pair(merge: Merge) -> str:
 def training(
     words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut, special_tokens: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield each step of a training: the counts, the choice with its reason, and the corpus after it.
-
-    Args:
-        words: the pre-tokens, in the order of the text.
-        room: how many new entries `vocab_size` allows.
-        tie_break: which of the most frequent pairs wins.
-        byte_order: raw or gpt2; only smaller-ids depends on it.
-        cut: how much is shown.
-        special_tokens: if they are ordinary text, so that a merge can make one, which is no new entry.
-    """
+    # special tokens that are ordinary text: a merge can make one, which is no new entry
     specials = {text.encode("utf-8"): index - len(special_tokens) for index, text in enumerate(special_tokens)}
     ids = specials | textbook.byte_ids(byte_order)
     full = len(ids) + room
@@ -114,7 +98,7 @@ def training(
         ids.setdefault(chosen[0] + chosen[1], len(ids))
     if step > shown:
         yield f"... {step - shown} more steps (--all shows them)"
-    yield f"the vocabulary is full: training ends with {step} {'merge' if step == 1 else 'merges'}"
+    yield f"the vocabulary is full: training ends with {show.counted(step, 'merge')}"
 
 
 def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[str]:
@@ -172,11 +156,11 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 
 
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
-    """Yield segments and pre-tokens, and the merges of each pre-token with their ranks."""
     special = set(model.special_tokens or ())
     segments = textbook.cut_special(text, sorted(special - {""}))
     if special or not segments:
-        yield f"segments  {_segments(segments, cut)}"
+        rows = [f"{'special ' * is_special}{show.text_line(segment)}" for segment, is_special in segments]
+        yield f"segments  {cut.joined(rows, PIECES)}"
     rank = _ranking(model, lookup)
     ordinary = (segment for segment, is_special in segments if not is_special)
     seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, model.expression))
@@ -187,11 +171,6 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
         yield from (f"  {line}" for line in _merging(piece, rank, model, lookup, cut))
     if shown < len(seen):
         yield f"... {len(seen) - shown} more pre-tokens (--all shows them)"
-
-
-def _segments(segments: Sequence[tuple[str, bool]], cut: Cut) -> str:
-    rows = [f"special {show.text_line(text)}" if special else show.text_line(text) for text, special in segments]
-    return cut.joined(rows, PIECES)
 
 
 def _ranking(model: Model, lookup: str) -> Rank:
@@ -221,11 +200,12 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
         yield from [f"{row:{BESIDE}}  {reason}"] if len(row) <= BESIDE else [row, f"    {reason}"]
     if shown < len(steps):
         yield f"... {len(steps) - shown} more merges (--all shows them)"
-    yield f"= {_with_ids(steps[-1][-1] if steps else word, model, cut)}"
+    tokens = steps[-1][-1] if steps else word
+    rows = [f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in tokens]
+    yield f"= {cut.joined(rows, PIECES)}"
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
-    """Return the other pairs that have a rank, in text order."""
     ranked = [(two, rank(two)) for i, two in enumerate(pairwise(word)) if i != here]
     rows = [f"{pair(two)} {number}" for two, number in ranked if number is not None]
     if not rows:
@@ -245,10 +225,6 @@ def _row(word: Word, here: int | None) -> str:
     before = [f"... {start} before"] if start else []
     after = len(tokens) - start - WINDOW
     return " ".join([*before, *row, *([f"{after} more ..."] if after > 0 else [])])
-
-
-def _with_ids(word: Word, model: Model, cut: Cut) -> str:
-    return cut.joined([f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in word], PIECES)
 
 
 # Decoding

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf, read_documents
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 
-from ..operations import TRAINING_KEYS, conventions_of
+from ..operations import TRAINING_KEYS, Expected, Merges, conventions_of
 from ..spec import FOLDER, Clause, Section
 
 FILE = FOLDER / "extensions" / "superbpe.yaml"
@@ -25,8 +25,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
 
 @dataclass(frozen=True)
 class ExtensionCase:
-    """A case of the extension, as the file spells it."""
-
     id: str
     clause: Clause
     raw: Mapping[str, Any]
@@ -35,10 +33,7 @@ class ExtensionCase:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The oracle's value: of a training the merges, by convention; of an encoding tokens and ids.
-
-        A rule, such as an error, is returned unchanged.
-        """
+        """The oracle's value: of a training the merges, of an encoding tokens and ids; a rule itself."""
         training = self.raw["input"]["train"]
         if "error" in self.raw.get("expect", {}):
             return dict(self.raw["expect"])
@@ -49,29 +44,21 @@ class ExtensionCase:
             tokenizer = textbook.Tokenizer(textbook.build_vocab(merges, special), merges, special, pattern)
             ids = tokenizer.encode(read_text(self.raw["input"]["text"]))
             return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
-        values = {
-            key: {"merges": [list(map(write_token, pair)) for pair in _learn(training, key)]} for key in TRAINING_KEYS
-        }
-        first = values["lex-greater"]
-        return first if all(value == first for value in values.values()) else {"by_convention": values}
+        values = {key: (Merges(tuple(_learn(training, key))),) for key in TRAINING_KEYS}
+        return Expected.merged(values).write(None)
 
 
 @dataclass(frozen=True)
 class Extension:
-    """The section, and its cases in the order of the file."""
-
     section: Section
     cases: tuple[ExtensionCase, ...]
 
 
 def load_extension(file: Path = FILE) -> Extension:
-    """Load the extension."""
     (document,) = read_documents(file)
     value = document.value
     name = value["section"]
-    clauses = {
-        raw["id"]: Clause(**{**raw, "section": name, "sources": tuple(raw["sources"])}) for raw in value["clauses"]
-    }
+    clauses = {raw["id"]: Clause.read(raw, name) for raw in value["clauses"]}
     cases = tuple(
         ExtensionCase(raw["id"], clauses[raw["clause"]], raw, document, ("cases", index))
         for index, raw in enumerate(value["cases"])
@@ -80,15 +67,10 @@ def load_extension(file: Path = FILE) -> Extension:
 
 
 def _learn(training: Mapping[str, Any], key: str) -> list[Merge]:
-    rules = conventions_of(key)
+    rules: dict[str, Any] = conventions_of(key)
+    del rules["train_special"]  # the extension has no such convention
     options = {name: training[name] for name in ("unit_pattern", "most_words") if name in training}
-    return superbpe_textbook.learn(
-        list(map(read_text, training["documents"])),
-        training["vocab_size"],
-        training["transition"],
-        list(map(read_text, training["special_tokens"])),
-        PATTERNS[training.get("pattern", "gpt2")],
-        tie_break=rules["tie_break"],
-        byte_order=rules["byte_order"],
-        **options,
-    )
+    documents, special = (list(map(read_text, training[name])) for name in ("documents", "special_tokens"))
+    size, transition = training["vocab_size"], training["transition"]
+    pattern = PATTERNS[training.get("pattern", "gpt2")]
+    return superbpe_textbook.learn(documents, size, transition, special, pattern, **rules, **options)

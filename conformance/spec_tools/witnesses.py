@@ -27,26 +27,14 @@ _REASON_KEYS = {"witness", "case", "reason", "source"}
 
 @dataclass(frozen=True)
 class Witness:
-    """An independent implementation.
-
-    Attributes:
-        name: as in `agrees`.
-        package: its distribution.
-        version: the only version that is used.
-        adapter: short name or `module:Class` of its adapter.
-        asked: operation of a case → the convention whose value the witness computes.
-        upstream: repository and file of the code that it runs.
-    """
-
-    name: str
+    name: str  # as in `agrees`
     package: str
-    version: str
-    adapter: str
-    asked: Mapping[str, str]
-    upstream: str
+    version: str  # the only version that is used
+    adapter: str  # short name or `module:Class` of its adapter
+    asked: Mapping[str, str]  # operation of a case → the convention whose value the witness computes
+    upstream: str  # repository and file of the code that it runs
 
     def absent(self) -> str | None:
-        """Return why this witness cannot run here, or None."""
         try:
             installed = importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
@@ -84,7 +72,6 @@ class Answer:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are equal."""
         return bool(self.got == self.expected)
 
 
@@ -106,17 +93,12 @@ def is_witnessed(case: Case) -> bool:
 
 
 def load_witnesses() -> list[Witness]:
-    """Return the witnesses, in the order in which `agrees` names them."""
     (document,) = read_documents(FILE)
     return [Witness(name, **raw) for name, raw in document.value.items()]
 
 
 class Disagreements:
-    """Known differences of witnesses, each with its reason, from the `disagreements.yaml` of a spec.
-
-    Raises:
-        SpecError: if the file is malformed, or names a case or a witness that does not exist.
-    """
+    """Known differences of witnesses, each with its reason, from the `disagreements.yaml` of a spec."""
 
     def __init__(self, file: Path, cases: Iterable[str], witnesses: Sequence[Witness]) -> None:
         self._reasons: dict[tuple[str, str], str] = {}
@@ -248,7 +230,6 @@ def _takes_special_tokens(target: Any) -> bool:
 
 
 def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
-    """Return the witnesses that can run here, and a line for each of the others."""
     here, lines = [], []
     for witness in witnesses:
         why = witness.absent()

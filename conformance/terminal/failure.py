@@ -35,8 +35,7 @@ from ..outcome import Bug, BugCause, Command, ConventionCause, Diagnosis, Mismat
 from . import reproduce, show, wording
 
 WIDTH = 100
-LABEL = 13
-"""Columns before the text of a row."""
+LABEL = 13  # columns before the text of a row
 ROOM = WIDTH - LABEL
 MOST_ENTRIES = 6
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
@@ -44,12 +43,9 @@ WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 LONGEST_CELL = 28
 LONGEST_RULE = 260
 """Characters of a rule in its short form, which is three lines; a longer first sentence is shown whole."""
-LONGEST_CASE = 400
-"""Characters of a line of a counterexample as a golden case."""
-NAMES = 3
-"""How many known bugs one failure names."""
-POINTER = ""
-"""The label of a row that points to the row above."""
+LONGEST_CASE = 400  # characters of a line of a counterexample as a golden case
+NAMES = 3  # how many known bugs one failure names
+POINTER = ""  # the label of a row that points to the row above
 STYLES: dict[str, dict[str, bool]] = {
     "heading": {"red": True, "bold": True},
     "pointer": {"red": True},
@@ -61,42 +57,23 @@ STYLES: dict[str, dict[str, bool]] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """The text of one failure, in parts. It is also what pytest takes as the representation of a failure.
+    """The text of one failure, in parts. It is also what pytest takes as the representation of a failure."""
 
-    Attributes:
-        test: the id of the case or property.
-        label: `FAILED`, or `WARNING` for a SHOULD.
-        clause: its id and level, or "".
-        fact: what the implementation did, in one sentence.
-        evidence: (label, text) rows: merges, expected, got, and what else shows the failure. A row with the label
-            `POINTER` points at the first difference in the row above.
-        rule: the statement of the clause.
-        bugs: the known bugs that explain it, the most likely one first.
-        depends_on: the other part of the implementation that is at fault, or "".
-        conventions: what to declare, if the answer is correct under other conventions, or "".
-        case: a golden case in YAML that fails in the same way, or "".
-        file: the file with this case, or "".
-        reproduce: Python without the suite, or "".
-        rerun: the command that runs this test alone.
-        explain: the command that explains it, or "".
-        error: the traceback of an error of the suite itself, or "".
-    """
-
-    test: str
-    label: str
-    clause: str
-    fact: str
-    evidence: tuple[tuple[str, str], ...] = ()
-    rule: str = ""
-    bugs: tuple[Bug, ...] = ()
-    depends_on: str = ""
-    conventions: str = ""
-    case: str = ""
-    file: str = ""
-    reproduce: str = ""
-    rerun: str = ""
-    explain: str = ""
-    error: str = field(default="", repr=False)
+    test: str  # the id of the case or property
+    label: str  # `FAILED`, or `WARNING` for a SHOULD
+    clause: str  # its id and level, or ""
+    fact: str  # what the implementation did, in one sentence
+    evidence: tuple[tuple[str, str], ...] = ()  # (label, text) rows: merges, expected, got, and what else shows it
+    rule: str = ""  # the statement of the clause
+    bugs: tuple[Bug, ...] = ()  # the known bugs that explain it, the most likely one first
+    depends_on: str = ""  # the other part of the implementation that is at fault, or ""
+    conventions: str = ""  # what to declare, if the answer is correct under other conventions, or ""
+    case: str = ""  # a golden case in YAML that fails in the same way, or ""
+    file: str = ""  # the file with this case, or ""
+    reproduce: str = ""  # Python without the suite, or ""
+    rerun: str = ""  # the command that runs this test alone
+    explain: str = ""  # the command that explains it, or ""
+    error: str = field(default="", repr=False)  # the traceback of an error of the suite itself, or ""
 
     def brief(self) -> Failure:
         """Return the text without the counterexample as a golden case, and with the first sentences of a long rule."""
@@ -111,17 +88,15 @@ class Failure:
         return "\n".join(self.lines())
 
     def toterminal(self, writer: Any) -> None:
-        """Print the whole text. The heading and the pointer are in colour if pytest uses colour."""
         for line, style in self.styled():
             writer.line(line, **STYLES[style])
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the whole failure, in visible ASCII."""
         for line, _ in self.styled():
             yield line
 
     def styled(self) -> Iterator[tuple[str, str]]:
-        """Yield the same lines, each with its style: `heading`, `pointer` or ""."""
+        """Yield the lines, in visible ASCII, each with its style: `heading`, `pointer` or ""."""
         heading = f"{self.label} {self.test}" + (f" [{self.clause}]" if self.clause else "")
         yield ascii_only(heading), "heading"
         for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
@@ -157,13 +132,6 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure.
-
-    Args:
-        outcome: what failed: it has a mismatch, is stale, or is an error of the suite.
-        command: how the user named the implementation.
-        diagnosis: the causes to name, or None.
-    """
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
     is_corpus = outcome.kind == "corpus"
@@ -197,13 +165,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
 
 
 def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure as `describe` does, but write a long reproducing program to a file.
-
-    Args:
-        outcome: what failed.
-        result: the run.
-        diagnosis: the causes to name, or None.
-    """
+    """Return the text of a failure as `describe` does, but write a long reproducing program to a file."""
     failure = describe(outcome, result.command, diagnosis)
     if failure.reproduce or outcome.mismatch is None or outcome.kind == "corpus":
         return failure
@@ -232,7 +194,7 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
         right = wording.expectation(mismatch)
         rows = [("expected", _wrapped(right))]
         if not isinstance(mismatch.answer, Refusal | Fault | Accepted):
-            rows.append(("got", _wrapped(wording.answer(mismatch))))
+            rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
     if isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback:
         yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
@@ -241,7 +203,6 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
 
 
 def _ranks(mismatch: Mismatch) -> list[int]:
-    """Return the ranks that a failure is about."""
     match mismatch.divergence:
         case EncodingDivergence(cause=WrongMerge(used, available)):
             return [one.rank for one in (used, available) if one is not None]
@@ -288,7 +249,6 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
 
 
 def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the first entries of two vocabularies that differ."""
     differing = [index for index in sorted({*right, *got}) if right.get(index) != got.get(index)][:MOST_ENTRIES]
     for label, entries in (("expected", right), ("got", got)):
         shown = (f"{index}: {show.token(entries[index]) if index in entries else 'no entry'}" for index in differing)
@@ -310,16 +270,7 @@ def aligned(
     ids: tuple[Sequence[int], Sequence[int]] | None = None,
     between: str = " | ",
 ) -> Iterator[tuple[str, str]]:
-    """Yield two rows of cells with equal columns, and a caret under the first that differs.
-
-    Args:
-        right: the correct cells.
-        got: those of the answer.
-        position: the index of the first that differs.
-        note: what the caret says.
-        ids: what is shown after the cells, if there is room.
-        between: what separates two cells.
-    """
+    """Yield two rows of cells with equal columns, and a caret under the first that differs."""
     for before, most in WINDOWS:
         start = max(0, position - before)
         rows = [[_short(cell) for cell in cells[start : start + most]] for cells in (right, got)]

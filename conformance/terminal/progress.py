@@ -9,20 +9,12 @@ from typing import Any, TextIO
 
 import pytest
 
-AFTER = 3.0
-"""Seconds after which a run shows the line."""
+AFTER = 3.0  # seconds after which a run shows the line
 INTERVAL = 0.2
-CLEAR = "\x1b[J"
-"""Erases the rest of the line, and all lines below."""
+CLEAR = "\x1b[J"  # erases the rest of the line, and all lines below
 
 
 class Progress:
-    """Writes and erases the line. pytest's own output does not move.
-
-    Args:
-        config: the run's: there is no line where pytest writes no dots, or not to a terminal.
-    """
-
     def __init__(self, config: pytest.Config) -> None:
         self._started = self._drawn = time.monotonic()
         self._is_on = self._is_shown = False
@@ -33,7 +25,6 @@ class Progress:
             self._is_on = dots and self._file.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def show(self, text: str, done: int, total: int) -> None:
-        """Write which test runs and how many have run, if the run is a long one."""
         now = time.monotonic()
         if not self._is_on or now - self._started < AFTER or now - self._drawn < INTERVAL:
             return
@@ -46,7 +37,6 @@ class Progress:
         self._is_shown = True
 
     def erase(self) -> None:
-        """Erase the line, if it is shown."""
         if self._is_shown:
             self._write(CLEAR)
             self._is_shown = False

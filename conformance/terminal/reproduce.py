@@ -15,8 +15,7 @@ from ..operations import Directory, Load, Question, Train
 from ..outcome import Command, RunResult
 from . import show
 
-LONGEST = 400
-"""The longest program that is shown as one line, in characters."""
+LONGEST = 400  # the longest program that is shown as one line, in characters
 
 
 def one_line(asked: Question[Any], command: Command) -> str:
@@ -112,7 +111,6 @@ def _training(asked: Train, command: Command) -> str:
 
 
 def _arguments(model: Model | None, command: Command) -> list[str]:
-    """Return the arguments of the constructor."""
     if model is None or command.fixed_model:
         return []
     return [_vocab(model), ascii(list(model.merges)), *_further(model, command)]
@@ -140,7 +138,6 @@ def _vocab(model: Model) -> str:
 
 
 def _model(model: Model, command: Command) -> list[str]:
-    """Return the lines that build the tokenizer."""
     if command.fixed_model:
         return [f"tokenizer = {command.built_by}()"]
     further = "".join(f", {one}" for one in _further(model, command))
@@ -161,7 +158,6 @@ def _model(model: Model, command: Command) -> list[str]:
 
 
 def _loaded(load: Load, model: Model, call: str, command: Command) -> list[str]:
-    """Return the lines that write the same files and load them."""
     with tempfile.TemporaryDirectory() as folder:
         files = gpt2_files.write(model, Path(folder), **dict(load.options))
         contents = [file.read_bytes() for file in files]

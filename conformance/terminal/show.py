@@ -10,24 +10,7 @@ from typing import Any, TypeVar
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..answer import (
-    Accepted,
-    AnyError,
-    AtMost,
-    Bytes,
-    Changed,
-    Fault,
-    HighestCount,
-    Ids,
-    Lossless,
-    Measure,
-    NewIds,
-    Refusal,
-    Rows,
-    Table,
-    Text,
-    Unchanged,
-)
+from .. import answer as answers
 from ..operations import Call, Directory, Lazy, Merges, OwnTable, StoredIds
 
 T = TypeVar("T")
@@ -39,10 +22,8 @@ FEW = (24, 16, 8, 4)
 NEAR_WIDTH = 56
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
-LONGEST_ARGUMENT = 60
-"""Characters of a text in a call."""
-MOST_TEXTS = 8
-"""The most texts of a list in a call; of a longer list, the first one is shown."""
+LONGEST_ARGUMENT = 60  # characters of a text in a call
+MOST_TEXTS = 8  # the most texts of a list in a call; of a longer list, the first one is shown
 MOST_TOKENS = 12
 REASONS = {
     "disallowed": "the text contains a disallowed special token",
@@ -53,8 +34,7 @@ REASONS = {
     "unknown-id": "the vocabulary does not have the id",
 }
 """Reason of an error → why it must be raised."""
-SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}
-"""Sign → its spelling in ASCII, in sentences."""
+SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}  # sign → its spelling in ASCII, in sentences
 
 
 def text_line(text: str, longest: int = LONGEST) -> str:
@@ -69,20 +49,11 @@ def text_line(text: str, longest: int = LONGEST) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number and a noun.
-
-    >>> counted(1, "failure"), counted(1200, "failure")
-    ('1 failure', '1,200 failures')
-    """
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{count:,} {what if count == 1 else plural}"
 
 
 def hex_line(data: bytes) -> str:
-    """Return bytes in hexadecimal, up to 24 of them.
-
-    >>> hex_line(b"abc")
-    '61 62 63'
-    """
     return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
 
 
@@ -100,11 +71,6 @@ def token(data: bytes) -> str:
 
 
 def pair(merge: Merge) -> str:
-    """Return a merge.
-
-    >>> pair((b"lo", b"w"))
-    '(lo,w)'
-    """
     return f"({','.join(map(bare, merge))})"
 
 
@@ -134,11 +100,7 @@ def bare(part: bytes) -> str:
 
 
 def merges(pairs: Sequence[Merge], around: int = 0) -> str:
-    """Return at most a dozen merges, those near the index `around` first.
-
-    >>> merges([(b"b", b"c"), (b"a", b"b")])
-    '(b,c) (a,b)'
-    """
+    """Return at most a dozen merges, those near the index `around` first."""
     return _window(pairs, pair, around, " ") or "none"
 
 
@@ -184,11 +146,6 @@ def prose(text: str) -> str:
 
 
 def escaped(text: str, quote: str) -> str:
-    r"""Return what `ascii` of a text has between its quotes.
-
-    >>> escaped("a\n'", "'")
-    "a\\n\\'"
-    """
     return text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
 
 
@@ -212,22 +169,11 @@ def text_near(text: str, around: int) -> tuple[str, int]:
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Return ids in brackets, at most two dozen of them.
-
-    >>> numbers([97, 256])
-    '[97, 256]'
-    """
     more = f", ... {len(values) - 24} more" if len(values) > 24 else ""
     return f"[{', '.join(map(str, values[:24]))}{more}]"
 
 
 def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> str:
-    """Return ids with their tokens.
-
-    >>> ids([97, 256], {97: b"a", 256: b"bc"})
-    "97 'a' | 256 'bc'"
-    """
-
     def shown(number: int) -> str:
         return f"{number} {token(vocab[number])}" if number in vocab else f"{number} ?"
 
@@ -249,39 +195,23 @@ def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between:
 
 @dataclass(frozen=True)
 class Style:
-    """How values look in one place.
-
-    Attributes:
-        text: a text.
-        texts: a list of texts; the second argument says what they are.
-        sequence: ids as an argument.
-        choice: a choice of special tokens, as an argument with a name.
-        directory: the path of a directory, as an argument.
-        constructor: a call of the constructor.
-        keyword: whether special tokens are a keyword argument, which is left out if there are none.
-        ids: ids as an answer, with their tokens if the model is known.
-        tokens: tokens, without ids.
-        merges: the merges of a training.
-        entries: entries of a vocabulary.
-        reasons: whether to say why an error is expected.
-    """
+    """How values look in one place."""
 
     text: Callable[[str], str]
-    texts: Callable[[Sequence[str], str], str]
-    sequence: Callable[[Sequence[int]], str]
-    choice: Callable[[str, Any], str]
-    directory: str
+    texts: Callable[[Sequence[str], str], str]  # a list of texts; the second argument says what they are
+    sequence: Callable[[Sequence[int]], str]  # ids as an argument
+    choice: Callable[[str, Any], str]  # a choice of special tokens, as an argument with a name
+    directory: str  # the path of a directory, as an argument
     constructor: str
-    keyword: bool
-    ids: Callable[[Sequence[int], Model | None], str]
+    keyword: bool  # whether special tokens are a keyword argument, which is left out if there are none
+    ids: Callable[[Sequence[int], Model | None], str]  # ids as an answer, with their tokens if the model is known
     tokens: Callable[[Sequence[bytes]], str]
     merges: Callable[[Sequence[Merge]], str]
     entries: Callable[[Sequence[tuple[int, bytes]]], str]
-    reasons: bool = True
+    reasons: bool = True  # whether to say why an error is expected
 
 
 def call(made: Call, style: Style) -> str:
-    """Return a call as Python would write it."""
     if made.arguments is None:
         return made.method or style.constructor
     parts = [_argument(value, made, style) for value in made.arguments]
@@ -304,20 +234,19 @@ def _argument(value: Any, made: Call, style: Style) -> str:
         return style.directory
     if isinstance(value, int):
         return str(value)
-    if made.method.startswith("decode"):
+    if made.noun == "ids":
         shown = style.sequence(value)
         return f"({shown[1:-1]})" if isinstance(value, tuple) else shown
     return style.texts(value, made.noun)
 
 
 def expected(value: Any, style: Style, model: Model | None = None) -> str:
-    """Return an answer, or what is accepted instead of one, in one line."""
     match value:
-        case AnyError(reason):
+        case answers.AnyError(reason):
             return f"an error, because {REASONS[reason]}" if style.reasons and reason in REASONS else "an error"
-        case NewIds(tokens):
+        case answers.NewIds(tokens):
             return f"{style.tokens(tokens)}, with a new id for each token without an entry"
-        case Lossless():
+        case answers.Lossless():
             return "ids that spell the text"
         case Lazy():
             return "ids as soon as their text has been read"
@@ -325,37 +254,36 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
             return "files with the same vocabulary and merges"
         case StoredIds():
             return f"{style.ids(value.ids.ids, model)}, from gpt2-ids.json" if style.reasons else "the ids of GPT-2"
-        case AtMost(amount):
+        case answers.AtMost(amount):
             return f"at most {amount:,} characters held back at any time"
-        case HighestCount(merges):
+        case answers.HighestCount(merges):
             return f"at most {merges} merges, each a pair with the highest count"
-        case Unchanged():
+        case answers.Unchanged():
             return "the same answer, and no other change"
         case Merges(merges, entries):
             return style.merges(merges) + (f"; ids {style.entries(entries)}" if entries else "")
-        case Table(_, merges):
+        case answers.Table(_, merges):
             return f"merges {' '.join(ranked(merges))}" if merges else "no merges"
-        case Ids(ids):
+        case answers.Ids(ids):
             return style.ids(ids, model)
-        case Text(text):
+        case answers.Text(text):
             return style.text(text)
-        case Bytes(data):
+        case answers.Bytes(data):
             return hex_line(data) or "no bytes"
-        case Rows(rows):
+        case answers.Rows(rows):
             return "; ".join(style.ids(row, model) for row in rows) or "an empty list"
-        case Accepted():
+        case answers.Accepted():
             return "no error"
-        case Measure(amount):
+        case answers.Measure(amount):
             return f"{amount:,} characters held back"
-        case Changed(what):
+        case answers.Changed(what):
             return "; ".join(what)
-        case Fault(_, message) | Refusal(_, message):
+        case answers.Fault(_, message) | answers.Refusal(_, message):
             return message
     raise TypeError(f"{value} is no answer")
 
 
 def cell(index: int, model: Model | None) -> str:
-    """Return a token as it appears in a row of tokens."""
     token = model.vocab.get(index) if model is not None else None
     return bare(token) if token is not None else f"id {index}"
 

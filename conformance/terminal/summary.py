@@ -24,13 +24,7 @@ LABEL = 14
 
 
 def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
-    """Write the likely causes of the failures, then the failures.
-
-    Args:
-        terminal: pytest's terminal reporter.
-        result: the run.
-        in_full: whether to show every failure and warning; otherwise one of each cause, and a few without a cause.
-    """
+    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause."""
     failed = [
         outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
     ]
@@ -101,18 +95,14 @@ def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write(terminal: Any, result: RunResult) -> None:
-    """Write the summary of a run to pytest's terminal reporter."""
     outcomes = result.outcomes
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(outcomes):
         terminal.write_line(line)
     stale = [outcome.test for outcome in outcomes if outcome.stale]
     if stale:
-        _paragraph(
-            terminal,
-            "out of date",
-            f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list",
-        )
+        found = f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list"
+        _paragraph(terminal, "out of date", found)
     warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
@@ -122,9 +112,8 @@ def write(terminal: Any, result: RunResult) -> None:
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
     for outcome in outcomes:
         if outcome.kind == "corpus":
-            terminal.write_line(
-                f"corpus        {outcome.test}: {'equal' if outcome.state == 'passed' else outcome.state}"
-            )
+            state = "equal" if outcome.state == "passed" else outcome.state
+            terminal.write_line(f"corpus        {outcome.test}: {state}")
     if reasons := list(_skipped(result)):
         _paragraph(terminal, "skipped", "; ".join(reasons))
     for note in _notes(result):
@@ -172,7 +161,7 @@ def _skipped(result: RunResult) -> Iterator[str]:
     """Yield each reason for skipping with its count, most frequent first; missing methods come last."""
     methods = []
     for need, count in counts.skipped(result.outcomes, result.tested.capabilities).items():
-        if need in wording.PROTOCOL:
+        if need in wording.METHODS:
             methods.append(f"{need} ({count})")
         else:
             yield f"{wording.why_skipped(need)} ({count})"
@@ -208,13 +197,11 @@ def _narrowed(result: RunResult) -> str:
 
 
 def _kept(verdict: counts.Verdict, unit: str = "") -> str:
-    """Return how many tests of a MUST count, and how many do not."""
     elsewhere = f"; {verdict.elsewhere} more fail only because another class is incorrect" if verdict.elsewhere else ""
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
 def _verdicts(terminal: Any, result: RunResult) -> None:
-    """Write a line for each class that fails, and one for all that pass."""
     verdicts = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
     passed = [verdict for verdict in verdicts if verdict.word == "pass"]

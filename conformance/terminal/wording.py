@@ -9,46 +9,12 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
-from ..answer import (
-    TIMED_OUT,
-    Acceptable,
-    AnyError,
-    AtMost,
-    ByteDivergence,
-    BytesLost,
-    Changed,
-    CrossesBoundary,
-    EncodingCause,
-    EncodingDivergence,
-    EntryDivergence,
-    Fault,
-    HighestCount,
-    Ids,
-    Lossless,
-    Measure,
-    NotAResult,
-    PreTokenCut,
-    Refusal,
-    RowDivergence,
-    Rows,
-    SpecialToken,
-    Table,
-    Text,
-    TextDivergence,
-    TrainingDivergence,
-    UnknownId,
-    VocabDivergence,
-    WholeTokenCut,
-    WrongId,
-    WrongMerge,
-    first_difference,
-)
-from ..operations import Encode, Encoding, Question, Stream
+from .. import answer as answers
+from ..operations import OPERATIONS, Encode, Encoding, Question, Stream
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
 T = TypeVar("T")
-PROTOCOL = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
 NEEDS = {
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor rejects special tokens",
@@ -57,11 +23,10 @@ NEEDS = {
     "new process": "Python's hash seed and locale do not apply to a program",
 }
 """What a test needs → why the suite skips it if that is missing."""
+METHODS = {kind.needs[0] for kind in OPERATIONS.values()} - NEEDS.keys()
+"""The methods of the adapter protocol, each of which is a need, too."""
 FILES: dict[str, dict[Any, str]] = {
-    "version_line": {
-        False: "merges.txt has no version line",
-        True: "merges.txt begins with a version line",
-    },
+    "version_line": {False: "merges.txt has no version line", True: "merges.txt begins with a version line"},
     "newline": {"crlf": "merges.txt has CR LF line ends", "lf": "merges.txt has LF line ends"},
     "final_newline": {False: "merges.txt has no final line end", True: "merges.txt has a final line end"},
     "key_order": {
@@ -77,12 +42,10 @@ FILES: dict[str, dict[Any, str]] = {
     },
 }
 """Option of a loading case → value → what is special about the files."""
-LONGEST_VALUE = 20
-"""Characters of a text that a fact quotes."""
+LONGEST_VALUE = 20  # characters of a text that a fact quotes
 
 
 def call(asked: Question[Any]) -> str:
-    """Return the call that was made, as Python would write it."""
     return show.call(asked.operation.call(), show.BRIEF)
 
 
@@ -91,13 +54,7 @@ def _text(text: str) -> str:
 
 
 def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) rows: the relevant arguments with which the tokenizer was built.
-
-    Args:
-        asked: the question.
-        needed: the ranks that explain the failure.
-        width: the most characters in a line.
-    """
+    """Yield (label, text) rows: the relevant arguments of the tokenizer, with the ranks that explain the failure."""
     model = asked.model
     if model is None:
         return
@@ -122,7 +79,9 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         yield "pattern", pattern_name(model.pattern)
     arguments = dict(asked.operation.arguments())
     if "files" in arguments:
-        yield "files", "; ".join(_file(name, value) for name, value in arguments["files"])
+        begins = "merges.txt begins with the line"
+        shown = [FILES[name].get(value) or f"{begins} {_text(value)}" for name, value in arguments["files"]]
+        yield "files", "; ".join(shown)
     if ids := arguments.get("ids"):
         cells = [show.cell(index, model) for index in ids[: show.MOST_TOKENS]]
         cells += ["..."] * (len(ids) > show.MOST_TOKENS)
@@ -138,12 +97,7 @@ def _missing(model: Model) -> list[bytes]:
     return [token for token in needed if token not in present]
 
 
-def _file(name: str, value: Any) -> str:
-    return FILES[name].get(value) or f"merges.txt begins with the line {_text(value)}"
-
-
 def fact(mismatch: Mismatch) -> str:
-    """Return one sentence that says what the implementation did."""
     asked = call(mismatch.asked)
     asked = f"{asked[0].upper()}{asked[1:]}" if asked == show.BRIEF.constructor else asked
     context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
@@ -152,28 +106,27 @@ def fact(mismatch: Mismatch) -> str:
 
 def _did(mismatch: Mismatch) -> str:
     match mismatch.answer:
-        case Fault(kind, message):
-            return f"gave {message}" if kind == TIMED_OUT else f"gave no usable answer: {message}".rstrip(".")
-        case Refusal(_, message):
+        case answers.Fault(kind, message):
+            return f"gave {message}" if kind == answers.TIMED_OUT else f"gave no usable answer: {message}".rstrip(".")
+        case answers.Refusal(_, message):
             return f"raised {message}".rstrip(".")
-        case Changed(what):
+        case answers.Changed(what):
             return f"gave a correct answer, but {'; '.join(what)}"
-        case Measure(amount):
-            most = expected_of(mismatch, AtMost)
+        case answers.Measure(amount):
+            most = expected_of(mismatch, answers.AtMost)
             return f"held back {amount:,} characters" + (f"; at most {most.amount:,} are allowed" if most else "")
     return _must_raise(mismatch) or _differs(mismatch) or "gave an incorrect answer"
 
 
 def _must_raise(mismatch: Mismatch) -> str:
-    reasons = [
-        alternative.reason for alternative in mismatch.expected.alternatives if isinstance(alternative, AnyError)
-    ]
+    correct = mismatch.expected.alternatives
+    reasons = [value.reason for value in correct if isinstance(value, answers.AnyError)]
     if not reasons:
         return ""
-    if len(reasons) < len(mismatch.expected.alternatives):
+    if len(reasons) < len(correct):
         if mismatch.divergence is not None:
             return ""
-        spelled = Lossless() in mismatch.expected.alternatives
+        spelled = answers.Lossless() in correct
         return f"raised no error and {_unspelled(mismatch) if spelled else 'answered incorrectly'}"
     return f"raised no error, although {show.REASONS[reasons[0]]}" if reasons[0] in show.REASONS else "raised no error"
 
@@ -182,41 +135,41 @@ def _differs(mismatch: Mismatch) -> str:
     answer, where = mismatch.answer, mismatch.divergence
     saved = mismatch.asked.model is not None  # training has none
     match where:
-        case EncodingDivergence(cause=cause) if cause is not None and answer != Ids(()):
+        case answers.EncodingDivergence(cause=cause) if cause is not None and answer != answers.Ids(()):
             return _cause_fact(cause)
-        case TrainingDivergence() if saved:
+        case answers.TrainingDivergence() if saved:
             return _saved_fact(where)
-        case TrainingDivergence():
+        case answers.TrainingDivergence():
             return _training_fact(where)
-        case VocabDivergence(missing, surplus):
+        case answers.VocabDivergence(missing, surplus):
             parts = [f"without {', '.join(map(show.token, missing[:3]))}"] if missing else []
             parts += [f"with an extra {', '.join(map(show.token, surplus[:3]))}"] if surplus else []
             return f"returned a vocabulary {' and '.join(parts)}"
-        case EntryDivergence():
+        case answers.EntryDivergence():
             return f"{'wrote' if saved else 'returned'} a vocabulary {_entry_fact(where)}"
-        case TextDivergence(character):
+        case answers.TextDivergence(character):
             return _text_fact(mismatch, character)
-        case RowDivergence(row):
-            right = expected_of(mismatch, Rows)
-            return _rows_fact(answer, right, row) if isinstance(answer, Rows) and right is not None else ""
-        case ByteDivergence(byte):
+        case answers.RowDivergence(row):
+            right = expected_of(mismatch, answers.Rows)
+            return _rows_fact(answer, right, row) if isinstance(answer, answers.Rows) and right is not None else ""
+        case answers.ByteDivergence(byte):
             return f"returned bytes that differ from byte {byte} on"
-    ids = expected_of(mismatch, Ids)
-    if isinstance(answer, Ids) and ids is not None:
+    ids = expected_of(mismatch, answers.Ids)
+    if isinstance(answer, answers.Ids) and ids is not None:
         return _ids_fact(answer, ids)
-    return _unspelled(mismatch) if Lossless() in mismatch.expected.alternatives else ""
+    return _unspelled(mismatch) if answers.Lossless() in mismatch.expected.alternatives else ""
 
 
 def _unspelled(mismatch: Mismatch) -> str:
     """Say that the ids do not spell the text and, if each has an entry, where they end or differ."""
     fact, asked, ids = "returned ids that do not spell the text", mismatch.asked, mismatch.answer
-    if not isinstance(asked.operation, Encoding) or not isinstance(ids, Ids) or asked.model is None:
+    if not isinstance(asked.operation, Encoding) or not isinstance(ids, answers.Ids) or asked.model is None:
         return fact
     tokens = [asked.model.vocab[index] for index in ids.ids if index in asked.model.vocab]
     if len(tokens) < len(ids.ids):
         return fact
     text, got = asked.operation.whole_text.encode("utf-8", "surrogatepass"), b"".join(tokens)
-    byte = first_difference(text, got)
+    byte = answers.first_difference(text, got)
     if byte == len(text):
         return f"{fact}: more bytes follow after its {len(text)}"
     ends = f"they end after {byte} of {show.counted(len(text), 'byte')}"
@@ -224,19 +177,18 @@ def _unspelled(mismatch: Mismatch) -> str:
 
 
 def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
-    """Return the first correct answer of this kind, if there is one."""
     return next((alternative for alternative in mismatch.expected.alternatives if isinstance(alternative, kind)), None)
 
 
-def _rows_fact(answer: Rows, right: Rows, row: int) -> str:
+def _rows_fact(answer: answers.Rows, right: answers.Rows, row: int) -> str:
     if len(answer.rows) != len(right.rows):
         return f"returned {show.counted(len(answer.rows), 'row')} for {show.counted(len(right.rows), 'text')}"
     is_permuted = sorted(answer.rows) == sorted(right.rows)
     return "returned the rows in another order" if is_permuted else f"returned incorrect ids in row {row}"
 
 
-def _ids_fact(answer: Ids, right: Ids) -> str:
-    token = first_difference(right.ids, answer.ids)
+def _ids_fact(answer: answers.Ids, right: answers.Ids) -> str:
+    token = answers.first_difference(right.ids, answer.ids)
     if not answer.ids:
         return "returned no ids"
     if token == len(answer.ids):
@@ -246,37 +198,37 @@ def _ids_fact(answer: Ids, right: Ids) -> str:
     return f"returned an incorrect token at index {token}"
 
 
-def _cause_fact(cause: EncodingCause) -> str:
+def _cause_fact(cause: answers.EncodingCause) -> str:
     match cause:
-        case UnknownId(index):
+        case answers.UnknownId(index):
             return f"returned the id {index}, which is not in the vocabulary"
-        case BytesLost(byte):
+        case answers.BytesLost(byte):
             return f"returned ids that do not spell the text: the bytes differ from byte {byte} on"
-        case WrongId(token, expected, got):
+        case answers.WrongId(token, expected, got):
             what = show.token(token) if token is not None else "the special token without an entry"
             return f"returned the id {got} for {what}, whose id is {expected}"
-        case CrossesBoundary(token, byte):
+        case answers.CrossesBoundary(token, byte):
             return f"merged {show.token(token)} across the pre-token boundary at byte {byte}"
-        case PreTokenCut(pre_token, byte):
+        case answers.PreTokenCut(pre_token, byte):
             return f"cut the pre-token {_text(pre_token)} at byte {byte}"
-        case SpecialToken(token, missed=True):
+        case answers.SpecialToken(token, missed=True):
             return f"did not find the special token {show.token(token)}"
-        case SpecialToken(token, allowed=False):
+        case answers.SpecialToken(token, allowed=False):
             return f"found the special token {show.token(token)}, which is not allowed"
-        case SpecialToken(token):
+        case answers.SpecialToken(token):
             return f"found the special token {show.token(token)} where there is none"
-        case WholeTokenCut(pre_token):
+        case answers.WholeTokenCut(pre_token):
             return f"split the pre-token {_text(pre_token)}, which is a token (lookup: bytes)"
-        case NotAResult(token):
+        case answers.NotAResult(token):
             return f"returned {show.token(token)}, which no merge produces here"
-        case WrongMerge(used, available):
+        case answers.WrongMerge(used, available):
             if used is None:
                 return "left out a merge"
             return "merged the wrong pair first" if available is not None else "merged pairs in the wrong order"
     raise AssertionError(cause)
 
 
-def _training_fact(where: TrainingDivergence) -> str:
+def _training_fact(where: answers.TrainingDivergence) -> str:
     step = f"merge {where.step + 1}"
     if where.got is None:
         return f"stopped before {step}, {_with_count(where.expected, where.expected_count)}"
@@ -293,7 +245,7 @@ def _with_count(pair: Merge | None, count: int) -> str:
     return f"{show.joined(pair)} (count {count})" if pair is not None else "no pair"
 
 
-def _saved_fact(where: TrainingDivergence) -> str:
+def _saved_fact(where: answers.TrainingDivergence) -> str:
     rank = f"the merge of rank {where.step}"
     if where.got is None:
         return f"left out {rank}, {show.joined(where.expected) if where.expected else 'none'}"
@@ -302,7 +254,7 @@ def _saved_fact(where: TrainingDivergence) -> str:
     return f"wrote {show.joined(where.got)} as {rank} instead of {show.joined(where.expected)}"
 
 
-def _entry_fact(where: EntryDivergence) -> str:
+def _entry_fact(where: answers.EntryDivergence) -> str:
     if where.expected is None:
         return f"with an extra id {where.id}, {_entry(where.got)}"
     if where.got is None:
@@ -315,44 +267,44 @@ def _entry(token: bytes | None) -> str:
 
 
 def _text_fact(mismatch: Mismatch, character: int) -> str:
-    right = expected_of(mismatch, Text)
-    if isinstance(mismatch.answer, Text) and right is not None:
+    right = expected_of(mismatch, answers.Text)
+    if isinstance(mismatch.answer, answers.Text) and right is not None:
         got, text = mismatch.answer.text, right.text
         if max(len(got), len(text)) <= LONGEST_VALUE:
             return f"returned {got!a} instead of {text!a}"
     return f"returned a text that differs from character {character} on"
 
 
-def pointer(where: EncodingDivergence) -> str:
+def pointer(where: answers.EncodingDivergence) -> str:
     """Return the note beside the caret: what happened at the first token that differs."""
     match where.cause:
-        case WrongMerge(used, available):
+        case answers.WrongMerge(used, available):
             parts = [f"used rank {used.rank}"] if used is not None else []
             if available is not None:
                 state = "was available" if used is not None else "did not merge"
                 parts.append(f"rank {available.rank} ({show.joined(available.merge)}) {state} at byte {available.byte}")
             return "; ".join(parts)
-        case PreTokenCut(_, byte, missing):
+        case answers.PreTokenCut(_, byte, missing):
             merge = f"rank {missing.rank} ({show.joined(missing.merge)}) did not merge at byte {missing.byte}"
             return f"the pre-token was cut at byte {byte}, or {merge}"
-        case CrossesBoundary(_, byte):
+        case answers.CrossesBoundary(_, byte):
             return f"a pre-token ends at byte {byte}"
-        case SpecialToken(token, missed=True):
+        case answers.SpecialToken(token, missed=True):
             return f"the special token {show.token(token)} is here"
-        case SpecialToken(token, allowed=False):
+        case answers.SpecialToken(token, allowed=False):
             return f"{show.token(token)} is not in allowed_special"
-        case SpecialToken(token):
+        case answers.SpecialToken(token):
             return f"the special token {show.token(token)} is not here"
-        case NotAResult(token):
+        case answers.NotAResult(token):
             return f"no merge produces {show.token(token)} here"
-        case WrongId(_, expected, got):
+        case answers.WrongId(_, expected, got):
             return f"id {got} instead of {expected}"
-        case UnknownId(index):
+        case answers.UnknownId(index):
             return f"no token has the id {index}"
     return f"at byte {where.byte} of the text"
 
 
-def cut_inside(asked: Question[Stream], where: EncodingDivergence, right: Sequence[int]) -> str:
+def cut_inside(asked: Question[Stream], where: answers.EncodingDivergence, right: Sequence[int]) -> str:
     """Return an addition to the note beside the caret if a chunk ends inside the correct token, or ""."""
     token = asked.table.vocab.get(right[where.token], b"") if where.token < len(right) else b""
     end = 0
@@ -363,8 +315,7 @@ def cut_inside(asked: Question[Stream], where: EncodingDivergence, right: Sequen
     return ""
 
 
-def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
-    """Return the note beside the caret under the first merge that differs."""
+def training_pointer(mismatch: Mismatch, where: answers.TrainingDivergence) -> str:
     if mismatch.asked.model is not None:
         return f"rank {where.step}"
     if where.expected is None:
@@ -377,35 +328,24 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
 
 
 def expectation(mismatch: Mismatch) -> str:
-    """Return the correct answer in one line."""
-    return ", or ".join(acceptable(alternative, mismatch) for alternative in mismatch.expected.alternatives)
+    return ", or ".join(value(alternative, mismatch) for alternative in mismatch.expected.alternatives)
 
 
-def answer(mismatch: Mismatch) -> str:
-    """Return the actual answer in one line."""
-    return _value(mismatch.answer, mismatch)
-
-
-def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
-    """Return one alternative of an expectation in one line."""
+def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
+    """Return an answer, or what is accepted instead of one, in one line."""
     where = mismatch.divergence
-    if isinstance(value, HighestCount) and isinstance(where, TrainingDivergence) and where.expected is not None:
-        return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
-    return _value(value, mismatch)
-
-
-def _value(value: Acceptable, mismatch: Mismatch) -> str:
-    where = mismatch.divergence
-    match value, where:
-        case Text(text), _:
-            return show.text_near(text, where.character if isinstance(where, TextDivergence) else 0)[0]
-        case Table(vocab), EntryDivergence(index):
+    match acceptable, where:
+        case answers.HighestCount(), answers.TrainingDivergence(expected=(_, _) as pair, expected_count=count):
+            return f"a pair of count {count}, such as {show.joined(pair)}"
+        case answers.Text(text), _:
+            return show.text_near(text, where.character if isinstance(where, answers.TextDivergence) else 0)[0]
+        case answers.Table(vocab), answers.EntryDivergence(index):
             return f"id {index} is {_entry(vocab.get(index))}"
-        case Table(vocab), VocabDivergence():
+        case answers.Table(vocab), answers.VocabDivergence():
             return f"a vocabulary of {len(vocab)} tokens"
-        case Rows(rows), _:
+        case answers.Rows(rows), _:
             return show.counted(len(rows), "row")
-    return show.expected(value, show.BRIEF, mismatch.asked.model)
+    return show.expected(acceptable, show.BRIEF, mismatch.asked.model)
 
 
 DEPENDENCES = {
@@ -420,7 +360,6 @@ DEPENDENCES = {
 
 
 def dependence(depends_on: Dependence) -> str:
-    """Return which other part of the implementation is at fault."""
     return DEPENDENCES[depends_on.kind].format(_text(depends_on.text))
 
 
@@ -434,11 +373,10 @@ def why_skipped(need: str) -> str:
     if kind in ("pattern", "train-pattern"):
         method = "train" if kind == "train-pattern" else "the constructor"
         return f"{method} does not take the pattern {name}" if name else f"{method} takes no pattern"
-    return f"the tokenizer has no {need}" if need in PROTOCOL else NEEDS.get(need, need)
+    return f"the tokenizer has no {need}" if need in METHODS else NEEDS.get(need, need)
 
 
 def verdict(counts: Verdict) -> str:
-    """Return the verdict of a conformance class as a sentence."""
     if counts.word == "error":
         return f"ERROR: the suite itself failed in {counts.errors} of {counts.must} MUST tests; please report it"
     if counts.word == "fail":

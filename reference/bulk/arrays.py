@@ -50,23 +50,20 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
     """
     source = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
     source += np.arange(len(source))
-    joined: Integers = values[source]
-    return joined
+    return values[source]
 
 
 def without_overlap(overlaps: Flags) -> Flags:
-    """Return which occurrences of a pair are merged: every other one of a run that overlaps, from the left.
+    """Return which occurrences of a pair are merged, given whether each overlaps the one before it.
 
-    Args:
-        overlaps: whether each occurrence overlaps the one before it.
+    Of a run that overlaps, it is every other one, from the left.
 
     >>> without_overlap(np.array([False, True, True, False])).tolist()
     [True, False, True, True]
     """
     index = np.arange(len(overlaps))
     begin = np.maximum.accumulate(np.where(overlaps, 0, index))
-    kept: Flags = (index - begin) % 2 == 0
-    return kept
+    return (index - begin) % 2 == 0
 
 
 def stable_order(keys: Integers) -> Integers:
@@ -79,27 +76,18 @@ def stable_order(keys: Integers) -> Integers:
     """
     low, high = keys.astype(np.uint16), (keys >> np.uint32(16)).astype(np.uint16)
     order = np.argsort(low, kind="stable")
-    sorted_order: Integers = order.take(np.argsort(high.take(order), kind="stable"))
-    return sorted_order
+    return order.take(np.argsort(high.take(order), kind="stable"))
 
 
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
-    """Return `array`, or a larger copy, with room for `fresh` items after the first `used`.
-
-    >>> len(with_room(np.arange(4), 4, 1))
-    8
-    """
+    """Return `array`, or a larger copy, with room for `fresh` items after the first `used`."""
     if used + fresh <= len(array):
         return array
     return np.concatenate([array[:used], np.empty(max(used, fresh), array.dtype)])
 
 
 def appended(array: Integers, used: int, fresh: Integers) -> Integers:
-    """Return `array`, or a larger copy, with `fresh` after the first `used` items.
-
-    >>> appended(np.array([5, 6, 0]), 2, np.array([7, 8]))[:4].tolist()
-    [5, 6, 7, 8]
-    """
+    """Return `array`, or a larger copy, with `fresh` after the first `used` items."""
     array = with_room(array, used, len(fresh))
     array[used : used + len(fresh)] = fresh
     return array
@@ -107,8 +95,7 @@ def appended(array: Integers, used: int, fresh: Integers) -> Integers:
 
 def _random_odd(count: int) -> Integers:
     """Return random odd numbers of 64 bits. If they were known, a text could make all keys collide."""
-    numbers: Integers = np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
-    return numbers
+    return np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
 
 
 class HashTable:
@@ -145,15 +132,9 @@ class HashTable:
         return numbers
 
     def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
-        """Assign the next numbers to new keys, in order of first occurrence.
+        """Assign the next numbers to new keys, from `first_number` on, in order of first occurrence.
 
-        Args:
-            head: the first number of each key, uint64.
-            tail: the second number of each key, uint64.
-            first_number: the first number to assign.
-
-        Returns:
-            tuple: the number of each key, and the positions of the new keys in order of their numbers.
+        Return the number of each key, and the positions of the new keys in order of their numbers.
 
         >>> table = HashTable()
         >>> words = np.array([7, 7, 5, 7], np.uint64)
@@ -196,16 +177,14 @@ class HashTable:
             slots[probing] = self._next(slots[probing])
 
     def _next(self, slots: Integers) -> Integers:
-        following: Integers = (slots + 1) & (len(self._number) - 1)
-        return following
+        return (slots + 1) & (len(self._number) - 1)
 
     def _first_slots(self, head: Integers, tail: Integers) -> Integers:
         of_head, of_tail, of_both = self._factors
         mixed = head * of_head + tail * of_tail
         mixed ^= mixed >> np.uint64(32)
         mixed *= of_both
-        slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
-        return slots
+        return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
 
 
 class FixedTable:
@@ -253,19 +232,11 @@ class FixedTable:
         return key_of[:0]
 
     def find(self, keys: Integers) -> Integers:
-        """Return the value of each key.
-
-        >>> table = FixedTable(np.array([7, 9], np.uint64), np.array([1, 0]), 5)
-        >>> table.find(np.array([9, 8, 7], np.uint64)).tolist()
-        [0, 5, 1]
-        """
+        """Return the value of each key."""
         slots = self._slots(keys)
         first, second = np.where(self._keys[slots] == keys, self._values[slots], self._missing)
-        values: Integers = np.minimum(first, second)
-        return values
+        return np.minimum(first, second)
 
     def _slots(self, keys: Integers) -> Integers:
-        """Return the first slots of all keys, and the second ones."""
         shifts = self._shifts.reshape(2, *[1] * keys.ndim)
-        slots: Integers = ((keys * self._factor >> shifts) & self._mask).view(np.int64)
-        return slots
+        return ((keys * self._factor >> shifts) & self._mask).view(np.int64)

@@ -36,12 +36,9 @@ SPACE = ord(" ")
 class BulkRanks:
     """The ranks of merges, and a way to merge many pre-tokens of any length at once.
 
-    Args:
-        ranks: the ranks for the plain path.
-        byte_ids: byte → id.
-
     Attributes:
-        plain, byte_ids: the arguments.
+        plain: the ranks for the plain path.
+        byte_ids: byte → id.
         barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
     """
 
@@ -69,11 +66,7 @@ class BulkRanks:
         self._ends_run[(last << 8) | first] = False
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Merge the bytes of all `pre_tokens`, which are UTF-8.
-
-        Returns:
-            tuple: the ids of all pre-tokens in order, and the number of ids of each.
-        """
+        """Return the ids of all `pre_tokens`, which are UTF-8, in order, and the number of ids of each."""
         data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
         run_at = np.append(0, np.cumsum(self._ends_run[pairs]))
@@ -82,25 +75,19 @@ class BulkRanks:
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
         """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.
 
-        Returns:
-            tuple: the ids without barriers, and the number of ids of each run.
+        Return the ids without barriers, and the number of ids of each run.
         """
         run_at = np.cumsum(ids == self.barrier_id)
         return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK), run_at)
 
     def _merge(self, ids: Integers, rank_at: Integers, run_at: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids.
+        """Merge runs of ids: `run_at` has the number of the run at each position, and `rank_at` the rank of the pair.
 
         In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
         later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
         wins, or the left pair if the ranks are equal. Each pair that wins against both neighbours is merged, which
         gives the same result as one merge at a time. The plain path does the rest if too many rounds merge few pairs,
-        or if no pair is below the limit because a merge leads to one of lower rank.
-
-        Args:
-            ids: the ids and barriers; changed.
-            rank_at: position → the rank of the pair that starts there; changed.
-            run_at: position → the number of its run. No merge crosses the boundary of two runs.
+        or if no pair is below the limit because a merge leads to one of lower rank. This changes `ids` and `rank_at`.
         """
         size = len(ids)
         # A linked list: the positions of the next and the previous id that is not gone.
@@ -152,16 +139,13 @@ class BulkRanks:
         return self._pairs.find(self._key(left, right))
 
     def _key(self, left: Integers, right: Integers) -> Integers:
-        keys: Integers = (left * (self.barrier_id + 1) + right).view(np.uint64)
-        return keys
+        return (left * (self.barrier_id + 1) + right).view(np.uint64)
 
 
 def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
-    """Return which pairs are merged before the pairs that overlap them.
+    """Return which pairs, from left to right, are merged before the pairs that overlap them.
 
-    Args:
-        ranks: the rank of each pair, from left to right.
-        overlaps: whether each pair but the last overlaps the next one.
+    `overlaps` says of each pair but the last whether it overlaps the next one.
 
     >>> _wins_against_neighbours(np.array([3, 1, 2, 5, 5, 5]), np.array([True, True, False, True, True])).tolist()
     [False, True, False, True, False, True]
@@ -185,16 +169,10 @@ def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
 
 
 class BulkEncoder:
-    """Encodes texts in blocks and caches the ids of pieces.
+    """Encodes texts in blocks by a pattern with fences, and caches the ids of pieces.
 
-    A lone surrogate in a text is a UnicodeEncodeError, a subclass of ValueError.
-
-    Args:
-        ranks: the ranks of merges.
-        special: the special tokens to recognize.
-        special_ids: special token → id.
-        compiled: a pattern with fences.
-        starts: returns the positions of pieces that are merged independently; None means the pieces of the pattern.
+    `starts` returns the positions of pieces that are merged independently; None means the pieces of the pattern. A lone
+    surrogate in a text is a UnicodeEncodeError.
     """
 
     def __init__(
@@ -221,12 +199,10 @@ class BulkEncoder:
         self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of `documents`, one block at a time."""
         for ids, _ in self._blocks(documents):
             yield ids
 
     def encode_each(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of each document."""
         begun: list[Ids] = []
         for ids, ends in self._blocks(documents):
             *complete, rest = np.split(ids, ends)
@@ -255,13 +231,9 @@ class BulkEncoder:
         return ids, ends[barriers[is_end]]
 
     def _encode_new(self, pieces: Sequence[bytes]) -> None:
-        """Add the ids of new pieces to the cache."""
         if not pieces:
             return
-        if self._are_pre_tokens:
-            ids, sizes = self._ranks.merge(pieces)
-        else:
-            ids, sizes = self._split_and_merge(pieces)
+        ids, sizes = self._ranks.merge(pieces) if self._are_pre_tokens else self._split_and_merge(pieces)
         self._ids = appended(self._ids, self._used, ids)
         self._first = appended(self._first, self._known, self._used + np.cumsum(sizes) - sizes)
         self._size = appended(self._size, self._known, sizes)
@@ -284,20 +256,10 @@ class SplitEncoder(BulkEncoder):
     A pre-token, such as several words of SuperBPE, may never recur, but its parts do. So merges are made in two stages.
     The first stage has the merges before the first token that reaches across the start of a word. It works on pieces,
     which are cached: no merge of this stage brings together the two bytes at the boundary of two pieces.
-
-    Args:
-        ranks: the ranks of merges.
-        special: the special tokens to recognize.
-        special_ids: special token → id.
-        compiled: any pattern.
     """
 
     def __init__(
-        self,
-        ranks: BulkRanks,
-        special: SpecialTokens,
-        special_ids: Mapping[str, int],
-        compiled: regex.Pattern[str],
+        self, ranks: BulkRanks, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
     ) -> None:
         first, inside = _first_stage(ranks.plain, ranks.byte_ids)
         self._second = ranks
@@ -333,10 +295,8 @@ class SplitEncoder(BulkEncoder):
     ) -> tuple[Ids, Integers]:
         """Return the ids of pre-tokens, and the positions in them at which documents end.
 
-        Args:
-            pre_tokens: the pre-tokens; an empty one represents a special token.
-            special: index of an empty pre-token → id.
-            ends: the index after the last pre-token of each document.
+        An empty pre-token represents a special token, whose id `special` has by the index of the pre-token. `ends` has
+        the index after the last pre-token of each document.
         """
         if self._used > CACHE_SIZE:
             self._forget()

@@ -39,27 +39,18 @@ BLOCK_BYTES = 1 << 20
 
 
 class Occurrences(NamedTuple):
-    """Occurrences of the pairs of a step, grouped by pair and without overlap; an item of each array for each.
+    """Occurrences of the pairs of a step, grouped by pair and without overlap; an item of each array for each."""
 
-    Attributes:
-        which: the index of the pair in the step.
-        here, gone: the positions of the left and the right token.
-        before, after: the positions of the tokens next to the pair.
-        left, right: the tokens there; `WALL` at the ends of a word.
-        left_pair, right_pair: the numbers of the pairs that these tokens are part of; -1 at the ends of a word.
-        weight: the weight of the word.
-    """
-
-    which: Integers
-    here: Integers
-    gone: Integers
-    before: Integers
-    after: Integers
-    left: Integers
-    right: Integers
-    left_pair: Integers
-    right_pair: Integers
-    weight: Integers
+    which: Integers  # the index of the pair in the step
+    here: Integers  # the position of the left token
+    gone: Integers  # the position of the right token
+    before: Integers  # the position of the token before the pair
+    after: Integers  # the position of the token after the pair
+    left: Integers  # the token before; `WALL` at the start of a word
+    right: Integers  # the token after; `WALL` at the end of a word
+    left_pair: Integers  # the number of the pair of the token before and the left token; -1 at the start of a word
+    right_pair: Integers  # the number of the pair of the right token and the token after; -1 at the end of a word
+    weight: Integers  # the weight of the word
 
     def of_first(self, pairs: int) -> Occurrences:
         end = np.searchsorted(self.which, pairs)
@@ -69,10 +60,6 @@ class Occurrences(NamedTuple):
 class WordArrays:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
-    Args:
-        tokens: the tokens of the words, with a wall before the first word and after each word.
-        weights: the number of occurrences of each word.
-
     Attributes:
         count: pair → number of occurrences, including overlapping ones, times the weights of the words.
         left, right: pair → its tokens.
@@ -80,6 +67,7 @@ class WordArrays:
     """
 
     def __init__(self, tokens: Integers, weights: Integers) -> None:
+        """`tokens` has a wall before the first word and after each word; `weights` are how often each word occurs."""
         positions, starts = _positions_by_pair(tokens)  # first, because it needs much memory for a short time
         size = len(tokens)
         # The values of a position are next to each other: a step reads all of them, at positions far apart.
@@ -121,16 +109,10 @@ class WordArrays:
         return Occurrences(which, here, gone, before, after, left, right, left_pair, right_pair, weight)
 
     def merge(self, numbers: Sequence[int], occurrences: Occurrences, new: NewPairs, first_id: int) -> Integers:
-        """Merge pairs at their occurrences and number the pairs that this creates.
+        """Merge pairs at their occurrences, and return the numbers of the pairs that this creates.
 
-        Args:
-            numbers: the numbers of the pairs; the first becomes the token `first_id`, and so on.
-            occurrences: the occurrences of the pairs.
-            new: the pairs that merging each occurrence creates, if it does not merge its neighbours as well.
-            first_id: the first new token.
-
-        Returns:
-            array: the numbers of the new pairs.
+        The first pair becomes the token `first_id`, and so on. `new` has the pairs that merging each occurrence creates
+        if it does not merge its neighbours as well.
         """
         here, gone, before, after = occurrences.here, occurrences.gone, occurrences.before, occurrences.after
         self._token[here] = occurrences.which + first_id
@@ -152,9 +134,7 @@ class WordArrays:
     def _join(self, gone: Integers, here: Integers) -> Integers:
         """Number the pairs of two new tokens, in place of the two pairs of a new token and one that is gone.
 
-        Args:
-            gone: the position before the right token of each pair, which is part of its left token.
-            here: the position of the right token of each pair.
+        `here` has the position of the right token of each pair, `gone` the one before, part of the left token.
         """
         positions, weight = self._preceding[here], self._weight.take(here).astype(np.int64)
         for before in (gone, positions):
@@ -188,7 +168,6 @@ class WordArrays:
 
 
 def _rows(kept: Flags, *arrays: Integers) -> list[Integers]:
-    """Return the rows of each array that are kept."""
     indices = np.flatnonzero(kept)
     return [array.take(indices, axis=0) for array in arrays]
 
@@ -253,12 +232,8 @@ class Frontier:
     """A heap of the most frequent pairs.
 
     Most pairs are never frequent enough to be merged. Pairs below a threshold stay out of the heap; the threshold is
-    lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces.
-
-    Args:
-        words: the words, which have the counts.
-        keys: token → its sort key among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
-        allows: returns whether a pair of tokens may be merged.
+    lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces. `keys` has the
+    sort key of each token among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
     """
 
     def __init__(self, words: WordArrays, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
@@ -285,7 +260,6 @@ class Frontier:
             heappush(self._heap, self._entry(number))
 
     def give_back(self, entries: Iterable[Entry]) -> None:
-        """Put back entries that were taken but not used."""
         for entry in entries:
             heappush(self._heap, entry)
 
@@ -331,11 +305,7 @@ def learn(
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
-    """Learn merges as `trainer.learn` does, for every tie-break of `TOKEN_KEYS`.
-
-    >>> learn({b"low": 1, b"lower": 1}, 10)
-    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
-    """
+    """Learn merges as `trainer.learn` does, for every tie-break of `TOKEN_KEYS`."""
     order = BYTE_ORDERS[byte_order]
     key = TOKEN_KEYS[tie_break]
     tokens = [bytes([byte]) for byte in order]
@@ -397,15 +367,10 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
 
 
 def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequence[int]) -> Integers:
-    """Return the tokens of `words` after `merges`, with walls.
+    """Return the tokens of `words`, which are UTF-8, after `merges`, with walls.
 
     Words are cut where no merge crosses: between two bytes that are not adjacent in any token. Each distinct piece is
     merged once.
-
-    Args:
-        words: UTF-8.
-        merges: in the order in which they were learned.
-        order: id → byte.
 
     >>> tokens_after([b"abc", b"bc"], [(b"b", b"c")], range(256)).tolist()
     [-1, 97, 256, -1, 256, -1]
@@ -425,7 +390,6 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
 
 
 def _blocks(words: Sequence[bytes]) -> Iterator[Block]:
-    """Yield the words in blocks, with a barrier after each."""
     begin = size = 0
     for end, word in enumerate(words, start=1):
         size += len(word) + 1

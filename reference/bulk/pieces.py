@@ -41,17 +41,11 @@ offsets at which its pieces start: ascending, int64. Each barrier is a piece."""
 
 
 class Block(NamedTuple):
-    """Some text as UTF-8, with a barrier in place of each special token and at the end of each document.
+    """Some text as UTF-8, with a barrier in place of each special token and at the end of each document."""
 
-    Attributes:
-        padded: the bytes, followed by more barriers.
-        size: the number of bytes without the barriers that follow.
-        special: the special token at each barrier; None at the end of a document.
-    """
-
-    padded: bytes
-    size: int
-    special: Sequence[str | None]
+    padded: bytes  # followed by more barriers
+    size: int  # the number of bytes without the barriers that follow
+    special: Sequence[str | None]  # the special token at each barrier; None at the end of a document
 
 
 def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = None) -> Iterator[Block]:
@@ -92,13 +86,11 @@ def _segments(documents: Iterable[str], special: SpecialTokens) -> Iterator[tupl
 
 
 def _block(parts: Sequence[str], marks: Sequence[str | None]) -> Block:
-    """Return a block with a barrier after each part except the last."""
     padded = bytes([BARRIER]).join(map(str.encode, parts)) + _BARRIERS
     return Block(padded, len(padded) - len(_BARRIERS), marks)
 
 
 def apart(words: Sequence[bytes]) -> Block:
-    """Return a block with a barrier after each word."""
     data = bytes([BARRIER]).join([*words, b""])
     return Block(data + _BARRIERS, len(data), ())
 
@@ -236,14 +228,7 @@ def _join_contractions(raw: Bytes, is_start: Flags) -> None:
 
 
 class PieceTable:
-    """Numbers distinct pieces from 1; a barrier has the number 0.
-
-    Args:
-        starts: returns the positions at which the pieces of a text start.
-
-    Attributes:
-        pieces: number → bytes.
-    """
+    """Numbers distinct pieces from 1, in `pieces`; a barrier has the number 0. `starts` finds the pieces of a text."""
 
     def __init__(self, starts: Starts) -> None:
         self.pieces: list[bytes] = [bytes([BARRIER])]
@@ -309,17 +294,10 @@ def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Patt
 
 
 def split_each(pieces: Sequence[bytes], compiled: regex.Pattern[str]) -> tuple[list[bytes], Integers]:
-    """Split pieces into pre-tokens.
+    """Return the pre-tokens of non-empty pieces, in order, and the number of pre-tokens of each piece.
 
     Pieces are joined before they are split, because each call of the engine costs as much as splitting a few words.
     Joining does not change the pre-tokens where a fence separates two pieces.
-
-    Args:
-        pieces: non-empty UTF-8.
-        compiled: a pattern with fences.
-
-    Returns:
-        tuple: the pre-tokens of all pieces in order, and the number of pre-tokens of each piece.
 
     >>> pre_tokens, many = split_each([b"I'll", b" go", b"on"], regex.compile(r" ?[a-zA-Z]+|'ll"))
     >>> pre_tokens, many.tolist()

@@ -88,12 +88,10 @@ def _special_ids(model: Model) -> dict[str, int]:
         if not 0 <= index <= LARGEST_ID:
             raise ValueError(f"the id {index} of {token!r} does not fit into 32 bits")
     ids = {token: index for index, token in model.vocab.items()}
-    special: dict[str, int] = {}
     for text in model.special_tokens or ():
         if text.encode("utf-8") not in ids:
             raise ValueError(f"the special token {text!a} is not in the vocabulary")
-        special[text] = ids[text.encode("utf-8")]
-    return special
+    return {text: ids[text.encode("utf-8")] for text in model.special_tokens or ()}
 
 
 def _compare(

@@ -25,7 +25,7 @@ from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_en
 
 _REGEXES = {
     # There, `}+` repeats the repetition instead of making it possessive; an atomic group means the same in both.
-    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
+    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})")
 }
 _NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
 _UNSET = (None, False, "", 0)
@@ -37,14 +37,14 @@ def read(path: AnyPath) -> Model:
     """Read a model; its pattern is the name of a known pattern, or else the regular expression."""
     where = str(path)
     document = parse_json(read_utf8(path), where)
-    model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
+    model = _checked(_checked(document, dict, where).get("model"), dict, f"{where}: model")
     _refuse(document, where, ("normalizer", "truncation", "padding"))
     if model.get("type", "BPE") != "BPE":
         raise ValueError(f"{where}: the model is {shortened(model['type'])}; expected BPE")
     steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
     _refuse(model, f"{where}: model", steps)
     added = _added_tokens(document, where)
-    keys = _mapping(model.get("vocab"), f"{where}: model.vocab")
+    keys = _checked(model.get("vocab"), dict, f"{where}: model.vocab")
     ordinary = [(key, index) for key, index in keys.items() if key not in added]
     vocab = vocab_of_entries(ordinary, f"{where}: model.vocab")
     ordinary_tokens = set(vocab.values())
@@ -61,9 +61,9 @@ def read(path: AnyPath) -> Model:
     return Model(vocab, tuple(merges), tuple(added), pattern)
 
 
-def _mapping(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where}: expected an object")
+def _checked(value: Any, kind: type, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{where}: expected an {'object' if kind is dict else 'array'}")
     return value
 
 
@@ -74,14 +74,8 @@ def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> 
             raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none: {fix}")
 
 
-def _list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{where}: expected an array")
-    return value
-
-
 def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
-    for number, pair in enumerate(_list(model.get("merges", []), where)):
+    for number, pair in enumerate(_checked(model.get("merges", []), list, where)):
         parts = pair.split(" ") if isinstance(pair, str) else pair
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             raise ValueError(f"{where}[{number}] is not a pair of strings")
@@ -91,9 +85,9 @@ def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
 def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
     added: dict[str, int] = {}
     normalized: dict[str, bool] = {}
-    for number, entry in enumerate(_list(document.get("added_tokens") or [], f"{where}: added_tokens")):
+    for number, entry in enumerate(_checked(document.get("added_tokens") or [], list, f"{where}: added_tokens")):
         position = f"{where}: added_tokens[{number}]"
-        token = _mapping(entry, position)
+        token = _checked(entry, dict, position)
         _refuse(token, position, ("lstrip", "rstrip", "single_word"))
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
@@ -182,13 +176,11 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     """Return the keys of the vocabulary, with special tokens as plain text, and those of the special tokens."""
     keys = spelled_vocab(model.vocab)
     if missing := [byte for byte in range(256) if spell(bytes([byte])) not in keys]:
-        raise ValueError(
-            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which tokenizers would drop"
-        )
-    special = dict.fromkeys(model.special_tokens or ())
+        byte = bytes(missing[:1])
+        raise ValueError(f"the vocabulary has no token for the byte {byte!r}, which tokenizers would drop")
     used = {part for left, right in model.merges for part in (left, right, left + right)}
     added: dict[str, int] = {}
-    for text in special:
+    for text in dict.fromkeys(model.special_tokens or ()):
         token = text.encode("utf-8")
         spelled = spell(token)
         if spelled not in keys:

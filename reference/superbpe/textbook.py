@@ -30,21 +30,8 @@ def learn(
 ) -> list[Merge]:
     """Return the merges of both stages, in order.
 
-    Args:
-        documents: texts; no pre-token or unit spans two of them.
-        vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
-            pairs run out.
-        transition: the size of the vocabulary at which the second stage begins.
-        special_tokens: cut out of the text before it is split.
-        pattern: the regular expression by which the first stage splits.
-        unit_pattern: the regular expression by which the second stage splits.
-        most_words: the most words of a token of the second stage.
-        tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
-        byte_order: raw or gpt2; only smaller-ids uses it.
-
-    Raises:
-        ValueError: if `transition` is less than the number of bytes and special tokens or more than `vocab_size`, or if
-            `most_words` is less than 1.
+    The arguments are those of `trainer.train`, except that each text is a document and patterns are regular
+    expressions. It is a ValueError if `transition` or `most_words` is out of range.
 
     >>> learn(["so so so", "so so"], 259, 257)
     [(b's', b'o'), (b'so', b' '), (b'so ', b'so')]
@@ -81,9 +68,5 @@ def add_merges(
 
 
 def words_in(token: bytes) -> int:
-    """Return the number of words in a token: runs of bytes other than the space.
-
-    >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
-    (2, 2, 0)
-    """
+    """Return the number of words in a token: runs of bytes other than the space."""
     return len(re.findall(rb"[^ ]+", token))

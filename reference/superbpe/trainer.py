@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
+from typing import Any
 
 from ..conventions import build_vocab
 from ..counting import Source, count_pre_tokens
@@ -90,26 +91,16 @@ def train(
     if isinstance(source, Iterator):
         source = list(source)
     report = progress or silent
-    first = Tokenizer.train(
-        source,
-        transition,
-        special,
-        pattern=pattern,
-        workers=workers,
-        executor=executor,
-        progress=report,
-        tie_break=tie_break,
-        byte_order=byte_order,
-        id_layout=id_layout,
-    ).merges
-    units = count_pre_tokens(source, special, unit_pattern, workers=workers, executor=executor, progress=report)
+    counting: dict[str, Any] = {"workers": workers, "executor": executor, "progress": report}
+    conventions: dict[str, Any] = {"tie_break": tie_break, "byte_order": byte_order, "id_layout": id_layout}
+    first = Tokenizer.train(source, transition, special, pattern, **counting, **conventions).merges
+    units = count_pre_tokens(source, special, unit_pattern, **counting)
     wanted = vocab_size - smallest - len(first)
 
     def allows(token: bytes) -> bool:
         return words_in(token) <= most_words
 
-    second = learn(units, wanted, tie_break, byte_order, report, merges=first, allows=allows)
-    merges = [*first, *second]
+    merges = [*first, *learn(units, wanted, tie_break, byte_order, report, merges=first, allows=allows)]
     return Tokenizer(build_vocab(merges, special, byte_order, id_layout), merges, special, pattern=unit_pattern)
 
 

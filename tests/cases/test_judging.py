@@ -189,7 +189,7 @@ def test_correct_passes_and_wrong_fails(made: Case, wrong: Any) -> None:
     assert mismatch.answer not in mismatch.expected.alternatives
     asked = mismatch.asked.operation
     assert not {asked, asked.golden()}.isdisjoint(made.operation.parts())
-    for words in (wording.fact(mismatch), wording.expectation(mismatch), wording.answer(mismatch)):
+    for words in (wording.fact(mismatch), wording.expectation(mismatch), wording.value(mismatch.answer, mismatch)):
         assert words
         assert "\n" not in words
 

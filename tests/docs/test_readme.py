@@ -14,7 +14,7 @@ from helpers.console_blocks import BLOCKS, PAGES, ROOT, matches, run_page
 from survey.listed import implementations
 
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.properties.catalogue import PROPERTIES
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec
 

@@ -1,6 +1,6 @@
 """Each parser as a function of bytes, which it rejects in one line with the file or reads into a valid value.
 
-Hypothesis (`tests/slow/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
+Hypothesis (`tests/slow/fixtures/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bpe_conformance.adapters.bridge import server as serve
 from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression

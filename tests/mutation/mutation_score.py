@@ -31,7 +31,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs, matrix
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.outcome import Dependence, Mismatch
-from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort, Property
 from bpe_conformance.properties.engine import skip_reason as property_skip_reason
 from bpe_conformance.spec import Case, Spec, installed_spec

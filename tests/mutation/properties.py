@@ -25,7 +25,7 @@ import mutation_score
 
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix
-from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort, Property, skip_reason
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec

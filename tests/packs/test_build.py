@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs.build import agree, answered

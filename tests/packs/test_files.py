@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bpe_conformance.cli import main
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.packs import files

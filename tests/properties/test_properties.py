@@ -18,8 +18,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.outcome import Command, Outcome
-from bpe_conformance.properties import streaming, training
-from bpe_conformance.properties.catalogue import SECTIONS, bind
+from bpe_conformance.properties import SECTIONS, bind, streaming, training
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec

@@ -272,7 +272,7 @@ def plain(one: Tokenizer, text: str) -> list[int]:
     encoder = one._text_encoder.encoder
     for segment, is_special in SpecialTokens(one.special_tokens).cut(text):
         if is_special:
-            found.append(one._text_encoder._special_ids[segment])
+            found.append(one._text_encoder.special_ids[segment])
         else:
             for pre_token in pre_tokenize(segment, one.compiled):
                 found += merge_by_scan([encoder.byte_ids[byte] for byte in pre_token.encode()], encoder.ranks)

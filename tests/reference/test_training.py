@@ -152,11 +152,3 @@ def test_conventions_are_declared_and_followed() -> None:
     assert smaller.train("low lower", 257).merges == [(b"l", b"o")]
     assert smaller.train("low lower", 257, tie_break="lex-greater").merges == [(b"o", b"w")]
     assert Tokenizer.conventions == {}
-
-
-@pytest.mark.parametrize("tie_break", ["random", ""])
-def test_learn_names_the_known_values(tie_break: str) -> None:
-    with pytest.raises(ValueError, match="give one of lex-greater, lex-smaller, smaller-ids, first-seen"):
-        learn({b"ab": 1}, 1, tie_break)
-    with pytest.raises(ValueError, match="give one of raw, gpt2"):
-        learn({b"ab": 1}, 1, byte_order="reversed")

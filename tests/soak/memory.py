@@ -11,7 +11,7 @@ import psutil
 
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.engine import skip_reason as property_skip_reason
 from bpe_conformance.reference import Tokenizer

@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 
 from bpe_conformance.cli import main
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS, TIE_BREAKS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs

@@ -15,7 +15,7 @@ from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.operations import TEXT_KEYS, TRAINING_KEYS
 from bpe_conformance.operations.divergence import merge_steps
-from bpe_conformance.properties.catalogue import PROPERTIES
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
 from bpe_conformance.spec import Spec, installed_spec, load_spec

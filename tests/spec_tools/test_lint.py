@@ -12,7 +12,6 @@ import unicode_tables
 
 from bpe_conformance import cli
 from bpe_conformance.fixtures import characters
-from bpe_conformance.properties import complete
 from bpe_conformance.spec_tools.lint import RULES, lint
 
 BAD = Path(__file__).parents[1] / "bad_specs"
@@ -66,12 +65,6 @@ def test_a_warning_does_not_change_the_exit_status(tmp_path: Path, capsys: pytes
     folder, expected = _spec(tmp_path, BAD / "few-cases.yaml")
     assert cli.main(["lint", "--spec", str(folder)]) == 0
     assert expected in capsys.readouterr().out
-
-
-def test_a_space_that_is_not_covered_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(complete, "gaps", lambda: iter(["a pair is missing"]))
-    assert cli.main(["lint"]) == 1
-    assert "properties/complete.py: a pair is missing\n" in capsys.readouterr().out
 
 
 def test_lint_lists_its_rules(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.properties.catalogue import PROPERTIES
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.spec import LEVELS, Spec, installed_spec
 from bpe_conformance.spec_tools import listing
 
@@ -48,7 +48,15 @@ def test_the_summary_adds_up(spec: Spec) -> None:
     assert total[9] == sum(total[5:9]) == len(spec.cases)
     assert total[5:9] == [sum(case.level == level for case in spec.cases) for level in LEVELS]
     assert total[11] == len(PROPERTIES)
-    assert max(map(len, lines)) <= 130
+    assert max(map(len, lines)) <= listing.LONGEST
+
+
+def test_the_operations_are_wrapped(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "LONGEST", 60)
+    lines = list(listing.summary(spec))
+    first = next(index for index, line in enumerate(lines) if line.startswith("operations "))
+    assert len(lines[first]) <= 60
+    assert lines[first + 1].startswith(" " * 13)
 
 
 def test_a_summary_has_no_filters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.spec import Spec, installed_spec
-from bpe_conformance.spec_tools import example
+from bpe_conformance.spec_tools import spec_page
 from bpe_conformance.spec_tools.spec_page import FILE, render
 
 CLAUSE = re.compile(r'^<a id="([a-z0-9-]+)"></a>\*\*([A-Z0-9-]+)\*\* (.*)$', re.MULTILINE)
@@ -44,7 +44,7 @@ def test_a_clause_with_short_cases_has_two_examples() -> None:
     clause_of = {case.id: case.clause for case in spec().cases}
     for clause in spec().clauses.values():
         mine = [case for case in spec().cases if case.clause == clause]
-        short = sum(len(example.line(case)) <= example.LONGEST for case in mine)
+        short = sum(len(spec_page.example(case)) <= spec_page.LONGEST_EXAMPLE for case in mine)
         found = sum(clause_of[name] == clause for name in shown)
         assert found == (len(clause.examples) or min(2, short)), clause.id
 

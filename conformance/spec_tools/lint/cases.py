@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS
-from ...spec import Case
 from ..witnesses import HAND, load_witnesses
 from .rule import Context, Violation, at_case, rule
 
@@ -85,9 +84,5 @@ def _order(mapping: Mapping[str, Any]) -> list[str]:
 @rule("any-of-note", "a case with `any_of` has a `note` that explains why each answer is correct")
 def _any_of_note(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
-        if not case.note and _has_alternatives(case):
+        if not case.note and any("any_of" in mapping for mapping in _mappings(case.raw.get("expect"))):
             yield at_case(case, "expect", "several answers are accepted; explain in `note` why each is correct")
-
-
-def _has_alternatives(case: Case) -> bool:
-    return any("any_of" in mapping for mapping in _mappings(case.raw.get("expect")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,21 +15,11 @@ from ...spec import Case, Clause, Spec
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule.
-
-    Attributes:
-        file: the file.
-        row: the line, from 1; 0 for the whole file.
-        message: what is wrong; after a semicolon, what to do.
-        rule: the name of the rule.
-        warning: whether it does not affect the exit status.
-    """
-
     file: Path
-    row: int
-    message: str
+    row: int  # the line, from 1; 0 for the whole file
+    message: str  # what is wrong; after a semicolon, what to do
     rule: str = ""
-    warning: bool = False
+    warning: bool = False  # whether it does not affect the exit status
 
     def line(self, base: Path) -> str:
         """Return the finding as one line, with the file relative to `base` where it is below it."""
@@ -38,11 +29,7 @@ class Violation:
 
 
 class Context:
-    """The spec to check. Each part is read when a rule first uses it.
-
-    Attributes:
-        folder: its directory.
-    """
+    """The spec to check. Each part is read when a rule first uses it."""
 
     def __init__(self, folder: Path, spec: Spec | None = None) -> None:
         self.folder = folder
@@ -50,18 +37,15 @@ class Context:
 
     @property
     def spec(self) -> Spec:
-        """The loaded spec. Rules that run before loading must not use it."""
         assert self._spec is not None
         return self._spec
 
     @cached_property
     def clause_documents(self) -> list[Document]:
-        """The files of clauses, with the line of each part."""
         return self._documents("clauses")
 
     @cached_property
     def model_documents(self) -> list[Document]:
-        """The files of models, with the line of each part."""
         return self._documents("models")
 
     @cached_property
@@ -73,6 +57,10 @@ class Context:
             for document in self.clause_documents
             for index, raw in enumerate(document.value["clauses"])
         }
+
+    @cached_property
+    def case_counts(self) -> Counter[str]:
+        return Counter(case.clause.id for case in self.spec.cases)
 
     @cached_property
     def retired(self) -> dict[str, dict[str, str]]:
@@ -95,35 +83,21 @@ Check = Callable[[Context], Iterator[Violation]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for the form of a spec.
-
-    Attributes:
-        name: permanent; the stem of its fixture in tests/bad_specs/.
-        summary: what it requires, in one line.
-        check: yields the violations.
-        warning: whether a finding does not affect the exit status.
-        before_loading: whether it checks the files of a spec that need not load.
-    """
-
-    name: str
+    name: str  # permanent; the stem of its fixture in tests/bad_specs/
     summary: str
     check: Check
-    warning: bool = False
-    before_loading: bool = False
+    warning: bool = False  # whether a finding does not affect the exit status
+    before_loading: bool = False  # whether it checks the files of a spec that need not load
 
     def findings(self, context: Context) -> Iterator[Violation]:
-        """Yield the violations, with the name of the rule."""
         for finding in self.check(context):
             yield replace(finding, rule=self.name, warning=self.warning)
 
 
-RULES: list[Rule] = []
-"""Every rule, in the order of the modules."""
+RULES: list[Rule] = []  # every rule, in the order of the modules
 
 
 def rule(name: str, summary: str, warning: bool = False, before_loading: bool = False) -> Callable[[Check], Check]:
-    """Return a decorator that makes a rule of a function."""
-
     def add(check: Check) -> Check:
         RULES.append(Rule(name, summary, check, warning, before_loading))
         return check
@@ -132,17 +106,14 @@ def rule(name: str, summary: str, warning: bool = False, before_loading: bool = 
 
 
 def at(document: Document, path: PathOf, message: str) -> Violation:
-    """Return a finding at a part of a document, or at its nearest existing parent."""
     return Violation(document.file, document.line(path), message)
 
 
 def at_case(case: Case, part: str, message: str) -> Violation:
-    """Return a finding at a part of a case, such as its title."""
     assert case.document is not None
     return at(case.document, (*case.path, part), message)
 
 
 def at_clause(context: Context, clause: Clause, message: str) -> Violation:
-    """Return a finding at a clause."""
     _, document, path = context.clauses[clause.id]
     return at(document, (*path, "id"), message)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
-from ...properties.catalogue import PROPERTIES
+from ...properties import PROPERTIES
 from ...spec import SECTIONS, load_spec
 from .rule import Context, Violation, at, at_case, at_clause, rule
 
@@ -126,31 +125,29 @@ def _statement_keyword(context: Context) -> Iterator[Violation]:
     "clause-cased", "a must or should clause has a case or a property, or `uncased`, the reason why it cannot have one"
 )
 def _clause_cased(context: Context) -> Iterator[Violation]:
-    cases = _cases(context)
     for clause in context.spec.clauses.values():
-        if clause.level in BINDING and not cases[clause.id] and not clause.uncased and clause.id not in WITH_PROPERTY:
+        if (
+            clause.level in BINDING
+            and not context.case_counts[clause.id]
+            and not clause.uncased
+            and clause.id not in WITH_PROPERTY
+        ):
             message = f"{clause.id} has no case and no property; write one, or give the reason in `uncased`"
             yield at_clause(context, clause, message)
 
 
 @rule("uncased-means-none", "a clause with `uncased` has no case")
 def _uncased_means_none(context: Context) -> Iterator[Violation]:
-    cases = _cases(context)
     for clause in context.spec.clauses.values():
-        if clause.uncased and cases[clause.id]:
+        if clause.uncased and context.case_counts[clause.id]:
             message = f"{clause.id} has `uncased` and a case; delete `uncased`"
             yield at_clause(context, clause, message)
 
 
 @rule("few-cases", "a must or should clause without a property has at least two cases", warning=True)
 def _few_cases(context: Context) -> Iterator[Violation]:
-    cases = _cases(context)
     for clause in context.spec.clauses.values():
-        alone = cases[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
+        alone = context.case_counts[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
         if clause.level in BINDING and alone:
             message = f"{clause.id} has one case; write another that a different mistake fails"
             yield at_clause(context, clause, message)
-
-
-def _cases(context: Context) -> Counter[str]:
-    return Counter(case.clause.id for case in context.spec.cases)

@@ -20,7 +20,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.conventions import find, probe
 from bpe_conformance.spec_tools.witnesses import load_witnesses
 
-PAGE = (Path(__file__).parents[2] / "docs" / "implementations.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "implementations.md").read_text("utf-8")
 VERSIONS = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE))
 BYTES = {bytes([byte]): byte for byte in range(256)}
 GPT2 = PATTERNS["gpt2"]

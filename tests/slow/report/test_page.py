@@ -1,4 +1,4 @@
-"""The HTML page of reports is tested as a file; tests/slow/test_page_browser.py tests it in a browser."""
+"""The HTML page of reports is tested as a file; tests/slow/report/test_page_browser.py tests it in a browser."""
 
 from __future__ import annotations
 

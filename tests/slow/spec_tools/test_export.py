@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from bpe_conformance.command_error import CommandError
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.spec_tools.export import contents, export
 
-SMALL = Path(__file__).parents[1] / "spec"
+SMALL = Path(__file__).parents[2] / "spec"
 LONGEST = 50_000  # characters: the oracle is slow
 
 

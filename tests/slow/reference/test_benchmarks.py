@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import Tokenizer, textbook
 
-HERE = Path(__file__).parents[2] / "benchmarks"
+HERE = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(HERE))
 
 import english  # noqa: E402

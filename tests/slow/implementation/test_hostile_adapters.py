@@ -18,7 +18,7 @@ from hostile.trial import Trial, try_out
 
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.properties.catalogue import PROPERTIES
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
 

@@ -21,7 +21,7 @@ from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn_plainly
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from shapes import SHAPES, text_of
 

@@ -60,7 +60,7 @@ def test_a_killed_worker_loses_at_most_its_jobs(client: Any, tmp_path: Path, mon
 
 
 def test_the_example_of_the_page_prints_the_shown_output(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text("utf-8")
     script = page.split("```python\n")[1].split("```")[0]
     shown = page.split("```text\n")[1].split("```")[0]
     (tmp_path / "cluster.py").write_text(script, "utf-8")

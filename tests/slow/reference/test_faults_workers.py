@@ -16,7 +16,7 @@ from faults import stops
 from bpe_conformance.cli import main as command
 from bpe_conformance.reference.workers import in_processes
 
-SCRIPT = Path(__file__).parents[1] / "faults" / "killed.py"
+SCRIPT = Path(__file__).parents[2] / "faults" / "killed.py"
 FEW = ["in a result", "in encode_file"]
 
 

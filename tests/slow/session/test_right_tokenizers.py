@@ -39,7 +39,7 @@ PARTS = {
 def judge(project: Project, adapter: str, *options: str, in_process: bool = False, strict: bool = True) -> None:
     if adapter.startswith("arrays"):
         pytest.importorskip("numpy")
-    shutil.copytree(Path(__file__).parents[1] / "right_tokenizers", project.path / "right_tokenizers")
+    shutil.copytree(Path(__file__).parents[2] / "right_tokenizers", project.path / "right_tokenizers")
     named = ["conformance", "--adapter", f"right_tokenizers.{adapter}"]
     arguments = [*named, *(["--bpe-strict"] if strict else []), "-q", "-p", "no:cacheprovider", *options]
     pytester = project.pytester

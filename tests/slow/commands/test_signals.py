@@ -13,7 +13,7 @@ import pytest
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
 def test_signals_at_sampled_moments_leave_files_complete() -> None:
     """At more by the same command, with its default of 300 seconds."""
-    sweep = Path(__file__).parents[1] / "faults" / "sweep.py"
+    sweep = Path(__file__).parents[2] / "faults" / "sweep.py"
     for seconds in ("3", "30"):  # on a slow machine every signal of the first three seconds can come too late
         words = [sys.executable, str(sweep), "signals", "--seconds", seconds]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
