@@ -404,12 +404,14 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
         "",
         "## Likely causes",
     ]
-    assert "**1. greedy** explains 1 of 1 failure." in lines
+    assert "**1. greedy** may explain 1 of 1 failure." in lines
     assert "Merges from the left. **Fix:** Take the `lowest` rank. Rule: MERGE-ORDER-1." in lines
     shown = "\n".join(found["results"][0]["failure"]["lines"])
     assert f"\nThe smallest failing case:\n\n```\n{shown}\n```\n" in "\n".join(lines)
     assert any(
-        line.startswith("**Next:** 1 likely cause explains 1 of 1 failure: greedy; start with `pytest")
+        line.startswith(
+            "**Next:** One failure is not enough to be certain of its cause, which may be: greedy; start with `pytest"
+        )
         for line in lines
     )
     assert "| MERGE | 1/2 | - | 1 | - | - | - |" in lines
@@ -424,7 +426,7 @@ def test_markdown_shows_every_kind_of_cause() -> None:
     outcomes = [outcome(name, "failed") for name in "abc"]
     text = markdown.text(made(*outcomes, diagnosis=Diagnosis(causes, tuple("abc"), passes_alone="c")))
     assert '\n`conventions = {"tie_break": "first-seen"}`\n' in text
-    assert "**2. IndexError: 7** explains 1 of 3 failures.\n\nRaised in `mine.py:7`.\n" in text
+    assert "**2. IndexError: 7** may explain 1 of 3 failures.\n\nRaised in `mine.py:7`.\n" in text
     assert "\nNo known cause explains the other 1.\n" in text
     assert "\nc passes alone, in a new process" in text
 
