@@ -186,7 +186,7 @@ def test_matrix_round_trips(tmp_path: Any) -> None:
 def _outcome(case: Case, answer: Answer | None, state: State = "failed") -> Outcome:
     mismatch = None
     if answer is not None:
-        mismatch = Mismatch(Question(case.operation), Expectation((AnyError(),)), answer)
+        mismatch = Mismatch(case.question, Expectation((AnyError(),)), answer)
     return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
 
 
