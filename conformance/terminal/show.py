@@ -49,7 +49,7 @@ def text_line(text: str, longest: int = LONGEST) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    plural = re.sub(r"(?<![aeiou])y$", "ie", what) + "s"
     return f"{count:,} {what if count == 1 else plural}"
 
 

@@ -29,6 +29,7 @@ PROPERTIES = {one.id: one for one in scale.PROPERTIES}
 LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}
 CAUGHT_BY = {
     "long-texts-in-blocks": "law-long-texts",
+    "long-texts-cut-at-line-breaks": "law-long-texts",
     "specials-off-in-long-texts": "law-long-texts",
     "long-runs-cut": "law-long-runs",
     "sixteen-bit-positions": "law-long-runs",
