@@ -388,8 +388,8 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     """Return the verdict of each conformance class of which a MUST was tested.
 
-    A class of which all golden cases were skipped and nothing failed has none: its properties are about other methods
-    too.
+    A class has none if all its MUST tests fail only because another class is incorrect. A class of which all golden
+    cases were skipped and nothing failed has none either: its properties are about other methods too.
     """
     every = list(outcomes)
     tested = [outcome for outcome in every if outcome.state != "skipped"]
@@ -400,7 +400,11 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     made = (
         _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
     )
-    return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
+    return [
+        verdict
+        for verdict in made
+        if verdict.must > verdict.elsewhere and (verdict.name not in untested or verdict.word != "pass")
+    ]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:

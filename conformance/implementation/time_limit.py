@@ -201,7 +201,7 @@ def _compiled() -> FunctionType:
 
     Where a call does not end, faulthandler prints the names of files and functions, and nothing else.
     """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": __name__}  # the frame counts as one of the suite
     code = compile("def call(function): return function()", "this call does not end: run with --bpe-isolate", "exec")
     exec(code, names)
     function: FunctionType = names["call"]

@@ -57,7 +57,7 @@ class Tokenizer(Right):
 
     def _for(self, op: str, text: str) -> Attack | None:
         found = named(text)
-        return found(Right(self.vocab, self.merges)) if found is not None and found.operation.name == op else None
+        return found(Right(self.vocab, self.merges)) if found is not None and found.op == op else None
 
     def encode(self, text: str) -> Any:
         attack = self._for("encode", text)

@@ -45,7 +45,7 @@ class Fault:
     plant: Callable[[], object]
     attacks: str = ""
     tests: str = ""
-    module: str = "slow/test_hostile_adapters.py"
+    module: str = "slow/implementation/test_hostile_adapters.py"
 
 
 def override(name: str, value: Any) -> Callable[[], None]:
@@ -106,7 +106,7 @@ def parent_forever() -> None:
 
 
 CALLS, LIMITS = "implementation.proxy", "implementation.time_limit"
-OF_LIMITS, OF_RUNS = "slow/test_time_limit.py", "session/test_states.py"
+OF_LIMITS, OF_RUNS = "slow/implementation/test_time_limit.py", "session/test_states.py"
 FAULTS = {
     "ids-rebuilt": Fault(override("fixtures.answers:rebuild_ids", unchanged), "equal equalids equalints"),
     "text-rebuilt": Fault(override("fixtures.answers:rebuild_text", unchanged), "equaltext"),
@@ -132,12 +132,14 @@ FAULTS = {
     "locale-reported": Fault(override("implementation.output:_restored_locale", lambda _: ()), "locale"),
     "directories-gone": Fault(override("cases.files:scratch_folder", beside), "savedelsewhere savedlocked"),
     "output-cut": Fault(
-        override("implementation.output:cut_captured", nothing), tests="flood", module="slow/test_containment.py"
+        override("implementation.output:cut_captured", nothing),
+        tests="flood",
+        module="slow/implementation/test_containment.py",
     ),
     "output-escaped": Fault(
         several(*(override(f"{name}:ascii_only", str) for name in ("terminal.failure", "implementation.output"))),
         tests="effects_of_encode and process",
-        module="slow/test_containment.py",
+        module="slow/implementation/test_containment.py",
     ),
     "threads-not-waited-for": Fault(
         override("session.run:_end_process", nothing), tests="leaves_running", module=OF_RUNS

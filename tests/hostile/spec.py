@@ -26,9 +26,7 @@ def write(folder: Path, attacks: Iterable[str]) -> Path:
     (folder / "cases").mkdir()
     lines = []
     for op, clause in CLAUSES.items():
-        names = [
-            name for name in attacks if (Attack.known[name].operation.name if name in Attack.known else "encode") == op
-        ]
+        names = [name for name in attacks if (Attack.known[name].op if name in Attack.known else "encode") == op]
         if names:
             lines += [f"clause: {clause}", "cases:"]
             for name in names:

@@ -535,7 +535,10 @@ def low_lower_newer():
     text = "\n".join(["low"] * 5 + ["lower"] * 2 + ["newer"] * 6)
     counts = textbook.count_pairs(textbook.corpus(text, (), GPT2))
     assert counts[b"e", b"w"] == 6
-    firsts = {rule: textbook.learn(text, 257, (), GPT2, rule) for rule in ("lex-smaller", "lex-greater", "first-seen")}
+    firsts = {
+        rule: textbook.learn(text, 257, (), GPT2, tie_break=rule)
+        for rule in ("lex-smaller", "lex-greater", "first-seen")
+    }
     assert firsts == {"lex-smaller": [(b"e", b"r")], "lex-greater": [(b"w", b"e")], "first-seen": [(b"w", b"e")]}
 
 
@@ -545,6 +548,6 @@ def five_sentences():
     whole = "<s>".join(sentences)
     counts = textbook.count_pairs(textbook.corpus(whole, ["<s>"], PATTERNS["none"]))
     assert counts[b" ", b"w"] == 5
-    assert textbook.learn(whole, 258, ["<s>"], PATTERNS["none"], "lex-smaller") == [(b" ", b"w")]
+    assert textbook.learn(whole, 258, ["<s>"], PATTERNS["none"], tie_break="lex-smaller") == [(b" ", b"w")]
     words = "\n".join(sentences).replace(" ", "\n")
-    assert textbook.learn(words, 257, (), GPT2, "lex-smaller") == [(b"o", b"r")]
+    assert textbook.learn(words, 257, (), GPT2, tie_break="lex-smaller") == [(b"o", b"r")]

@@ -109,7 +109,7 @@ class Shapes(Right):
         except Exception:
             self.encode = lambda text: None
 """
-WRONG_SHAPE = ["FAILED error-table-byte *", "encode(*) gave no usable answer: encode returned *", "*8 failed*"]
+WRONG_SHAPE = ["FAILED error-table-byte*", "encode(*) gave no usable answer: encode returned *", "*8 failed*"]
 
 
 @pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])

@@ -320,7 +320,7 @@ def test_a_pack_of_another_pattern_has_its_expression(tmp_path: Path) -> None:
 
 def test_outcomes_refer_to_the_table_of_a_pack_by_its_name(pytester: pytest.Pytester, pack: Path) -> None:
     config = pytester.parseconfigure("conformance", "--adapter", "textbook", f"--bpe-pack={pack}")
-    spec = config.pluginmanager.getplugin("bpe-conformance-run").spec
+    spec = config.pluginmanager.getplugin("bpe-conformance-run").setup.spec
     assert all(spec.models[case.model.name] is case.model for case in spec.cases)
 
 

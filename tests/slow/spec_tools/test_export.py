@@ -113,7 +113,8 @@ class Runner:
             pattern = self.patterns[given["pattern"]]
             special = list(map(_text, given["special_tokens"]))
             text = _text(given["text"])
-            return textbook.learn(text, given["vocab_size"], special, pattern, tie_break, order, in_text), special
+            rules = {"tie_break": tie_break, "byte_order": order, "train_special": in_text}
+            return textbook.learn(text, given["vocab_size"], special, pattern, **rules), special
         tokenizer = self.tokenizer(case, conventions)
         if case["op"] == "decode":
             return tokenizer.decode(given["ids"])
