@@ -19,6 +19,7 @@ from .setting import Setting
 class Batch(Operation):
     batch: tuple[str, ...]
     name, needs, conformance_class = "batch", ("encode_batch",), "batch"
+    repeats_encode = True
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Batch:

@@ -54,6 +54,7 @@ class Operation(ABC):
     name: ClassVar[str]  # in YAML and in exports
     needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
     conformance_class: ClassVar[str]  # the class whose verdict it counts in
+    repeats_encode: ClassVar[bool] = False  # whether `encode` of each of its texts gives the same ids
     prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
 
     @classmethod

@@ -28,6 +28,7 @@ class Stream(Encoding):
 
     chunks: tuple[str, ...]
     name, needs, conformance_class = "stream", ("encode_iterable",), "streaming"
+    repeats_encode = True
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Operation:

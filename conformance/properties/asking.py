@@ -16,7 +16,7 @@ from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
-from ..operations import Batch, Expected, Question, Setting, Stream, Train
+from ..operations import Expected, Question, Setting, Train
 from ..outcome import Dependence, Expectation, Mismatch
 
 HASH_SEEDS = ("1", "2")
@@ -132,7 +132,7 @@ def fault_of(implementation: Implementation, question: Question[Any], right: Acc
     It is `encode` if `encode` gives a stream or a batch the same ids; otherwise the method that was called.
     """
     depends_on = None
-    if isinstance(question.operation, Stream | Batch):
+    if question.operation.repeats_encode:
         mismatch = Mismatch(question, Expectation((right,)), alone)
         depends_on = dependence.explained(mismatch, "LAW-ENCODE-1", implementation).depends_on
     return depends_on or Dependence("undisturbed")

@@ -678,13 +678,13 @@ class Machine:
         `call` makes the call if it is not the usual one; `state` is as for `judge`. If the tokenizer lacks the method,
         the answer counts as correct.
         """
-        if not self._has(tokenizer, _method(operation)):
+        if not self._has(tokenizer, operation.call().method):
             return True
         question = Question(operation, tokenizer.origin.model)
         make = call or operation.of
         answer = self._attempt(f"{tokenizer.name}.{_shown(operation)}", lambda: make(tokenizer.proxy))
         encode = None
-        if isinstance(operation, Batch | Stream) and self._has(tokenizer, "encode"):
+        if operation.repeats_encode and self._has(tokenizer, "encode"):
             encode = partial(_encode, tokenizer.proxy)
         state = "law-unaliased" if tokenizer.is_cleared else state
         self._judge(tokenizer.origin, question, answer, encode=encode, state=state)
@@ -857,10 +857,6 @@ class Machine:
         self._ask(tokenizer, Stream(tuple(texts[0])))
         if {"save", "from_files"} <= self.capabilities:
             self._save(tokenizer, texts[0])
-
-
-def _method(operation: Operation) -> str:
-    return "encode" if isinstance(operation, EncodeAllowed) else operation.needs[0]
 
 
 def _shown(operation: Operation) -> str:

@@ -818,7 +818,7 @@ def _wrong_after_longest(
 
 def _of_encode(implementation: Implementation, question: Question[Any], right: Answer) -> Dependence | None:
     """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
-    if "encode" not in implementation.capabilities or not isinstance(question.operation, Stream | Batch):
+    if "encode" not in implementation.capabilities or not question.operation.repeats_encode:
         return None
     assert isinstance(right, Ids | Rows)
     rows = [right.ids] if isinstance(right, Ids) else right.rows

@@ -68,11 +68,13 @@ def files_of_at_most(size: int) -> Iterator[None]:
     """Limit the size of files, so that a write fails halfway, as on a full disk."""
     resource = pytest.importorskip("resource", reason="limits of POSIX")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "dont_write_bytecode", True)  # a module imported now would leave half a .pyc file
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
