@@ -31,7 +31,7 @@ from ..spec import Case
 
 
 def judge(case: Case, implementation: Implementation, tries_conventions: bool = True) -> Mismatch | None:
-    """Return how the answer differs from what `case` expects, or None. To try other conventions can take long."""
+    """Return how the answer differs from what `case` expects, or None. Trying other conventions may be slow."""
     asked = _as_offered(under(adapted(case, implementation) or case, implementation.conventions), implementation)
     setting = Setting(asked.model, implementation.conventions, case.clause.id)
     for operation in asked.operation.parts():

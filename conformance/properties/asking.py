@@ -22,7 +22,7 @@ from ..outcome import Dependence, Expectation, Mismatch
 HASH_SEEDS = ("1", "2")
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SEEDS[1], **ASCII_LOCALE})
-"""The environments of two further processes. Properties share them, because an adapter can take long to start."""
+"""The environments of two further processes. Properties share them, because an adapter may start slowly."""
 CALLERS_SPECIALS = "the caller's special_tokens changed"
 
 

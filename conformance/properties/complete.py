@@ -297,7 +297,10 @@ IDS: Sequence[Sequence[Sequence[int]]] = (
     ([65], [65, 0], [0, 65], [65, 65], []),
     ([*_PREFIX, 65], [*_PREFIX, 66], [65, *_PREFIX], [66, *_PREFIX], [*_PREFIX[:40], 65, *_PREFIX[40:]]),
 )
-"""Equal in their low bits; joined digits; sorted, as sets, at both ends; sum; without zeros; first and last ids."""
+"""Rows of ids that an incorrect key of a cache confuses.
+
+Such a key drops zeros, or keeps only low bits, joined digits, sorted ids, their set or sum, or the first and last ids.
+"""
 TEXTS: Sequence[Sequence[str]] = (
     ("ab", "AB", "Ab", "aB", "ba", "BA"),
     ("ab", " ab", "ab ", "  ab", "ab\n", "\tab", "ab\0", "ab\r\n", "ab\u00a0", "\ufeffab", "ab\u200b"),
@@ -308,7 +311,10 @@ TEXTS: Sequence[Sequence[str]] = (
     ("ab cd", "cd ab", "abc d", "a bcd", "abcd", "ab\ncd", "ab cd ab", "ab ab cd"),
     ("?", "\ufffd", "\U0001f98a", "\U0001f98b", "\u00bf", "\u263a", "\u263a\ufe0f"),
 )
-"""Equal without case or white space, in their low bits, normalized, as numbers, at both ends, as sets, in ASCII."""
+"""Rows of texts that an incorrect key of a cache confuses.
+
+Such a key ignores case, white space or order, keeps only a part of the text, or normalizes or parses it.
+"""
 CHUNKS: Sequence[Sequence[Sequence[str]]] = (
     (["ab", "cd"], ["cd", "ab"], ["ab", "dc"], ["ba", "cd"], ["ab", "ab"], ["ab", "cd", "ab"]),
     (["ab"], ["ab", "ab"], ["a", "b"], ["b", "a"], ["ab", " "], ["AB"], ["", "AB"]),
