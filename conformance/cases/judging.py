@@ -81,9 +81,11 @@ def compare(
             conventions = _fitting_conventions(operation, expected, setting, answer)
     if is_correct:
         return None
-    where = operation.divergence(correct, answer, setting)
-    asked = Question(operation, question.model, question.context)
-    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions)
+    first, *others = operation.narrowed(correct, answer)
+    where = first.operation.divergence(first.correct, first.answer, setting)
+    asked = Question(first.operation, question.model, question.context)
+    expectation = Expectation(first.correct)
+    return Mismatch(asked, expectation, first.answer, where, conventions=conventions, others=tuple(others))
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:

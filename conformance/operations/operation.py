@@ -48,6 +48,15 @@ class Call:
         return self.on == "loaded" or Directory() in (self.arguments or ())
 
 
+@dataclass(frozen=True)
+class Narrowed:
+    """One of the calls of an operation that makes many: one whose answer is incorrect."""
+
+    operation: Operation
+    correct: tuple[Acceptable, ...]
+    answer: Answer
+
+
 class Operation(ABC):
     """One call of an implementation. A subclass is a frozen dataclass, and its fields are the arguments."""
 
@@ -166,6 +175,10 @@ class Operation(ABC):
 
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
         return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
+
+    def narrowed(self, correct: Sequence[Acceptable], answer: Answer) -> Sequence[Narrowed]:
+        """Return the calls to show instead of this one, each with an incorrect answer: by default, itself."""
+        return [Narrowed(self, tuple(correct), answer)]
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
         """Return where an incorrect answer differs, or None if the values do not show it."""
