@@ -292,12 +292,12 @@ def find_matches(text: str, expression: str) -> Matches:
     return matches
 
 
-def cut(text: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+def cut_at(text: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
     """Cut a text at matches; `behavior` says what becomes of them, and `invert` swaps them with the text between.
 
-    >>> [cut("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("Isolated", "Removed", "Contiguous")]
+    >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("Isolated", "Removed", "Contiguous")]
     [['a', '-', '-', 'b', '-'], ['a', 'b'], ['a', '--', 'b', '-']]
-    >>> [cut("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("MergedWithPrevious", "MergedWithNext")]
+    >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("MergedWithPrevious", "MergedWithNext")]
     [['a-', '-', 'b-'], ['a', '-', '-b', '-']]
     """
     parts: Segments = []
@@ -478,18 +478,18 @@ class Encoding:
     def apply(self, step: Step, piece: str) -> list[str]:
         match step:
             case Split(expression, behavior, invert):
-                return self.cut(piece, find_matches(piece, expression), behavior, invert)
+                return self.cut_at(piece, find_matches(piece, expression), behavior, invert)
             case Digits(individual):
-                return self.cut(piece, find_matches(piece, r"\p{N}"), "Isolated" if individual else "Contiguous")
+                return self.cut_at(piece, find_matches(piece, r"\p{N}"), "Isolated" if individual else "Contiguous")
             case Punctuation(behavior):
-                return self.cut(piece, find_matches(piece, r"[\p{P}$+<=>^`|~]"), behavior)
+                return self.cut_at(piece, find_matches(piece, r"[\p{P}$+<=>^`|~]"), behavior)
             case ByteLevel(prefix_space, is_split):
                 text = " " + piece if prefix_space and not piece.startswith(" ") else piece
                 parts = split(text) if is_split else [text]
                 return [spell(part.encode("utf-8")) for part in parts]
 
-    def cut(self, piece: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
-        return cut(piece, matches, behavior, invert)
+    def cut_at(self, piece: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+        return cut_at(piece, matches, behavior, invert)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the concatenated bytes of `ids`.
