@@ -18,6 +18,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split, Step
 
 from ..special_tokens import straddles
 from . import read_utf8, write_utf8
@@ -147,14 +148,18 @@ def document(model: Model) -> dict[str, Any]:
             although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
     """
     keys, added = _keys(model)
+    pipeline = model.pipeline
+    tokens = [added_token(text, index) for text, index in added.items()]
+    if pipeline is not None:
+        tokens = [added_token(token.content, added[token.content], token) for token in pipeline.added_tokens]
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [added_token(text, index) for text, index in added.items()],
-        "normalizer": None,
-        "pre_tokenizer": _pre_tokenizer(model.pattern),
+        "added_tokens": tokens,
+        "normalizer": None if pipeline is None else _normalizer(pipeline.normalizer),
+        "pre_tokenizer": _pre_tokenizer(model.pattern) if pipeline is None else _steps(pipeline),
         "post_processor": None,
         "decoder": _byte_level(use_regex=True),
         "model": {
@@ -165,7 +170,7 @@ def document(model: Model) -> dict[str, Any]:
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": False,
+            "ignore_merges": pipeline is not None and pipeline.lookup == "whole",
             "vocab": dict(sorted(keys.items(), key=lambda item: item[1])),
             "merges": merges,
         },
@@ -196,13 +201,34 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     return keys, added
 
 
-def added_token(text: str, index: int) -> dict[str, Any]:
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return {"id": index, "content": text, **flags}
+def added_token(text: str, index: int, token: AddedToken | None = None) -> dict[str, Any]:
+    names = ("single_word", "lstrip", "rstrip", "normalized")
+    return {"id": index, "content": text, **{name: getattr(token, name, False) for name in names}, "special": True}
 
 
-def _byte_level(use_regex: bool) -> dict[str, Any]:
-    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
+def _byte_level(use_regex: bool, prefix_space: bool = False) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": prefix_space, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _normalizer(forms: tuple[str, ...]) -> dict[str, Any] | None:
+    steps = [{"type": form} for form in forms]
+    return {"type": "Sequence", "normalizers": steps} if len(steps) > 1 else steps[0] if steps else None
+
+
+def _steps(pipeline: Pipeline) -> dict[str, Any]:
+    return {"type": "Sequence", "pretokenizers": list(map(_step, pipeline.steps))}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    match step:
+        case Split(expression, behavior, invert):
+            return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": invert}
+        case Digits(individual):
+            return {"type": "Digits", "individual_digits": individual}
+        case Punctuation(behavior):
+            return {"type": "Punctuation", "behavior": behavior}
+        case ByteLevel(prefix_space, is_split):
+            return _byte_level(is_split, prefix_space)
 
 
 def _pre_tokenizer(pattern: str) -> dict[str, Any]:
