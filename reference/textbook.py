@@ -53,7 +53,7 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
     """
-    longest_first = sorted((token for token in special_tokens if token), key=len, reverse=True)
+    longest_first = sorted((token for token in special_tokens if token and token in text), key=len, reverse=True)
     segments: Segments = []
     start = index = 0
     while longest_first and index < len(text):
@@ -390,7 +390,7 @@ class Encoding:
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return any(token in text for token in disallowed)
 
-    def find_special(self, text: str, allowed: list[str]) -> Segments:
+    def find_special(self, text: str, allowed: Collection[str]) -> Segments:
         if self.pipeline is None:
             return cut_special(text, allowed)
         return self.find_added([token for token in self.pipeline.added_tokens if token.content in allowed], text)

@@ -52,7 +52,7 @@ def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokeni
 @lru_cache(maxsize=4)
 def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     kind = textbook.with_conventions(lookup=lookup)
-    return kind(model.vocab, model.merges, model.special_tokens, pattern)
+    return kind(model.vocab, model.merges, model.special_tokens, pattern, model.pipeline)
 
 
 def token_of(index: int, model: Model) -> bytes | None:
