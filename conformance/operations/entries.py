@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..answer import Acceptable, Answer, Ids, Rows
+from ..answer import Acceptable, Answer, Answers, Ids, Rows
 from ..implementation.proxy import TokenizerProxy, answered
 from .encode import Encode
 from .operation import Call, Narrowed, Operation
