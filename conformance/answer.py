@@ -233,9 +233,10 @@ class SpecialToken(EncodingCause):
 
 @dataclass(frozen=True)
 class WholeTokenCut(EncodingCause):
-    """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
+    """Under `lookup: bytes` or `whole`, a pre-token that is a token and was not emitted whole."""
 
     pre_token: str
+    lookup: str = "bytes"
 
 
 @dataclass(frozen=True)

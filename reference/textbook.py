@@ -422,9 +422,10 @@ class Encoding:
     def merge(self, word: Word) -> Word:
         if self.lookup == "bytes":
             return merge_by_bytes(word, self.byte_ranks)
-        if self.lookup == "whole" and (whole := b"".join(word)) in self.byte_ranks:
-            return (whole,)
-        return merge_by_pair(word, self.ranks)
+        return (b"".join(word),) if self.stays_whole(word) else merge_by_pair(word, self.ranks)
+
+    def stays_whole(self, word: Word) -> bool:
+        return self.lookup == "whole" and b"".join(word) in self.byte_ranks
 
     # The steps of a pipeline
 

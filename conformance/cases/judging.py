@@ -157,6 +157,9 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
     if implementation.fixed_model is not None:
         name = case.model.name if case.model else ""
         return None if name == implementation.fixed_model else "other models than its own"
+    if case.model is not None and case.model.pipeline is not None:
+        offered = "from_tokenizer_json" in implementation.capabilities
+        return None if offered else "from_tokenizer_json"
     pattern = f"{operation.prefix}pattern:{case.pattern}"
     if case.pattern != "gpt2" and pattern not in implementation.capabilities:
         return pattern

@@ -23,7 +23,7 @@ from ..implementation.implementation import Implementation
 from .expected import Expected, Stored
 from .setting import Conventions, Setting
 
-LOOKUP_KEYS = ("pair", "bytes")
+LOOKUP_KEYS = ("pair", "bytes", "whole")
 Changes: TypeAlias = tuple[tuple[str, str], ...]  # (convention, value) pairs that differ from the declared ones
 
 
@@ -150,7 +150,9 @@ class Operation(ABC):
         return conventions["lookup"]
 
     def keys(self, model: Model | None) -> Sequence[str]:
-        return LOOKUP_KEYS if model is not None and model.ranks_by_bytes else LOOKUP_KEYS[:1]
+        if model is None:
+            return LOOKUP_KEYS[:1]
+        return [key for key in LOOKUP_KEYS if model.ranks_by_bytes or key != "bytes"]
 
     def under(self, key: str) -> dict[str, str]:
         return {**DEFAULTS, "lookup": key}

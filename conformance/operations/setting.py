@@ -55,6 +55,21 @@ def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     return kind(model.vocab, model.merges, model.special_tokens, pattern, model.pipeline)
 
 
+def pieces(model: Model, text: str, pattern: str = "") -> list[tuple[bytes, bool]]:
+    """Return the bytes of the pre-tokens and special tokens of a text, and whether each is a special token."""
+    if model.pipeline is None:
+        found = textbook.pieces(text, model.special_tokens or (), pattern or model.expression)
+        return [(piece.encode("utf-8", "surrogatepass"), special) for piece, special in found]
+    right = oracle(model)
+    segments = right.find_special(text, right.special)
+    cut = (([segment], True) if special else (right.split(segment), False) for segment, special in segments)
+    return [
+        (piece.encode() if special else b"".join(right.atoms(piece)), special)
+        for many, special in cut
+        for piece in many
+    ]
+
+
 def token_of(index: int, model: Model) -> bytes | None:
     """Return the token of an id, or None. A special token without an entry has the id that the oracle gives it."""
     if index in model.vocab or not model.special_tokens:

@@ -97,8 +97,7 @@ class Pack:
 
 
 def build(model: Model, seed: int) -> Pack:
-    reaches = {key: Reach(model, key) for key in Encode("").keys(model)}
-    reach, draw = reaches["pair"], Draw(f"pack {seed}")
+    reach, draw = Reach(model), Draw(f"pack {seed}")
     words, wrong = cases.words(reach, draw)
     mistakes, pattern = cases.mistakes(reach, draw)
     hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
@@ -122,10 +121,7 @@ def build(model: Model, seed: int) -> Pack:
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
     }
     entries = {index: text for index, token in sorted(model.vocab.items()) if (text := text_of(token))}
-    expected = {
-        index: Expected.merged({key: (Ids(tuple(one.ids(text))),) for key, one in reaches.items()})
-        for index, text in entries.items()
-    }
+    expected = {index: reach.expected(text) for index, text in entries.items()}
     pack = Pack(list(answered(model, drafts)), coverage, expected)
     pack.cases.extend(entry_cases(model, entries, pack.others, installed_spec().clauses[ENTRIES_CLAUSE]))
     return pack
@@ -241,7 +237,7 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     entries = {
         "ids": [[group[0], group[-1]] for group in _runs(sorted(pack.entries))],
-        "otherwise": [{"id": index, "expect": one.write(None)} for index, one in pack.others.items()],
+        "otherwise": [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()],
     }
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),

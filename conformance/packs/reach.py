@@ -16,7 +16,8 @@ from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from ..operations import oracle
+from ..answer import Ids
+from ..operations import Encode, Expected, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
 
@@ -38,15 +39,15 @@ IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
 
 
 class Reach:
-    """The textbook's encoder of one model under one lookup, cached by pre-token, and what it can reach."""
+    """The textbook's encoder of one model, cached by pre-token, and what it can reach."""
 
-    def __init__(self, model: Model, lookup: str = "pair") -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self.special = dict.fromkeys(model.special_tokens or ())
-        self.oracle = oracle(model, {**DEFAULTS, "lookup": lookup})
+        self.oracle = oracle(model)
         texts = {*self.special, *map(self.oracle.normalize, self.special)}
         self._special = re.compile("|".join(sorted(map(re.escape, texts), key=len, reverse=True)) or "(?!)")
-        self._words: dict[str, Word] = {}
+        self._words: dict[tuple[str, str], Word] = {}
         self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
 
     def segments(self, text: str) -> textbook.Segments:
@@ -60,17 +61,24 @@ class Reach:
         """Return the pre-tokens, those of a model with a pipeline as mapped characters."""
         return [piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)]
 
-    def merged(self, pre_token: str) -> Word:
-        known = self._words.get(pre_token)
+    def merged(self, pre_token: str, lookup: str = "") -> Word:
+        """Return the tokens of a pre-token under a lookup, by default the model's."""
+        key = pre_token, lookup
+        known = self._words.get(key)
         if known is None:
-            known = self._words[pre_token] = self.oracle.merge(self.oracle.atoms(pre_token))
+            known = self.merged(pre_token) if lookup else ()  # under every lookup, what is one token stays one
+            if len(known) != 1:
+                oracle = copy.copy(self.oracle)
+                oracle.lookup = lookup or oracle.lookup
+                known = oracle.merge(oracle.atoms(pre_token))
+            self._words[key] = known
         return known
 
     def tokens(self, text: str) -> list[bytes]:
         return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
 
-    def ids(self, text: str, other: textbook.Tokenizer | None = None) -> list[int]:
-        """Return the ids of a text by the model, or by one that makes a mistake before it merges."""
+    def ids(self, text: str, other: textbook.Tokenizer | None = None, lookup: str = "") -> list[int]:
+        """Return the ids of a text by the model, under another lookup, or by one that makes a mistake before it merges."""
         oracle = other or self.oracle
         mine, theirs = self.model.pipeline, oracle.pipeline
         alike = mine is None or theirs is None or _before_steps(mine) == _before_steps(theirs)
@@ -80,8 +88,18 @@ class Reach:
             if special:
                 ids.append(oracle.special_id(segment))
             for piece in [] if special else oracle.split(segment):
-                ids += [oracle.ids[token] for token in self.merged(piece)]
+                ids += [oracle.ids[token] for token in self.merged(piece, lookup)]
         return ids
+
+    def expected(self, text: str) -> Expected:
+        """Return the ids of a text under every lookup, as `Encode(text).compute` does."""
+        ids = self.ids(text)
+        if len(ids) == 1:  # under every lookup, what is one token stays one
+            return Expected({"": (Ids(tuple(ids)),)})
+        own = "pair" if self.model.pipeline is None else self.model.pipeline.lookup
+        keys = Encode(text).keys(self.model)
+        lookups = {key: key if key == "bytes" or self.model.pipeline is None else own for key in keys}
+        return Expected.merged({key: (Ids(tuple(self.ids(text, lookup=lookup))),) for key, lookup in lookups.items()})
 
     def mistaken(self, pattern: str, pipeline: Pipeline | None) -> textbook.Tokenizer:
         """Return the oracle with another pattern or pipeline; it shares the tables."""

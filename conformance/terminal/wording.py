@@ -218,8 +218,8 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
             return f"found the special token {show.token(token)}, which is not allowed"
         case answers.SpecialToken(token):
             return f"found the special token {show.token(token)} where there is none"
-        case answers.WholeTokenCut(pre_token):
-            return f"split the pre-token {_text(pre_token)}, which is a token (lookup: bytes)"
+        case answers.WholeTokenCut(pre_token, lookup):
+            return f"split the pre-token {_text(pre_token)}, which is a token (lookup: {lookup})"
         case answers.NotAResult(token):
             return f"returned {show.token(token)}, which no merge produces here"
         case answers.WrongMerge(used, available):
