@@ -58,8 +58,6 @@ def read(path: AnyPath) -> Model:
     """Read a model; without a pipeline, its pattern is the name of a known pattern, or else a regular expression."""
     where = str(path)
     document = parse_json(read_utf8(path), where)
-    if (piped := _minimal(document)) is not None:
-        return piped
     model = _checked(_checked(document, dict, where).get("model"), dict, f"{where}: model")
     _refuse(document, where, ("truncation", "padding"))
     if model.get("type", "BPE") != "BPE":
@@ -421,41 +419,3 @@ def _pre_tokenizer(pattern: str) -> dict[str, Any]:
         raise ValueError(f"the pattern {text!a} contains `}}+`, which is not possessive in tokenizers; use `(?>…)`")
     split = {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
     return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}
-
-
-def _minimal(document: dict[str, Any]) -> Model | None:
-    """TEMPORARY: reads what `rendered` writes for a pipeline."""
-    steps = (document["pre_tokenizer"] or {}).get("pretokenizers", [])
-    kinds = [step["type"] for step in steps]
-    if (document["pre_tokenizer"] or {}).get("type") != "Sequence" or kinds == ["Split", "ByteLevel"]:
-        if not document.get("normalizer") and not document["model"].get("ignore_merges"):
-            return None
-
-    def step(raw: dict[str, Any]) -> Step:
-        match raw["type"]:
-            case "Split":
-                return Split(raw["pattern"]["Regex"], raw["behavior"], raw["invert"])
-            case "Digits":
-                return Digits(raw["individual_digits"])
-            case "Punctuation":
-                return Punctuation(raw["behavior"])
-        return ByteLevel(raw["add_prefix_space"], raw["use_regex"])
-
-    normalizer = document["normalizer"]
-    forms = [] if normalizer is None else normalizer.get("normalizers", [normalizer])
-    added = [
-        AddedToken(raw["content"], raw["normalized"], raw["lstrip"], raw["rstrip"], raw["single_word"])
-        for raw in document["added_tokens"]
-    ]
-    contents = {raw["content"]: raw["id"] for raw in document["added_tokens"]}
-    from bpe_conformance.fixtures import unspell
-
-    vocab = {i: k.encode() if contents.get(k) == i else unspell(k) for k, i in document["model"]["vocab"].items()}
-    merges = tuple((unspell(left), unspell(right)) for left, right in document["model"]["merges"])
-    pipeline = Pipeline(
-        tuple(form["type"] for form in forms),
-        tuple(added),
-        tuple(map(step, steps)),
-        "whole" if document["model"]["ignore_merges"] else "pair",
-    )
-    return Model(vocab, merges, tuple(contents), pipeline=pipeline)
