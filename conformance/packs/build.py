@@ -139,7 +139,7 @@ def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
         if not (isinstance(operation, Batch) and expected.by_convention):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
-            yield Case(name, draft.title, SINCE, clauses[draft.clause], operation, model, expected)
+            yield Case(name, draft.title, SINCE, clauses.get(draft.clause, clauses["MERGE-ORDER-1"]), operation, model, expected)
 
 
 # The engines
