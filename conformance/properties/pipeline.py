@@ -24,11 +24,11 @@ from ..implementation.implementation import Implementation
 from ..operations import Encode, Question, pieces
 from .asking import equals_oracle
 from .engine import Drawn, Verdicts
-from .strategies import Encodings, some_bytes, table
+from .strategies import Encodings, Pieces, some_bytes, table
 
-ALPHABET = ("a", "b", " ", "1", "-", "  ", "é", "e\u0301", "\n", "ab", "²", "ﬁ", ".", "A", "<s>", "12", "\u0323", "_")
+ALPHABET: Pieces = ("a", "b", " ", "1", "-", "  ", "é", "e\u0301", "\n", "ab", "²", "ﬁ", ".", "A", "<s>", "12", "\u0323", "_")
 ALPHABET += ("\u00a0", "bc", "c", "x", "'s", "日", "\u1100\u1161", "Ⅷ", "€", "🦊", "a\u0323\u0302", "--", "ạ", "\u3000")
-CONTENTS = ("<s>", "ab", "abc", "bc", "a b", "ạ", "a\u0323", "<s", "s>", "ﬁ", "12", "-a", "  ", "x")
+CONTENTS = ("<s>", "ab", "abc", "bc", "a b", "ạ", "a\u0323", "<s", "s>", "ﬁ", "12", "-a", "  ", "xx")
 EXPRESSIONS = (
     r"-",
     r"\s+(?!\S)|\s+",
