@@ -32,7 +32,7 @@ from bpe_conformance.fixtures.pipeline import (
     Step,
 )
 
-from ..pipeline import are_plain, normalize, pattern_of
+from ..pipeline import model_of, normalize
 from . import read_utf8, write_utf8
 from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 from .oniguruma import translated
@@ -72,11 +72,7 @@ def read(path: AnyPath) -> Model:
         "whole" if model.get("ignore_merges") else "pair",
     )
     _check_pipeline(pipeline, keys, model, where)
-    special = tuple(token.content for token in tokens)
-    pattern = pattern_of(pipeline.steps)
-    if pattern is None or _needs_pipeline(pipeline) or not set(vocab.values()).issuperset(map(bytes, zip(range(256)))):
-        return Model(vocab, merges, special, pipeline=pipeline)
-    return Model(vocab, merges, special, pattern)
+    return model_of(vocab, merges, pipeline)
 
 
 def _checked(value: Any, kind: type, where: str) -> Any:
@@ -241,13 +237,6 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
                 both = f"{shortened(forms[form])} and {shortened(token.content)}"
                 what = f"{both} have one normal form, and tokenizers takes either"
                 raise ValueError(f"{where}: added_tokens: {what}; remove one of them {COPY}")
-
-
-def _needs_pipeline(pipeline: Pipeline) -> bool:
-    """Return whether special tokens and a pattern do not suffice."""
-    tokens = pipeline.added_tokens
-    has_own_id = any(token.id is not None for token in tokens)
-    return bool(pipeline.normalizer) or pipeline.lookup != "pair" or has_own_id or not are_plain(tokens)
 
 
 def write(path: AnyPath, model: Model) -> None:
