@@ -92,13 +92,15 @@ def _pairs(model: Mapping[str, Any], where: str) -> dict[tuple[str, ...], int]:
     """Return the pairs of spelled tokens, and where they are in the array; of equal pairs, the last one counts."""
     pairs: dict[tuple[str, ...], int] = {}
     for number, pair in enumerate(_checked(model.get("merges", []), list, where)):
-        if isinstance(pair, str) and pair.startswith(HEADER):
-            continue
-        parts = pair.split(" ") if isinstance(pair, str) else pair
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        if isinstance(pair, str):
+            if pair.startswith(HEADER):
+                continue
+            pair = pair.split(" ")
+        elif not isinstance(pair, list) or {*map(type, pair)} != {str}:
             raise ValueError(f"{where}[{number}] is not a pair of strings")
-        pairs.pop(tuple(parts), None)
-        pairs[tuple(parts)] = number
+        parts = tuple(pair)
+        pairs.pop(parts, None)
+        pairs[parts] = number
     return pairs
 
 
