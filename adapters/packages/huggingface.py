@@ -45,6 +45,12 @@ class Tokenizer:
         self._tokenizer = _tokenizer(model, pattern)
         self._tokenizer.add_special_tokens(_added(special_tokens or ()))
 
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Tokenizer:
+        loaded = cls.__new__(cls)
+        loaded.merges, loaded._plain, loaded._tokenizer = [], {}, tokenizers.Tokenizer.from_file(path)
+        return loaded
+
     @property
     def vocab(self) -> dict[int, bytes]:
         return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))
@@ -75,6 +81,7 @@ class Tokenizer:
 class IgnoreMergesTokenizer(Tokenizer):
     """The same with `ignore_merges`: a pre-token in the vocabulary is not merged, as in Llama 3's file."""
 
+    conventions = {**Tokenizer.conventions, "lookup": "whole"}
     _ignore_merges = True
 
 

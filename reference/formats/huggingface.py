@@ -332,7 +332,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
     following = len(model.vocab) - 1
     for text, index in reversed(ids.items()):
         token = ordinary.pop(index, b"")
-        if index == following and token == text.encode("utf-8"):
+        if index == following and token == text.encode("utf-8") and token not in used:
             following -= 1
         elif spell(token) == text:
             ordinary[index] = token
