@@ -392,10 +392,11 @@ class Encoding:
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return any(token in text for token in disallowed)
 
-    def find_special(self, text: str, allowed: Collection[str]) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         if self.pipeline is None:
             return cut_special(text, allowed)
-        return self.find_added([token for token in self.pipeline.added_tokens if token.content in allowed], text)
+        chosen = set(allowed)
+        return self.find_added([token for token in self.pipeline.added_tokens if token.content in chosen], text)
 
     def encode_segments(self, segments: Segments) -> list[int]:
         ids: list[int] = []

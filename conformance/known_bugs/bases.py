@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -17,6 +17,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.textbook import Segments, Word
 
+E = TypeVar("E", bound=textbook.Encoding)
 NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
 """Names of special tokens that people write into their code."""
 
@@ -152,6 +153,13 @@ class BaseEncoder(textbook.Encoding):
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
         return unspell(spelling)
+
+
+def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:
+    """Return an encoder of another class, or with other attributes; it shares the tables, which take long to build."""
+    other = kind.__new__(kind)
+    vars(other).update({**vars(encoder), **changes})
+    return other
 
 
 def add_variants(module: str, base: type, **steps: Mapping[str, Any]) -> None:

@@ -16,17 +16,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
 
-from ..answer import TIMED_OUT, Answer, AnyError, Fault, Refusal, Table, fingerprint
+from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table, fingerprint
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Encode, Question, Setting
+from ..operations import OPERATIONS, Encode, Operation, Question, Setting, oracle
 from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
 from ..properties.asking import ask, correct_answer
 from ..spec import Case
 from . import KnownBug, known_bugs, matrix
-from .bases import BaseTrainer
+from .bases import BaseTrainer, like
 from .matrix import Matrix
 
 PASSED = 3
@@ -35,10 +36,14 @@ SAME_ERROR = 3
 """The least number of failures for which one error is a cause."""
 MOST = 5
 """The most causes that the search takes, and the most bugs whose answers under other conventions are computed."""
+SHORTEST = 100
+"""The most texts of a pack, among those with incorrect ids and among the others, that all known bugs answer."""
 REPLAYED = 60
 """The most golden cases on which a bug is tested again."""
 
 Conventions = tuple[tuple[str, str], ...]
+Texts = dict[str, tuple[str, Model, Any]]
+"""Test → a text that it encodes, the model, and the correct ids."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
 _ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}
 """The operations that the oracle answers."""
@@ -203,6 +208,7 @@ class _Search:
         published = matrix.read()
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
+        published = replace(published, answers={**published.answers, **self._answers_to_packs(published)})
         bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
         candidates = [*bugs, *self._conventions(), *self._errors()]
         found = cover(candidates, failures)
@@ -220,6 +226,37 @@ class _Search:
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
         return replace(cause, tests=tuple(test for test in self.failing if test in tests))
+
+    # Packs, which the published matrix lacks
+
+    def _answers_to_packs(self, published: Matrix) -> dict[str, dict[str, str]]:
+        """Return the rows of the known bugs of pipelines with their answers to texts of a pack.
+
+        All bugs answer the shortest texts; the bugs that are wrong in the same way on some of them answer all texts
+        that the implementation encodes incorrectly.
+        """
+        known = {case for row in published.answers.values() for case in row}
+        wrong: Texts = {}
+        right: Texts = {}
+        for test in self.evidence.clauses.keys() - known:
+            case, mismatch = self.golden[test], self.wrong[test].mismatch if test in self.wrong else None
+            operation: Operation = case.operation if mismatch is None else mismatch.asked.operation
+            expected = mismatch.expected.alternatives if mismatch else case.expected.under(self.declared["lookup"])
+            if (
+                isinstance(operation, Encode)
+                and expected
+                and case.model is not None
+                and case.model.pipeline is not None
+            ):
+                (wrong if mismatch else right)[test] = operation.text, case.model, expected[0]
+        some = {**_shortest(wrong), **_shortest(right)}
+        rows: dict[str, dict[str, str]] = {}
+        for bug in known_bugs() if wrong else ():
+            if bug.section == "pipeline":
+                row = _wrong_answers(bug, some)
+                if any(self.evidence.answers.get(test) == mark for test, mark in row.items()):
+                    rows[bug.id] = {**published.answers.get(bug.id, {}), **row, **_wrong_answers(bug, wrong)}
+        return rows
 
     # Errors
 
@@ -425,6 +462,23 @@ def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementatio
 
 
 # Questions and answers
+
+
+def _shortest(asked: Texts) -> Texts:
+    return dict(sorted(asked.items(), key=lambda item: (len(item[1][0]), item[0]))[:SHORTEST])
+
+
+def _wrong_answers(bug: KnownBug, asked: Texts) -> dict[str, str]:
+    """Return the fingerprints of the incorrect ids that a known bug gives for these texts."""
+    encoders: dict[str, Any] = {}
+    marks = {}
+    for test, (text, model, expected) in asked.items():
+        if model.name not in encoders:
+            encoders[model.name] = like(oracle(model), bug.target)
+        ids = Ids(tuple(encoders[model.name].encode(text)))
+        if ids != expected:
+            marks[test] = fingerprint(ids)
+    return marks
 
 
 def _is_training(outcome: Outcome) -> bool:

@@ -24,7 +24,7 @@ from bpe_conformance.reference.formats import huggingface
 from .. import __version__
 from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import Batch, Encode, Encoding, Entries, Expected, Operation
+from ..operations import Batch, Decode, Encode, Encoding, Entries, Expected, Operation
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
@@ -138,8 +138,8 @@ def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
         if not any(map(reach.is_open, draft.operation.texts())):
             distinct.setdefault(draft.operation, draft)
     for operation, draft in distinct.items():
-        is_encoding = isinstance(operation, Encoding)
-        expected = reach.expected(operation.whole_text) if is_encoding else operation.compute(model)
+        text = operation.whole_text if isinstance(operation, Encoding) else None
+        expected = operation.compute(model) if text is None else reach.expected(text)
         if not (isinstance(operation, Batch) and expected.by_convention):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
@@ -181,13 +181,18 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
             agreement.not_asked[witness.package] = target
             continue
         differs = [row for case in cases for row in _differences(target, case, witness)]
-        version, agreed = importlib.metadata.version(witness.package), len(cases) - len({row["case"] for row in differs})
+        version, agreed = (
+            importlib.metadata.version(witness.package),
+            len(cases) - len({row["case"] for row in differs}),
+        )
         agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
         agreement.differs += differs
     return agreement
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
+    if model.pipeline is not None and not hasattr(resolve(adapter), "from_tokenizer_json"):
+        return "it does not load a tokenizer.json with these steps"
     if lookup == "bytes" and not model.ranks_by_bytes:
         return "its lookup by bytes cannot represent this model"
     try:
@@ -220,6 +225,9 @@ def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
 
 
 def _known_reason(operation: Operation, model: Model, witness: Witness) -> str:
+    added = {text.encode("utf-8") for text in model.special_tokens or () if not text.isascii()}
+    if isinstance(operation, Decode) and any(model.vocab.get(index) in added for index in operation.ids):
+        return "it decodes added tokens that are not ASCII as mapped characters"
     for text in operation.texts() if witness.package == "tiktoken" else ():
         if is_ambiguous(model, text):
             return "if two special tokens begin at one position, it chooses by hash order"
@@ -241,7 +249,9 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     entries = {
         "ids": [[group[0], group[-1]] for group in _runs(pack.entries)],
-        "otherwise": [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()],
+        "otherwise": [
+            {"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()
+        ],
     }
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
@@ -313,7 +323,9 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
     alone = len(pack.entries) - len(pack.others)
-    lines.append(f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others")
+    lines.append(
+        f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"
+    )
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
@@ -323,7 +335,8 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
     lines.append(_exposed("encoders", "incorrect ways to merge", wrong))
     if pipelines := coverage.get("texts_that_a_wrong_pipeline_encodes_otherwise"):
-        lines.append(_exposed("settings", "mistakes in the other steps", pipelines))
+        shown = [name for name, count in pipelines.items() if count]
+        lines.append(f"settings  {len(shown)} of {len(pipelines)} mistakes in other steps detected: {', '.join(shown)}")
     return [*lines, *agreement.lines()]
 
 

@@ -15,18 +15,18 @@ from typing import Any, TypeVar
 
 import regex
 
-from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.fixtures import write_token
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from ..known_bugs import known_bugs
-from ..known_bugs.bases import BaseEncoder
+from ..known_bugs import KnownBug, known_bugs
+from ..known_bugs.bases import BaseEncoder, like
 from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from ..terminal import show
 from .patterns import alternatives, expressions, variants
-from .reach import Reach, like, ordinary, text_of
+from .reach import Reach, ordinary, text_of
 
 T = TypeVar("T")
 CLASSES = tuple(
@@ -161,7 +161,7 @@ def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     model, bugs = reach.model, {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
     ordinary_vocab = {index: token for index, token in model.vocab.items() if token not in reach.special_tokens}
     base = BaseEncoder(ordinary_vocab, model.merges, pipeline=model.pipeline)
-    active = {bug: like(base, bugs[bug].target) for bug in bugs}
+    active: dict[str, Any] = {bug: like(base, bugs[bug].target) for bug in bugs}
     clauses = {bug.id: bug.clause for bug in bugs.values()}
     wrong = dict(WRONG)
     if reach.oracle.lookup == "whole":
@@ -191,7 +191,7 @@ def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
 
 
 def _candidates(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
-    """Yield pre-tokens, each as a text, too: adjacent tokens, repeated ones, real text, and those that no merges build."""
+    """Yield texts and pre-tokens: adjacent tokens, repeated tokens, real text, and tokens that no merges build."""
     every = ordinary(reach)
     real = all_real_text().split()
     texts: list[str] = []
@@ -273,7 +273,9 @@ OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnP
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
     """Return short texts whose ids mistakes in the patterns change, and how many mistakes they detect."""
     model, oracle = reach.model, reach.oracle
-    every = [(what, like(oracle, type(oracle), pattern=pattern, pipeline=other)) for what, pattern, other in variants(model)]
+    every = [
+        (what, like(oracle, type(oracle), pattern=pattern, pipeline=other)) for what, pattern, other in variants(model)
+    ]
     left = dict.fromkeys(range(len(every)), DETECTIONS)
     drafts: list[Draft] = []
     clauses = SPLIT_CLAUSES.get(model.pattern if model.pipeline is None else "", ["FENCE-1"] * len(PIECES))
@@ -302,10 +304,17 @@ def settings(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     """Return short texts whose ids known bugs of pipelines change, and how many texts show each."""
     if (pipeline := reach.model.pipeline) is None:
         return [], {}
-    bugs = {bug: like(reach.oracle, bug.target) for bug in known_bugs() if bug.section == "pipeline" and bug.id not in ABOUT_WHOLE}
+    bugs: dict[KnownBug, Any] = {
+        bug: like(reach.oracle, bug.target)
+        for bug in known_bugs()
+        if bug.section == "pipeline" and bug.id not in ABOUT_WHOLE
+    }
     plain = {AddedToken(token.content) for token in pipeline.added_tokens}
     named = [token.content for token in sorted(pipeline.added_tokens, key=plain.__contains__)][:MANY]
-    added = (*named, *named, *map(reach.oracle.normalize, named), *SPACE, "a", "_", "1", "!", "é", *MARKED)
+    together = [text for first in named for second in named for text in _overlaps(first, second)[:-2]]
+    own = [part for _, expression in expressions(reach.model) for part in _literals(expression)]
+    beside = (*SPACE, "a", "_", "1", "!", "é", *MARKED, *own)
+    added = (*named, *named, *map(reach.oracle.normalize, named), *together[:MANY], *beside)
     composed = (*RAW_TEXT[:16], *MARKED, *NEARLY, " ", "a", "1", "\n", r"\p{M}", r"\p{No}")
     subjects = (added, composed, added, composed, *PIECES.values())
     found = dict.fromkeys((bug.id for bug in bugs), 0)
@@ -320,7 +329,7 @@ def settings(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     return drafts, found
 
 
-def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
+def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:
     segments = [segment for text in texts for segment, special in reach.segments(text) if not special]
     missing: list[str] = []
     count, version = 0, regex.V0 if reach.model.pipeline is None else regex.V1

@@ -37,10 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     source = read_model_files(options.table, overrides(options))
     reach = Reach(source.model)
-    if options.text is None:
-        lines = [*_description(source), *_odd(reach)]
-    else:
-        lines = list(_steps(reach, options.text))
+    lines = [*_description(source), *_odd(reach)] if options.text is None else _steps(reach, options.text)
     print_lines(line for name, text in lines for line in _wrapped(name, text))
     return 0
 
@@ -65,7 +62,10 @@ def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
         for number, step in enumerate(pipeline.steps, 1):
             yield f"step {number}", _step(step)
     is_whole = pipeline is not None and pipeline.lookup == "whole"
-    yield "lookup", "whole: a pre-token that is an entry is one token (ignore_merges)" if is_whole else "pair: by merges"
+    yield (
+        "lookup",
+        "whole: a pre-token that is an entry is one token (ignore_merges)" if is_whole else "pair: by merges",
+    )
     tokens = pipeline.added_tokens if pipeline is not None else tuple(map(AddedToken, model.special_tokens or ()))
     groups: dict[str, list[AddedToken]] = {}
     for token in tokens:
@@ -167,7 +167,10 @@ def _ids(model: Model) -> Iterator[tuple[str, str]]:
         same = f"{show.token(twice[0])} has the ids {', '.join(map(str, ids))}"
         yield "odd", f"{show.counted(len(twice), 'token')} with several ids: {same}"
     if missing := [byte for byte in range(256) if bytes([byte]) not in counts]:
-        yield "odd", f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}"
+        yield (
+            "odd",
+            f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}",
+        )
     if gaps := sorted({*range(max(model.vocab) + 1)} - model.vocab.keys()):
         yield "odd", f"{show.counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
 

@@ -95,7 +95,9 @@ def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: 
 
 def test_tiktoken_may_differ_for_a_known_reason() -> None:
     drafts = [draft(Encode(text)) for text in ("<e>", "<e>x", "1x", "ax")]
-    agreement = agree(AMBIGUOUS, list(answered(Reach(AMBIGUOUS), drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")])
+    agreement = agree(
+        AMBIGUOUS, list(answered(Reach(AMBIGUOUS), drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")]
+    )
     assert [(row["case"][-1], row["reason"]) for row in agreement.differs] == [
         ("2", "if two special tokens begin at one position, it chooses by hash order"),
         ("3", "it drops text that the pattern does not match"),
