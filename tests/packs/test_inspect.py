@@ -1,0 +1,89 @@
+"""`bpe-conformance inspect` says what a model is, what is odd about it, and what its steps make of a text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance.cli import main
+from bpe_conformance.fixtures import Model, read_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
+from bpe_conformance.packs import inspect
+from bpe_conformance.packs.reach import Reach
+from bpe_conformance.reference.formats import huggingface
+
+TABLE = read_model(
+    {
+        "merges": [["b", "c"], ["a", "b"], ["ab", "c"], ["1", "2"], ["x", " "]],
+        "extra": [[261, "qq"], [262, {"code_points": [0x212B]}], [270, "<s>"], [271, "<s>x"], [272, "<a>"]],
+    }
+)
+ADDED = (AddedToken("<s>"), AddedToken("<s>x", normalized=True), AddedToken("<a>", lstrip=True))
+STEPS = (Split(r"\d|zq\b"), Split(r" "), ByteLevel(split=False))
+MODEL = replace(
+    TABLE,
+    special_tokens=tuple(token.content for token in ADDED),
+    pipeline=Pipeline(("NFC",), ADDED, STEPS, "whole"),
+    name="odd",
+)
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "TRIED", 50)
+
+
+def odd(model: Model) -> str:
+    return "\n".join(text for _, text in inspect._odd(Reach(model)))
+
+
+def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
+    found = odd(MODEL)
+    for line in (
+        "1 entry are not one token, because normalization changes them: id 262; see --text '\u212b'",
+        "2 entries are not one token, because a step cuts them: id 259; see --text '12'",
+        "1 entry are one token only by the lookup whole: id 261; see --text 'qq'",
+        "13 tokens: no UTF-8 text contains their bytes",
+        "1 merge never apply: the bytes of rank 2, ab+c, become a | bc by other merges; see --text 'abc'",
+        r"the alternative zq\b matches in none of",
+        "the added token '<s>x' is not found in its own text, which becomes '<s>' | 'x'; see --text '<s>x'",
+        "1 pair of added tokens hide one another: '<s>' is not found inside '<s>x'; see --text '<s>x'",
+        "7 ids below 272 without an entry, such as 263",
+    ):
+        assert line in found, found
+
+
+def test_equal_entries_and_missing_bytes_are_odd() -> None:
+    vocab = {index: token for index, token in TABLE.vocab.items() if token != b"\xff"} | {300: b"ab"}
+    found = odd(replace(MODEL, vocab=vocab))
+    assert "1 token with several ids: 'ab' has the ids 257, 300" in found
+    assert "1 byte without an entry, such as ff" in found
+
+
+def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    huggingface.write(tmp_path / "tokenizer.json", replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq"}))
+    words = ["inspect", str(tmp_path / "tokenizer.json")]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= inspect.WIDTH
+    assert {
+        "normalizer  NFC",
+        r"step 1      Split (behavior Isolated, invert False): \d|zq\b",
+        "lookup      whole: a pre-token that is an entry is one token (ignore_merges)",
+        "added       1 token with lstrip: '<a>' 272",
+    } <= set(lines)
+    assert main([*words, "--text", "A\u030a2 abc<s>"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "text        'A\\u030a2 abc<s>'",
+        "segment     '\\xc52 abc'",
+        "pre-token   '\\xc5': <c3> 195 | <85> 133",
+        "pre-token   '2': '2' 50",
+        "pre-token   ' ': ' ' 32",
+        "pre-token   'abc': 'abc' 258",
+        "added       '<s>' 270",
+        "ids         195 133 50 32 258 270",
+    ]
