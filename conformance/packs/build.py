@@ -100,8 +100,9 @@ def build(model: Model, seed: int) -> Pack:
     others = {index: one for index, one in entries.items() if one != Expected({"": (Ids((index,)),)})}
     alone = {model.vocab[index] for index in entries.keys() - others.keys()}
     words, wrong = cases.words(reach, draw)
-    mistakes, pattern = cases.mistakes(reach, draw)
+    mistakes, pattern, splits = cases.mistakes(reach, draw)
     settings, detected = cases.settings(reach, draw)
+    detected = splits | detected
     hard = [text for draft in (*words, *mistakes, *settings) for text in draft.operation.texts()]
     drafts = [
         *words,

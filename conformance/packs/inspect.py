@@ -107,12 +107,12 @@ def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
     others = [index for index, found in ids.items() if found != [index]]
     changed = [index for index in others if reach.oracle.normalize(texts[index]) != texts[index]]
     cut = [index for index in others if index not in changed and len(reach.pre_tokens(texts[index])) > 1]
-    yield from _about(changed, texts, "are not one token, because normalization changes them")
-    yield from _about(cut, texts, "are not one token, because a step cuts them")
+    yield from _about(changed, texts, "not one token as a text, because normalization changes them")
+    yield from _about(cut, texts, "not one token as a text, because a step cuts them")
     if reach.oracle.lookup == "whole":
         built = {index: reach.steps(model.vocab[index])[0] for index in ids}
         whole = [index for index, word in built.items() if len(word) > 1 and ids[index] == [index]]
-        yield from _about(whole, texts, "are one token only by the lookup whole")
+        yield from _about(whole, texts, "one token only by the lookup whole")
     alone = {model.vocab[index] for index in ids.keys() - others}
     coverage = measure(reach, covering(reach, Draw("inspect"), alone), alone)
     for reason, found in coverage["not_reached"].items():
@@ -122,7 +122,7 @@ def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
         pair = model.merges[idle[0]]
         made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))
         how = f"the bytes of rank {idle[0]}, {show.joined(pair)}, become {made} by other merges"
-        yield "odd", f"{show.counted(len(idle), 'merge')} never apply: {how}{_see(text_of(pair[0] + pair[1]))}"
+        yield "odd", f"{show.counted(len(idle), 'merge')} that cannot apply: {how}{_see(text_of(pair[0] + pair[1]))}"
     yield from _alternatives(reach)
     yield from _added(reach)
     yield from _ids(model)
@@ -131,7 +131,7 @@ def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
 def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[tuple[str, str]]:
     if indexes:
         shortest = min(indexes, key=lambda index: (len(texts[index]), index))
-        yield "odd", f"{show.counted(len(indexes), 'entry')} {what}: id {shortest}{_see(texts[shortest])}"
+        yield "odd", f"{show.counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
 
 
 def _see(text: str) -> str:
@@ -157,7 +157,7 @@ def _added(reach: Reach) -> Iterator[tuple[str, str]]:
     if inside:
         inner, outer = inside[0]
         both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"
-        yield "odd", f"{show.counted(len(inside), 'pair')} of added tokens hide one another: {both}"
+        yield "odd", f"{show.counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"
 
 
 def _ids(model: Model) -> Iterator[tuple[str, str]]:
