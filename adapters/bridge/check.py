@@ -123,7 +123,7 @@ class Program(Client):
         """Send one request, about the model that most steps use, and return a well-formed reply of any kind."""
         if self.process is None:
             self.launch()
-        if op in {*wire.methods(), "table", "stream_open"}:
+        if op in {*wire.METHODS, "table", "stream_open"}:
             fields = {"model": fields.get("model") or self.usual_model, **fields}
         return _well_formed(self.exchange(op, fields))
 
@@ -329,7 +329,7 @@ def _handshake(program: Program) -> None:
     program.capabilities = set(map(str, capabilities)) if isinstance(capabilities, list) else set()
     program.fixed = isinstance(hello.get("model"), str)
     program.capabilities |= {"special tokens"} if program.fixed else {*_LACKS}
-    if program.capabilities & {*wire.methods(), "encode_iterable"}:
+    if program.capabilities & {*wire.METHODS}:
         program.capabilities.add("a model")
 
 

@@ -432,32 +432,40 @@ def _init_fixed(self: RemoteTokenizer) -> None:
     self._load("load", {})
 
 
-def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[Any]:
-    client = self.client
-    with client.lock:
-        stream = wire.read_handle(self._call("stream_open", {}), "stream")
-        process = client.process
-    assert process is not None
+def _streamed(name: str) -> Any:
+    """Return the method that sends a stream, one item in each request."""
+    kind = wire.STREAMS[name]
+    method = {} if name == next(iter(wire.STREAMS)) else {"method": name}
 
-    def ask(operation: str, fields: dict[str, Any]) -> tuple[list[Any], bool]:
-        self._refuse_surrogates(fields)
-        reply = client.request(operation, {"stream": stream, **fields}, process)
-        if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
-            raise MalformedAnswer(f'{operation} returned {type(reply).__name__}; expected {{"ids": [...]}}')
-        return reply["ids"], reply.get("ended") is True
+    def stream(self: RemoteTokenizer, items: Iterable[Any]) -> Iterator[Any]:
+        client = self.client
+        with client.lock:
+            handle = wire.read_handle(self._call("stream_open", method), "stream")
+            process = client.process
+        assert process is not None
 
-    closed = False
-    try:
-        for chunk in chunks:
-            ids, ended = ask("stream_feed", {"text": wire.write_text(chunk)})
-            yield from ids
-            if ended:
-                break
-        closed = True
-        yield from ask("stream_close", {})[0]
-    finally:
-        if not closed:
-            client.later(process, "stream_close", {"stream": stream})
+        def ask(operation: str, fields: dict[str, Any]) -> tuple[list[Any], bool]:
+            self._refuse_surrogates(fields)
+            reply = client.request(operation, {"stream": handle, **fields}, process)
+            if not isinstance(reply, dict) or not isinstance(reply.get(kind.yields), list):
+                expected = f'{{"{kind.yields}": [...]}}'
+                raise MalformedAnswer(f"{operation} returned {type(reply).__name__}; expected {expected}")
+            return kind.result.read(reply[kind.yields]), reply.get("ended") is True
+
+        closed = False
+        try:
+            for item in items:
+                values, ended = ask("stream_feed", {kind.item: kind.argument.write(item)})
+                yield from values
+                if ended:
+                    break
+            closed = True
+            yield from ask("stream_close", {})[0]
+        finally:
+            if not closed:
+                client.later(process, "stream_close", {"stream": handle})
+
+    return stream
 
 
 def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None) -> type[RemoteTokenizer]:
@@ -473,8 +481,7 @@ def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = 
     is_fixed = isinstance(model, str)
     methods = {name: _method(name, names) for name in names & wire.OPERATIONS.keys() - {"load"}}
     methods["__init__"] = _init_fixed if is_fixed else _method("load", names)
-    if "encode_iterable" in names:
-        methods["encode_iterable"] = _encode_iterable
+    methods |= {name: _streamed(name) for name in names & wire.STREAMS.keys()}
     space: dict[str, Any] = {
         "__doc__": RemoteTokenizer.__doc__,
         "__module__": __name__,
