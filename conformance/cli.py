@@ -50,7 +50,7 @@ COMMANDS = (
     Subcommand("regenerate", "spec_tools.regenerate", "--check"),
     Subcommand("conventions", "spec_tools.conventions", "mypkg.mymodule:Tokenizer", runs_adapters=True),
     Subcommand("check-bridge", "commands.check_bridge", '"cmd:node tok.js"'),
-    Subcommand("known-bugs", "known_bugs.command", "| less"),
+    Subcommand("known-bugs", "known_bugs.matrix", "| less"),
     Subcommand("matrix", "report.matrix", "reference mypkg.mymodule:Tokenizer -o page"),
     Subcommand("train", "commands.train", "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok"),
     Subcommand("encode", "commands.encode", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),

@@ -1,14 +1,30 @@
-"""The matrix of golden cases × known bugs: which cases each bug fails, and with which answers."""
+"""The matrix of golden cases × known bugs, with the answers; `bpe-conformance known-bugs` lists what catches each."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..command_line import print_lines
+from ..properties import bind
+from ..spec import installed_spec
+from . import known_bugs
+
 FILE = Path(__file__).with_name("matrix.json")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add no arguments."""
+
+
+def run(options: argparse.Namespace) -> int:
+    print_lines(_listed(read()))
+    return 0
 
 
 @dataclass(frozen=True)
@@ -74,3 +90,23 @@ def text(matrix: Matrix) -> str:
 def _lines(part: Mapping[str, Any]) -> str:
     rows = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
     return "{\n" + ",\n".join(rows) + "\n}" if rows else "{}"
+
+
+def _listed(matrix: Matrix) -> Iterator[str]:
+    """Yield the lines of each known bug (how many golden cases catch it, the first property), then of each property."""
+    section = ""
+    for bug in known_bugs():
+        if bug.section != section:
+            section = bug.section
+            yield f"{section}"
+        caught = len(matrix.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
+        name = matrix.properties.get(bug.id) or "no property"
+        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
+        yield f"      {bug.sentence}"
+    yield "properties"
+    first = Counter(matrix.properties.values())
+    only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
+    for property_ in bind(installed_spec().clauses):
+        more = f", of which {only[property_.id]} by no golden case" if only[property_.id] else ""
+        yield f"  {property_.id:<24}{property_.clause_id:<22}first to catch {first[property_.id]}{more}"

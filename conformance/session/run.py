@@ -35,9 +35,8 @@ from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
 from ..terminal.show import counted
-from . import known_failures
 from .items import BpeItem, pack, unpack
-from .setup import Setup
+from .setup import Setup, write_known_failures
 
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
@@ -344,7 +343,7 @@ class Run:
             if outcome.state in ("failed", "known failure") and outcome.clause is not None and not outcome.stale:
                 failures[outcome.test] = reasons.get(outcome.test) or f"fails {outcome.clause.id}; not investigated yet"
         try:
-            known_failures.write(Path(file), failures)
+            write_known_failures(Path(file), failures)
         except Exception as error:
             return [_unwritten(Path(file), "the known failures", error)]
         self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")

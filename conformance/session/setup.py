@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.values import write_flow
+from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
 from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
@@ -19,7 +22,6 @@ from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..selection import Selection
 from ..spec import FOLDER, Spec, spec_in
-from . import known_failures
 from .fuzzing import Fuzzing
 
 if TYPE_CHECKING:
@@ -83,8 +85,8 @@ class Setup:
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
-        self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
-        self.listed_before = known_failures.read(Path(written), ids) if written and Path(written).exists() else {}
+        self.known_failures = read_known_failures(Path(listed), ids) if listed else {}
+        self.listed_before = read_known_failures(Path(written), ids) if written and Path(written).exists() else {}
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
@@ -155,3 +157,28 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
         same_name = sum(other.name == added.name for other in corpora)
         corpora.append(replace(added, number=same_name + 1))
     return corpora
+
+
+def read_known_failures(file: Path, known_ids: Collection[str]) -> dict[str, str]:
+    """Read a mapping of id to reason; raise SpecError if it is malformed or names an id that does not exist.
+
+    An unlisted failure fails the run, and so does a listed test that passes.
+    """
+    failures: dict[str, str] = {}
+    for document in read_documents(file):
+        if not isinstance(document.value, dict):
+            raise document.error((), "expected a mapping of id to reason")
+        for key, reason in document.value.items():
+            if key not in known_ids:
+                fix = "correct the id, or remove the line if a new version has dropped the test"
+                raise document.error((key,), f"there is no case or property {shortened(key)}; {fix}")
+            if not isinstance(reason, str) or not reason.strip():
+                raise document.error((key,), f"{key} needs a reason, in quotes")
+            failures[str(key)] = reason
+    return failures
+
+
+def write_known_failures(file: Path, failures: Mapping[str, str]) -> None:
+    head = "# Known failures, `id: reason`. A listed test that passes fails the run: remove it from the list."
+    lines = (f"{key}: {write_flow(reason)}" for key, reason in sorted(failures.items()))
+    write_text(file, "\n".join([head, *lines, ""]))

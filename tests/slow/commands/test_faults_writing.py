@@ -20,7 +20,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.reference import Tokenizer, file_encoding
 from bpe_conformance.report import matrix, writing
-from bpe_conformance.session import known_failures
+from bpe_conformance.session.setup import write_known_failures
 
 COMMAND = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
 COMMANDS = {
@@ -98,7 +98,7 @@ def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: py
         ("report.json", lambda: writing.write(report(), Path("report.json"))),
         ("index.html", lambda: writing.write(report(), Path("index.html"))),
         ("matrix", lambda: matrix.write(Path("matrix"), [matrix.MatrixResult("one", report())])),
-        ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
+        ("known.yaml", lambda: write_known_failures(Path("known.yaml"), {"a": "b" * 200})),
     ],
 )
 def test_failed_write_of_the_suite_keeps_the_earlier_file(file: str, write: Callable[[], object], here: Path) -> None:
