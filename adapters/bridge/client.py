@@ -94,6 +94,7 @@ class Client:
         self.time_limit = time_limit
         self.start_limit = start_limit
         self.trace: Callable[[str, bytes], None] | None = None
+        self.sent = ""  # the last request
         self.lock = threading.RLock()
         self.process: Process | None = None
         self._env = env
@@ -189,6 +190,7 @@ class Client:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._sequence += 1
         line = wire.dump({"seq": self._sequence, "op": operation, **fields})
+        self.sent = line.decode("ascii").rstrip("\n")
         try:
             self._trace(">", line)
             process.send(line)
@@ -196,7 +198,7 @@ class Client:
         except BaseException:
             self._stop()  # after any interruption, the next reply would belong to this request
             raise
-        return Reply(operation, line.decode("ascii").rstrip("\n"), message)
+        return Reply(operation, self.sent, message)
 
     def _handshake(self) -> dict[str, Any]:
         started = time.monotonic()
