@@ -15,10 +15,8 @@ from . import __version__
 from .command_line import CommandError, TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
-BROKEN_PIPE = 141
-"""The exit status that a shell reports for a program that SIGPIPE ended."""
-INTERRUPTED = 130
-"""The exit status that a shell reports for a program that SIGINT ended."""
+BROKEN_PIPE = 141  # the exit status that a shell reports for a program that SIGPIPE ended
+INTERRUPTED = 130  # the exit status that a shell reports for a program that SIGINT ended
 
 
 @dataclass(frozen=True)

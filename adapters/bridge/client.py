@@ -42,8 +42,7 @@ ONE_REPLY = (
     "a program writes one reply to each request to standard output, and nothing else",
     "write everything except replies to standard error",
 )
-KINDS = ("result", "not_claimed", "error")
-"""The kinds of replies; each reply has one of these members."""
+KINDS = ("result", "not_claimed", "error")  # the kinds of replies; each reply has one of these members
 _ENDED = "the program ended, or closed its standard output"
 _TO_THE_END = (
     "the program replies to every request until its input ends",

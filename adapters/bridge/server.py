@@ -24,8 +24,7 @@ from ..errors import ENDINGS
 from ..signature import takes
 from . import wire
 
-GIBIBYTES = 4.0
-"""GiB of memory that the adapter may allocate, unless `--memory` says otherwise."""
+GIBIBYTES = 4.0  # GiB of memory that the adapter may allocate, unless `--memory` says otherwise
 
 _PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40

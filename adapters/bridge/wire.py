@@ -17,8 +17,7 @@ from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_bytes, reb
 from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
-SMALLEST_ID = -(2**31)
-"""The smallest id in a request: the suite also asks `decode` for negative ids."""
+SMALLEST_ID = -(2**31)  # the smallest id in a request: the suite also asks `decode` for negative ids
 
 WireText = str | dict[str, list[int]]
 T = TypeVar("T")
@@ -248,8 +247,7 @@ OPERATIONS = {
 """Name of a method, or `load` for the constructor → its operation."""
 STREAMS = {"encode_iterable": Streamed("text", TEXT, "ids", IDS)}
 """Name of a method that takes several requests → what they contain; the first one is the method of `stream_open`."""
-MAKERS = ("load", "train", "from_files")
-"""The operations that make a model; the others are methods of one."""
+MAKERS = ("load", "train", "from_files")  # the operations that make a model; the others are methods of one
 RESULTS: Mapping[str, Returned] = {
     **{name: operation.result for name, operation in OPERATIONS.items()},
     "unload": NOTHING,
@@ -276,5 +274,4 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
     return values, {key: further.read(request[key]) for key, further in operation.further.items() if key in request}
 
 
-METHODS = (*(name for name in OPERATIONS if name not in MAKERS), *STREAMS)
-"""What a tokenizer can have."""
+METHODS = (*(name for name in OPERATIONS if name not in MAKERS), *STREAMS)  # what a tokenizer can have

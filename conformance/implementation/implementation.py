@@ -27,8 +27,7 @@ from .time_limit import Clock, TimeLimit
 
 __all__ = ["Implementation", "LoadError", "Trained", "constructor_arguments", "load"]
 T = TypeVar("T")
-IMPORT_FACTOR = 6
-"""How many times as long as a case the import of the adapter may take."""
+IMPORT_FACTOR = 6  # how many times as long as a case the import of the adapter may take
 _REMOTE_GRACE = 1.0
 """Seconds for the connection to another process to notice its own time limit, because its message is better."""
 Spawn = Callable[[Mapping[str, str]], Any] | None

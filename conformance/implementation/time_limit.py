@@ -18,10 +18,8 @@ from typing import Any, NoReturn, TypeVar
 from .proxy import TimedOut
 
 T = TypeVar("T")
-REPEAT = 0.25
-"""Seconds after which a call that continues, for example to clean up, is interrupted again."""
-ATTEMPTS = 20
-"""Interruptions after which the process ends, if a call catches them all."""
+REPEAT = 0.25  # seconds after which a call that continues, for example to clean up, is interrupted again
+ATTEMPTS = 20  # interruptions after which the process ends, if a call catches them all
 WATCHDOG_FACTOR = 10
 WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""

@@ -29,19 +29,14 @@ from . import KnownBug, known_bugs, matrix
 from .bases import BaseTrainer
 from .matrix import Matrix
 
-PASSED = 3
-"""How many failures a passing test outweighs that a cause predicts to fail."""
-SAME_ERROR = 3
-"""The least number of failures for which one error is a cause."""
-MOST = 5
-"""The most causes that the search takes, and the most bugs whose answers under other conventions are computed."""
-REPLAYED = 60
-"""The most golden cases on which a bug is tested again."""
+PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
+SAME_ERROR = 3  # the least number of failures for which one error is a cause
+MOST = 5  # the most causes that the search takes, and the most bugs whose answers under other conventions are computed
+REPLAYED = 60  # the most golden cases on which a bug is tested again
 
 Conventions = tuple[tuple[str, str], ...]
 OPEN: Conventions = (("tie_break", "unspecified"),)
-_ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}
-"""The operations that the oracle answers."""
+_ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
 
 @dataclass(frozen=True)

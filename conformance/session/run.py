@@ -41,13 +41,10 @@ from .setup import Setup, write_known_failures
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
 
-PARTS = 5
-"""How many of the selecting options a verdict names."""
-ALONE_TIMEOUT_FACTOR = 3
-"""How many times as long a case may take when it is tested again in a new process."""
+PARTS = 5  # how many of the selecting options a verdict names
+ALONE_TIMEOUT_FACTOR = 3  # how many times as long a case may take when it is tested again in a new process
 NO_DIAGNOSIS = Diagnosis()
-GRACE = 5.0
-"""Seconds after the report in which threads and processes of the implementation can end."""
+GRACE = 5.0  # seconds after the report in which threads and processes of the implementation can end
 
 
 class Run:

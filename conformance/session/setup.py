@@ -27,8 +27,7 @@ from .fuzzing import Fuzzing
 if TYPE_CHECKING:
     from .corpus import Corpus
 
-LONGEST_LIMIT = 86400.0
-"""The longest time limit of a case, in seconds."""
+LONGEST_LIMIT = 86400.0  # the longest time limit of a case, in seconds
 
 
 class Setup:
