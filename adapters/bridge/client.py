@@ -102,7 +102,6 @@ class Client:
         self._hello: dict[str, Any] = {}
         self._loaded: OrderedDict[str, int] = OrderedDict()
         self._made: dict[str, int] = {}
-        self._forgotten: list[str] = []
         self._later: list[tuple[str, dict[str, Any]]] = []
 
     @property
@@ -149,7 +148,8 @@ class Client:
 
     def forget(self, key: str) -> None:
         """Unload a model of `train` or `from_files` before the next request. Safe in a finalizer."""
-        self._forgotten.append(key)
+        if (model := self._made.pop(key, None)) is not None:
+            self._later.append(("unload", {"model": model}))
 
     def later(self, process: Process, operation: str, fields: dict[str, Any]) -> None:
         """Send a request before the next one, unless the program has been restarted. Safe in a finalizer."""
@@ -173,7 +173,6 @@ class Client:
         self._sequence = 0
         self._loaded.clear()
         self._made.clear()
-        self._forgotten.clear()
         self._later.clear()
         return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
 
@@ -241,10 +240,8 @@ class Client:
         return True
 
     def _send_later(self) -> None:
-        forgotten, self._forgotten = self._forgotten, []
-        handles = [self._made.pop(key) for key in forgotten if key in self._made]
         later, self._later = self._later, []
-        for operation, fields in [*later, *(("unload", {"model": handle}) for handle in handles)]:
+        for operation, fields in later:
             with contextlib.suppress(NotImplementedError, RemoteError, MalformedAnswer):
                 self._result(operation, self.exchange(operation, fields))
 

@@ -150,12 +150,12 @@ class Run:
             return
         status = int(session.exitstatus)
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self.config.option.collectonly:
-            self.result = self._result()
+            self.result = self._build_result()
             return
         is_interrupted = status == pytest.ExitCode.INTERRUPTED
         is_stopped = is_interrupted or bool(session.shouldstop or session.shouldfail)
         missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
-        fails = bool(missing) | (not is_interrupted and self._count_undisturbed())
+        fails = bool(missing) | (not is_interrupted and self._fail_unexplained_skips())
         self.outcomes |= without_blame_of_splitting(self.outcomes.values())
         diagnosis, problems = NO_DIAGNOSIS, []
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
@@ -165,13 +165,13 @@ class Run:
             problems = self._write_known_failures()
             self._note_untested()
 
-        def decided(result: RunResult, problems: list[str]) -> RunResult:
+        def with_status(result: RunResult, problems: list[str]) -> RunResult:
             result = replace(result, unwritten=tuple(problems))
             return replace(result, exit_status=_exit_status(status, fails, result))
 
-        result = decided(self._result(diagnosis, missing, not is_stopped), problems)
+        result = with_status(self._build_result(diagnosis, missing, not is_stopped), problems)
         problems = [*problems, *_written_reports(result, self._reports)]
-        self.result = decided(result, problems)
+        self.result = with_status(result, problems)
         session.exitstatus = self.result.exit_status
         self._take_over_failures(diagnosis)
 
@@ -186,16 +186,21 @@ class Run:
             self.implementation.note(f"{what}: {position}")
             return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
-    def _count_undisturbed(self) -> bool:
-        """Count properties that were skipped because of another failure, if no such failure counts."""
+    def _fail_unexplained_skips(self) -> bool:
+        """Count the properties as failed that were skipped because of another failure which does not count.
+
+        Return whether there are any, apart from known failures.
+        """
         faulty = at_fault(self.outcomes.values())
         dependent = [outcome for outcome in self.outcomes.values() if outcome.depends and outcome.state == "skipped"]
-        alone = [outcome for outcome in dependent if outcome.level == "must" and outcome.class_at_fault not in faulty]
-        for outcome in alone:
+        failed = set()
+        for outcome in dependent:
+            if outcome.level != "must" or outcome.class_at_fault in faulty:
+                continue
             known = self.setup.known_failures.get(outcome.test)
             state: State = "known failure" if known else "failed"
             self.outcomes[outcome.test] = replace(outcome, state=state, reason=known or "")
-        failed = {outcome.test for outcome in alone if self.outcomes[outcome.test].state == "failed"}
+            failed |= set() if known else {outcome.test}
         self._move_to_failed(failed)
         return bool(failed)
 
@@ -258,7 +263,9 @@ class Run:
 
     # The result
 
-    def _result(self, causes: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True) -> RunResult:
+    def _build_result(
+        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True
+    ) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -276,7 +283,7 @@ class Run:
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
-            causes,
+            diagnosis,
             tuple(missing),
             len(self.expected),
             all_ran,
