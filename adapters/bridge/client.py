@@ -324,22 +324,14 @@ class RemoteTokenizer:
     """A tokenizer in another process. `bridge` derives one class from it for each program.
 
     The methods return ids unchecked, because the suite checks the answers of every implementation.
-
-    Attributes:
-        client: the client of the program, with `time_limit`, `start()`, `pid` and `close()`.
-        capabilities: the capabilities that the program announced.
-        conventions: the conventions that the program declared.
-        pattern: the fixed split pattern that the program declared, or None.
-        language: the programming language of the program, or "".
-        version: the version of the program, or "".
     """
 
-    client: ClassVar[Client]
-    capabilities: ClassVar[frozenset[str]] = frozenset()
-    conventions: ClassVar[Mapping[str, str]] = {}
-    pattern: ClassVar[str | None] = None
-    language: ClassVar[str] = ""
-    version: ClassVar[str] = ""
+    client: ClassVar[Client]  # of the program, with `time_limit`, `start()`, `pid` and `close()`
+    capabilities: ClassVar[frozenset[str]] = frozenset()  # that the program announced
+    conventions: ClassVar[Mapping[str, str]] = {}  # that the program declared
+    pattern: ClassVar[str | None] = None  # the fixed split pattern that the program declared, or None
+    language: ClassVar[str] = ""  # the programming language of the program, or ""
+    version: ClassVar[str] = ""  # the version of the program, or ""
     _source: ModelRequest
     _table: tuple[dict[int, bytes], list[Merge]] | None = None
 

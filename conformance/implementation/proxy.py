@@ -42,10 +42,8 @@ class CallFailed(Exception):
 class Raised(CallFailed):
     """A call raised.
 
-    Attributes:
-        where: lines of its traceback, without the suite's own frames; `place` is file:line of the innermost of them.
-        is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
-            ended.
+    `where` are lines of its traceback without the suite's own frames, and `place` is file:line of the innermost.
+    `is_error` is false for a `BaseException` and for a process that ended, which are no answers.
     """
 
     def __init__(self, call: str, error: BaseException) -> None:

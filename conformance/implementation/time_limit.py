@@ -49,15 +49,12 @@ class TimeLimit:
     """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, a late answer is still refused.
-
-    Attributes:
-        seconds: seconds that all calls have taken, without those of a diagnosis.
-        keeps_watchdog: whether the watchdog keeps running between calls, because its thread takes longer to start and
-            end than most of them. `stop_watchdog` must then end it.
+    If `keeps_watchdog` is set, its thread keeps running between calls, most of which are shorter than its start, until
+    `stop_watchdog` ends it.
     """
 
     def __init__(self, stderr: int = 2) -> None:
-        self.seconds = 0.0
+        self.seconds = 0.0  # that all calls have taken, without those of a diagnosis
         self.keeps_watchdog = False
         self._stderr = stderr
         self._clocks: list[Clock] = []

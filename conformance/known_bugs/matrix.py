@@ -29,19 +29,12 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What the known bugs do.
+    """What the known bugs do."""
 
-    Attributes:
-        answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
-        varying: bug → one golden case that catches it, for the bugs whose answers vary; it depends on no other part.
-        properties: bug → the first property that catches it, or "".
-        dependent: bug → those cases that it fails because of another part than the case asks about.
-    """
-
-    answers: Mapping[str, Mapping[str, str]]
-    varying: Mapping[str, str]
-    properties: Mapping[str, str]
-    dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, str]]  # bug → case that it fails → fingerprint; without bugs whose answers vary
+    varying: Mapping[str, str]  # such a bug → one golden case that catches it, and depends on no other part
+    properties: Mapping[str, str]  # bug → the first property that catches it, or ""
+    dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)  # bug → cases that it fails by another part
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""

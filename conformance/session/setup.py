@@ -31,18 +31,7 @@ LONGEST_LIMIT = 86400.0  # the longest time limit of a case, in seconds
 
 
 class Setup:
-    """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError.
-
-    Attributes:
-        spec: the specification or, with `--bpe-pack`, with the cases of the pack.
-        command: the command line, as messages repeat it.
-        cases: the selected cases, in the order of the spec.
-        fuzzing: the time of `--bpe-fuzz`, or None.
-        late: operation → how many of its cases had no answer in time.
-        late_in_a_row: operation → how many of its last cases had none.
-        known_failures: test → reason.
-        listed_before: the entries of the file that `--bpe-write-known-failures` replaces.
-    """
+    """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError."""
 
     def __init__(self, config: pytest.Config) -> None:
         option = config.getoption
@@ -79,11 +68,12 @@ class Setup:
         if self.fuzzing is not None:
             self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
-        self.late: Counter[str] = Counter()
-        self.late_in_a_row: Counter[str] = Counter()
+        self.late: Counter[str] = Counter()  # operation → how many of its cases had no answer in time
+        self.late_in_a_row: Counter[str] = Counter()  # operation → how many of its last cases had none
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
+        # test → reason; and the entries of the file that is replaced
         self.known_failures = read_known_failures(Path(listed), ids) if listed else {}
         self.listed_before = read_known_failures(Path(written), ids) if written and Path(written).exists() else {}
 
