@@ -19,6 +19,7 @@ import pytest
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
+from .. import report as reports
 from ..answer import Changed, Fault
 from ..cases.dependence import without_blame_of_splitting
 from ..cases.judging import judge
@@ -28,7 +29,7 @@ from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.causes import diagnose
 from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
-from ..report import document, writing
+from ..report import document
 from ..selection import Entry
 from ..spec import FOLDER
 from ..terminal import summary
@@ -373,7 +374,7 @@ def _report_targets(config: pytest.Config) -> list[Path]:
     for name in config.getoption("--bpe-report") or ():
         path = config.invocation_params.dir / name
         try:
-            writing.check(path, folder=name.endswith(("/", "\\")))
+            reports.check(path, folder=name.endswith(("/", "\\")))
         except document.ReportError as error:
             raise pytest.UsageError(str(error)) from None
         paths.append(path)
@@ -384,10 +385,10 @@ def _written_reports(result: RunResult, paths: list[Path]) -> list[str]:
     """Write the reports of a run. Return a line for each file that could not be written; the others are written."""
     problems = []
     built: document.Document | None = None
-    for file in [file for path in paths for file in writing.files(path)]:
+    for file in [file for path in paths for file in reports.files(path)]:
         try:
             built = document.build(result) if built is None else built
-            writing.write(built, file)
+            reports.write(built, file)
         except Exception as error:  # the run is complete, and its results are shown, whatever fails here
             problems.append(_unwritten(file, "the report", error))
     return problems
