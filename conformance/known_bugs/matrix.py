@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,16 @@ class Matrix:
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""
-        found: dict[str, set[str]] = {}
-        for bug, answers in self.answers.items():
-            for case in answers:
-                found.setdefault(case, set()).add(bug)
-        return found
+        return {case: set(bugs) for case, bugs in _inverted(self.answers).items()}
+
+
+def _inverted(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return value → the keys of the rows that contain it."""
+    found: dict[str, list[str]] = {}
+    for key, values in rows.items():
+        for value in values:
+            found.setdefault(value, []).append(key)
+    return found
 
 
 def read(file: Path = FILE) -> Matrix:
@@ -54,13 +59,8 @@ def read(file: Path = FILE) -> Matrix:
             for bug in bugs:
                 answers[bug][case] = fingerprint
     fixed = {bug: found for bug, found in answers.items() if bug not in data["varying"]}
-    dependent: dict[str, set[str]] = {}
-    for case, bugs in data["dependent"].items():
-        for bug in bugs:
-            dependent.setdefault(bug, set()).add(case)
-    return Matrix(
-        fixed, data["varying"], data["properties"], {bug: frozenset(found) for bug, found in dependent.items()}
-    )
+    dependent = {bug: frozenset(cases) for bug, cases in _inverted(data["dependent"]).items()}
+    return Matrix(fixed, data["varying"], data["properties"], dependent)
 
 
 def text(matrix: Matrix) -> str:
@@ -72,11 +72,7 @@ def text(matrix: Matrix) -> str:
     cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
     parts: dict[str, Mapping[str, Any]] = {"cases": cases}
     parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
-    depending: dict[str, list[str]] = {}
-    for bug, names in matrix.dependent.items():
-        for case in names:
-            depending.setdefault(case, []).append(bug)
-    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(depending.items())}
+    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(_inverted(matrix.dependent).items())}
     return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
 
 
