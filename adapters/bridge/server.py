@@ -204,7 +204,7 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        name = request.get("method", next(iter(wire.STREAMS)))
+        name = request.get("method", wire.DEFAULT_STREAM)
         handle = next(self._numbers)
         self._streams[handle] = Stream(name, self._method(request, name))
         return {"stream": handle}
