@@ -130,7 +130,7 @@ FAULTS = {
     ),
     "directory-reported": Fault(override("fixtures.answers:_restored_directory", lambda _: ()), "folder"),
     "locale-reported": Fault(override("fixtures.answers:_restored_locale", lambda _: ()), "locale"),
-    "directories-gone": Fault(override("cases.files:scratch_folder", beside), "savedelsewhere savedlocked"),
+    "directories-gone": Fault(override("operations.files:scratch_folder", beside), "savedelsewhere savedlocked"),
     "output-cut": Fault(
         override("implementation.output:cut_captured", nothing),
         tests="flood",
