@@ -11,7 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, Acceptable, Accepted, Answer, Fault, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Fault, Table
 from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
@@ -73,6 +73,10 @@ def accept(tokenizer: TokenizerProxy) -> Answer:
 def is_lost(answer: Answer) -> bool:
     """Return whether there is no answer: the call took too long, or ended the process."""
     return isinstance(answer, Fault) and answer.kind != MALFORMED
+
+
+def is_late(answer: Answer) -> bool:
+    return isinstance(answer, Fault) and answer.kind == TIMED_OUT
 
 
 def train(implementation: Implementation, asked: Train) -> tuple[Table, TokenizerProxy | None]:
