@@ -30,7 +30,7 @@ from .asking import as_yaml, equals_oracle, is_late
 Example = TypeVar("Example")
 MOST_SHRINKS = 400
 TIME_LIMITS = 6
-"""A search ends, with a note, after this many time limits of one case."""
+"""A search ends, with a note, after this many time limits of one case, or after an example that takes one."""
 MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
@@ -333,11 +333,14 @@ class Search:
         while not self._is_ended() and self.examples != most:
             if time.monotonic() > self._until:
                 if self._effort.deadline is None:
-                    self._implementation.note(f"{self._id}: tested {self.examples} examples; more would take too long")
+                    tested = f"{self.examples} example{'s' * (self.examples != 1)}"
+                    self._implementation.note(f"{self._id}: tested {tested}; more would take too long")
                 return
             self.examples += 1
-            planned = choices.read(saved.pop()) if saved else None
+            planned, before = choices.read(saved.pop()) if saved else None, self._clock.seconds
             wrong = yield planned
+            if not self._several and self._clock.seconds - before >= self._implementation.limit:
+                self._until = -math.inf  # a call did not end, and other examples would wait for it again
             if wrong is not None:
                 smallest = yield from self._shrink(wrong)
                 if database is not None:

@@ -13,6 +13,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import TimedOut
 from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Outcome
+from bpe_conformance.properties import PROPERTIES as EVERY
 from bpe_conformance.properties import complete, lifecycle, scale
 from bpe_conformance.properties.engine import Effort, skip_reason
 from bpe_conformance.reference import Tokenizer
@@ -118,3 +119,22 @@ def test_a_process_that_encode_ends_counts_in_the_encoder_only(monkeypatch: pyte
     assert found
     own = [one.mismatch.asked.operation for one in found.values() if one.mismatch.depends_on is None]
     assert {operation.conformance_class for operation in own} <= {"encoder"}
+
+
+@pytest.mark.parametrize("property_id", ["law-arguments", "law-train-encode", "law-decode-first"])
+def test_a_search_waits_only_once_for_a_method_that_does_not_end(property_id: str) -> None:
+    calls = 0
+
+    class NeverEnds(Alone):
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            nonlocal calls
+            calls += 1
+            while True:
+                pass
+
+    implementation = Implementation("x", NeverEnds, limit=0.3)
+    calls = 0
+    (one,) = (one for one in EVERY if one.id == property_id)
+    assert one.run(implementation, Effort()) is None
+    assert calls == 1
+    assert f"{property_id}: tested 1 example; more would take too long" in implementation.notes

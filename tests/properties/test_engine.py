@@ -260,7 +260,7 @@ def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
 
     class Fickle(Whole):
         def encode(self, text: str) -> list[int]:
-            if next(calls) == 100:
+            if next(calls) == 20:
                 raise ValueError("once")
             return super().encode(text)
 
@@ -268,7 +268,7 @@ def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
     one = run(ENCODE, Fickle, Effort(deadline=2.0, watch=lambda name, examples: seen.append(examples) or False))
     assert one is not None
     assert isinstance(one.mismatch.answer, Refusal)
-    assert max(seen) > 200
+    assert max(seen) > 40
 
 
 def test_a_search_ends_when_it_is_asked_to() -> None:
