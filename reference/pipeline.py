@@ -26,7 +26,7 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
 from bpe_conformance.fixtures.characters import read_ranges
-from bpe_conformance.fixtures.expression import compile_expression
+from bpe_conformance.fixtures.expression import compile_expression, is_name
 from bpe_conformance.fixtures.pipeline import (
     AddedToken,
     ByteLevel,
@@ -78,7 +78,8 @@ def pattern_of(steps: Sequence[Step]) -> str | None:
             name = next((name for name, text in PATTERNS.items() if text == expression), None)
             if (behavior, invert) == ("Isolated", False):
                 has_sets = regex.search(r"\[[^\]]*\[|&&", re.sub(r"\\.", "", expression))  # which only V1 has
-                return name or (None if has_sets or may_match_empty(expression) else expression)
+                is_misread = has_sets or may_match_empty(expression) or is_name(expression)  # a name is no expression
+                return name or (None if is_misread else expression)
             if (behavior, invert) == ("Removed", True):
                 return name  # each of these matches all of a text
     return None
