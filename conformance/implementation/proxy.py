@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
-from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
+from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_name
 
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
@@ -63,6 +63,12 @@ class Raised(CallFailed):
 
 
 class Malformed(CallFailed):
+    """An answer has the wrong shape; `is_none` says whether it is None."""
+
+    def __init__(self, message: str, is_none: bool = False) -> None:
+        super().__init__(message)
+        self.is_none = is_none
+
     @property
     def answer(self) -> Refusal | Fault:
         return Fault(MALFORMED, str(self))
@@ -109,8 +115,8 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
     except (TimedOut, CallFailed, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if type(error) is MalformedAnswer:
-            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
+        if type(error) in (MalformedAnswer, NoAnswer):
+            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE], type(error) is NoAnswer) from None
         raise Raised(what, error) from None
 
 

@@ -372,6 +372,12 @@ def test_trainer_that_raises_is_reported():
     assert "RuntimeError" in report.findings[0].why
 
 
+def test_an_encoder_that_gives_no_answer_is_not_called_correct():
+    report = report_of(type("Stub", (Tokenizer,), {"encode": lambda self, text: None}))
+    assert list(report.lines)[-1].startswith("not determined: lookup, because a call failed; run the suite")
+    assert report.status == 1
+
+
 def test_command_prints_the_conventions(capsys):
     assert main(["conventions", "textbook"]) == 0
     assert "lex-greater" in capsys.readouterr().out
