@@ -19,6 +19,7 @@ from typing import Any
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
 
 from ..answer import TIMED_OUT, Answer, AnyError, Fault, Refusal, Table, fingerprint
+from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
 from ..operations import OPERATIONS, Encode, Question, Setting
@@ -340,8 +341,8 @@ class _Search:
                     case ConventionCause(conventions) if conventions != OPEN:
                         explains = partial(_is_correct_under, conventions, {**self.declared, **dict(conventions)})
                         others = [test for test in self.failing if test in left]
-                    case ErrorCause(_, place) if place:
-                        explains = partial(_raised_in, place)
+                    case ErrorCause(message, place):
+                        explains = partial(_is_same_error, message, place)
                     case _:
                         continue
                 more = {test for test in others if (found := self.failing[test].mismatch) and explains(found)}
@@ -368,8 +369,10 @@ def _words(error: Refusal | Fault) -> list[str]:
     return re.findall(r"[a-z]+", re.sub(r"'.*?'|\".*?\"", "", error.message.casefold()))
 
 
-def _raised_in(place: str, mismatch: Mismatch) -> bool:
-    return isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback[-1:] == (place,)
+def _is_same_error(message: str, place: str, mismatch: Mismatch) -> bool:
+    if not isinstance(mismatch.answer, Refusal | Fault):
+        return False
+    return mismatch.answer.traceback[-1:] == (place,) if place else mismatch.answer.message == message
 
 
 def _spread(items: Sequence[str], most: int) -> Sequence[str]:
@@ -456,7 +459,9 @@ def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mism
 def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     """Return whether a known bug gives the same answer to the same question, or one that is wrong in the same way."""
     asked = mismatch.asked
-    return not asked.context and _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
+    if asked.context and isinstance(mismatch.answer, Refusal | Fault):
+        return False  # in another context, another error can have the same type
+    return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
@@ -474,7 +479,8 @@ def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | N
         return replace(asked, context="")
     if depends.kind not in ("encode", "segment") or asked.model is None:
         return None
-    return Question(Encode(depends.text), replace(asked.model, special_tokens=None))
+    alone = replace(asked.model, special_tokens=None) if depends.kind == "segment" else asked.model
+    return Question(Encode(depends.text), alone)
 
 
 def _without_special(asked: Question[Any]) -> Question[Any] | None:
@@ -488,6 +494,8 @@ def _without_special(asked: Question[Any]) -> Question[Any] | None:
 def _takes(bug: Implementation, asked: Question[Any]) -> bool:
     """Return whether a known bug can answer a question, and quickly."""
     if asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
+        return False
+    if sum(map(len, asked.operation.texts())) > LONGEST_IN_PARTS:
         return False
     needed = {*asked.operation.needs}
     if asked.pattern != "gpt2":

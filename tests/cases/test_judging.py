@@ -440,3 +440,11 @@ def test_an_expected_id_may_be_missing_from_the_model() -> None:
     mismatch = judged(made, Swapped)
     assert mismatch is not None
     assert mismatch.divergence == EncodingDivergence(0, 0, WrongId(None, 257, 256))
+
+
+@pytest.mark.parametrize(("text", "clause"), [("", ""), ("\ufffd", "DECODE-BYTES-1")])
+def test_incorrect_bytes_of_a_correct_text_break_the_clause_about_bytes(text: str, clause: str) -> None:
+    golden = next(case for case in installed_spec().cases if case.id == "decode-utf8-ff")
+    mismatch = judged(golden, like(decode=lambda self, ids: text, decode_bytes=lambda self, ids: b""))
+    assert mismatch is not None
+    assert mismatch.clause_id == clause
