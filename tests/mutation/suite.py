@@ -32,13 +32,13 @@ PARTS: dict[str, tuple[str, ...]] = {
     "operations": ("operations", "cases"),
     "cases": ("cases", "session/test_no_false_green.py"),
     "properties": ("properties",),
-    "session": ("session",),
+    "session": ("session", "slow/properties/test_fuzzing.py"),
     "implementation": ("implementation", "session"),
-    "packs": ("packs",),
-    "report": ("report",),
-    "spec_tools": ("spec_tools",),
+    "packs": ("packs", "slow/packs"),
+    "report": ("report", "slow/report/test_matrix.py", "slow/report/test_page.py"),
+    "spec_tools": ("spec_tools", "slow/spec_tools"),
     "known_bugs/causes.py": ("known_bugs/test_causes.py", "known_bugs/test_search_never_fails.py"),
-    "adapters/bridge": ("adapters",),
+    "adapters/bridge": ("adapters", "slow/adapters/test_check_bridge.py"),
     "spec.py": ("fixtures/test_loader.py", "spec_tools/test_lint.py"),
 }
 """Part of the package → the tests that run for its faults."""
