@@ -25,7 +25,7 @@ from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..command_line import CommandError
 from .output import scratch_folder
-from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
+from .proxy import CallFailed, Malformed, Missing, Raised, TimedOut, TokenizerProxy
 
 GPT2_REWRITTEN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
@@ -221,10 +221,10 @@ class _Prober:
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
+        except Missing as missing:
+            self.stubs[method] = str(missing)
         except Malformed as malformed:
-            if not malformed.is_none:
-                raise LoadError(f"{self._name}: {malformed}") from None
-            self.stubs[method] = str(malformed)
+            raise LoadError(f"{self._name}: {malformed}") from None
         except TimedOut as late:
             self._tell(method, late)
         return False

@@ -63,15 +63,13 @@ class Raised(CallFailed):
 
 
 class Malformed(CallFailed):
-    """An answer has the wrong shape; `is_none` says whether it is None."""
-
-    def __init__(self, message: str, is_none: bool = False) -> None:
-        super().__init__(message)
-        self.is_none = is_none
-
     @property
     def answer(self) -> Refusal | Fault:
         return Fault(MALFORMED, str(self))
+
+
+class Missing(Malformed):
+    """The answer is None."""
 
 
 class TimedOut(BaseException):
@@ -116,7 +114,8 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
         raise
     except BaseException as error:
         if type(error) in (MalformedAnswer, NoAnswer):
-            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE], type(error) is NoAnswer) from None
+            kind = Missing if type(error) is NoAnswer else Malformed
+            raise kind(str(error).splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
 
 

@@ -108,10 +108,6 @@ class Report:
         return {name: value for name, value in values.items() if value and value != CONVENTIONS[name][0]}
 
     @property
-    def failed(self) -> list[str]:
-        return [finding.name for finding in self.findings if finding.failed]
-
-    @property
     def contradictions(self) -> Iterator[str]:
         """One line for each convention whose declared value is incorrect, or that no known value fits."""
         for finding in self.findings:
@@ -129,29 +125,29 @@ class Report:
             yield f"  {finding.line}"
         to_declare = self.to_declare
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
-        contradictions = list(self.contradictions)
+        contradictions, failed = list(self.contradictions), [one.name for one in self.findings if one.failed]
         if any(finding.broken for finding in self.findings):
             yield "no declaration describes this tokenizer; run the suite, which names likely bugs"
-        elif not self.found and not self.failed:
+        elif not self.found and not failed:
             yield "the tokenizer supports too little to determine a convention"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
             if to_declare.get("tie_break") == "unspecified" != self.declared.get("tie_break"):
                 yield "unspecified accepts any tied pair; if you meant to follow another rule, the trainer has a bug"
-        elif not self.failed:
+        elif not failed:
             yield "nothing to declare: the tokenizer follows the defaults"
-        if self.failed:
-            yield f"not determined: {', '.join(self.failed)}, because a call failed; run the suite, which shows why"
+        if failed:
+            yield f"not determined: {', '.join(failed)}, because a call failed; run the suite, which shows why"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
-        elif self.found and not self.failed:
+        elif self.found and not failed:
             yield "the declaration is correct"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
                 yield f"for an exact test, declare tie_break {self.found['tie_break']} instead of unspecified"
 
     @property
     def status(self) -> int:
-        return 1 if self.failed or list(self.contradictions) else 0
+        return int(any(finding.failed for finding in self.findings) or any(self.contradictions))
 
 
 def find(name: str) -> Report:
@@ -218,11 +214,8 @@ def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]
 
 
 def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
-    for one, merges in trained.items():
-        expected = one.expected(key)
-        if merges != expected:
-            return one.line(merges, first_difference(expected, merges))
-    return ""
+    wrong = ((one, merges) for one, merges in trained.items() if merges != one.expected(key))
+    return next((one.line(merges, first_difference(one.expected(key), merges)) for one, merges in wrong), "")
 
 
 def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
