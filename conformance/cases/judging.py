@@ -84,8 +84,10 @@ def compare(
     first, *others = operation.narrowed(correct, answer)
     where = first.operation.divergence(first.correct, first.answer, setting)
     asked = Question(first.operation, question.model, question.context)
-    expectation = Expectation(first.correct)
-    return Mismatch(asked, expectation, first.answer, where, conventions=conventions, others=tuple(others))
+    breaks = operation.breaks.get(setting.clause, "")
+    expected_here = Expectation(first.correct)
+    found = Mismatch(asked, expected_here, first.answer, where, conventions=conventions, clause_id=breaks)
+    return replace(found, others=tuple(others))
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:
@@ -134,8 +136,7 @@ def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventi
     return asked.accepts(asked.answer(setting), mismatch.answer, setting)
 
 
-MOST_COUNTED = 1_000_000
-"""The largest training, in characters × entries, whose pairs are counted again."""
+MOST_COUNTED = 1_000_000  # the largest training, in characters × entries, whose pairs are counted again
 
 
 # What an implementation does not support

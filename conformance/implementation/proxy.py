@@ -16,17 +16,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
-from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
+from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_name
 
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
-SHOWN_FRAMES = 4
-"""How many frames of a traceback are shown, the innermost ones."""
+SHOWN_FRAMES = 4  # how many frames of a traceback are shown, the innermost ones
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
-_OUR_MODULE = "/protocol.mjs:"
-"""Marks the frames of the module that implements the protocol for JavaScript programs."""
+_OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
@@ -44,10 +42,8 @@ class CallFailed(Exception):
 class Raised(CallFailed):
     """A call raised.
 
-    Attributes:
-        where: lines of its traceback, without the suite's own frames; `place` is file:line of the innermost of them.
-        is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
-            ended.
+    `where` are lines of its traceback without the suite's own frames, and `place` is file:line of the innermost.
+    `is_error` is false for a `BaseException` and for a process that ended, which are no answers.
     """
 
     def __init__(self, call: str, error: BaseException) -> None:
@@ -70,6 +66,10 @@ class Malformed(CallFailed):
     @property
     def answer(self) -> Refusal | Fault:
         return Fault(MALFORMED, str(self))
+
+
+class Missing(Malformed):
+    """The answer is None."""
 
 
 class TimedOut(BaseException):
@@ -113,8 +113,9 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
     except (TimedOut, CallFailed, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if type(error) is MalformedAnswer:
-            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
+        if type(error) in (MalformedAnswer, NoAnswer):
+            kind = Missing if type(error) is NoAnswer else Malformed
+            raise kind(str(error).splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
 
 
