@@ -295,7 +295,7 @@ def _implementation(bug: str) -> Implementation:
 
 
 def _concerns(bug: str, clause: Clause) -> bool:
-    """Return whether a bug is asked about a clause: those of pipelines about pipelines, and the others about the rest."""
+    """Return whether a bug is asked about a clause: those of pipelines about pipelines, all others about the rest."""
     section = next(known.section for known in known_bugs() if known.id == bug)
     return (section == "pipeline") == (clause.section == "PIPELINE")
 
