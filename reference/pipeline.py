@@ -271,16 +271,22 @@ class PipelineEncoder(TextEncoder):
         self._raw = AddedTokens(token for token in allowed if not token.normalized)
         self._normalized = AddedTokens((token for token in allowed if token.normalized), forms)
         self._cutters = tuple(cutters(steps))
-        self._is_plain = are_plain(allowed) and pattern_of(steps) is not None and self.encoder.has_all_bytes
-        if self.pipeline.lookup == "whole":
-            self._is_plain &= has_fence(self.compiled)
         late = [token.content for token in self.pipeline.added_tokens if token.normalized]
-        self._has_fences = pattern_of(steps) is not None and not (forms and late) and are_safe_from(late)
+        has_pattern = pattern_of(steps) is not None
+        # `SplitEncoder`, for patterns without fences, does not look up whole pre-tokens.
+        suits_arrays = self.encoder.has_all_bytes and (self.pipeline.lookup == "pair" or has_fence(self.compiled))
+        self._is_plain = has_pattern and suits_arrays and are_plain(allowed) and all(map(self._is_unchanged, late))
+        # A flag looks across fences, and a late token can reach across one that only its normal form has.
+        has_flags = any(token.lstrip or token.rstrip or token.single_word for token in allowed)
+        late_forms = [normalize(content, forms) for content in late]
+        self._has_fences = has_pattern and not has_flags and are_safe_from([*late, *late_forms])
 
     @property
     def cut_pattern(self) -> regex.Pattern[str]:
-        keeps_fences = set(self.pipeline.normalizer) <= {"NFC"}  # other forms change characters beside them
-        return self.compiled if self._has_fences and keeps_fences else resolve("none")
+        # Other forms change characters beside fences, and a late token can be composed with what is before it.
+        late = any(token.normalized for token in self.pipeline.added_tokens)
+        is_safe = not self.pipeline.normalizer or (self.pipeline.normalizer == ("NFC",) and not late)
+        return self.compiled if self._has_fences and is_safe else resolve("none")
 
     def stream(self, chunks: Iterable[str], name: str = "the text") -> Iterator[int]:
         compiled = self.compiled if self._has_fences else resolve("none")

@@ -340,7 +340,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
             plain[text] = index
         else:
             what = "its bytes" if token else f"its id {index}"
-            raise ValueError(f"the added token {text!a} cannot get its id: it is no spelling of {what}")
+            raise ValueError(f"the added token {text!a} cannot get its id: it does not spell {what}")
     keys = spelled_vocab(ordinary)
     for text, index in plain.items():
         if keys.setdefault(text, index) != index:

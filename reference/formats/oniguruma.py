@@ -5,7 +5,7 @@ it is also what to write. Most published expressions stay as they are. Of the ot
 
 - `X{1,3}+` repeats a repetition and is not possessive: `(?:X{1,3})+`;
 - `$` is the end of each line: `(?m:$)`;
-- `\w` has more characters, and `\h` is a hexadecimal digit.
+- `\w` has other characters, and `\h` is a hexadecimal digit.
 
 Both use their own version of Unicode: 16 in `tokenizers` 0.23, and in `regex` that of the installed release.
 """
@@ -13,14 +13,18 @@ Both use their own version of Unicode: 16 in `tokenizers` 0.23, and in `regex` t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import regex
 
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.one_line import shortened
 
-_WORD = r"\p{Alphabetic}\p{M}\p{N}\p{Pc}"
-_CLASSES = {r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]", r"\h": "[0-9A-Fa-f]", r"\H": "[^0-9A-Fa-f]"}
+_WORD, _LATIN_1 = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}", "²³¹¼½¾"
+_HEX = {r"\h": "[0-9A-Fa-f]", r"\H": "[^0-9A-Fa-f]"}
+_CLASSES = _HEX | {r"\w": f"[{_WORD}{_LATIN_1}]", r"\W": f"[^{_WORD}{_LATIN_1}]"}
+_CLASSES_IN_SET = _HEX | {r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]"}
+"""Only outside a set do word characters include six of Latin-1."""
 _TOKEN = re.compile(
     r"""(?P<property>\\[pP]\{(?P<name>[A-Za-z_]+)\})
     | (?P<escape>\\(?:[sSdDrntfvwWhH]|u[0-9A-Fa-f]{4}|x[0-7][0-9A-Fa-f]|[^\w\s]))
@@ -107,17 +111,19 @@ def _set(expression: str, begin: int, opened: str) -> tuple[str, int]:
             raise _different(expression, index)
         index = match.end()
         depth += bool(match["set"]) - bool(match["end"])
-        parts.append(_atom(match, match.group(), expression))
+        parts.append(_atom(match, match.group(), expression, _CLASSES_IN_SET))
     return "".join(parts), index
 
 
-def _atom(match: re.Match[str], written: str, expression: str) -> str:
+def _atom(match: re.Match[str], written: str, expression: str, classes: Mapping[str, str] = _CLASSES) -> str:
     if match["property"] and not _is_property(match["name"]):
         raise _different(expression, match.start())
-    return _CLASSES.get(written, written)
+    return classes.get(written, written)
 
 
 def _is_property(name: str) -> bool:
+    if name == "Alphabetic":
+        return True
     for kind in "General_Category", "Script":
         try:
             regex.compile(rf"\p{{{kind}={name}}}")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split
@@ -35,6 +36,10 @@ def read(path: AnyPath) -> Model:
             pass
         case _:
             raise ValueError(f"{path}: expected `config`, with pattern and sizes, and as many entries of `vocab`")
+    try:
+        compile_expression(pattern)
+    except ValueError as error:
+        raise ValueError(f"{path}: config: {error}") from None
     ranks: dict[bytes, int] = {}
     for rank, entry in enumerate(entries[: size - first]):
         where = f"{path}: vocab[{rank}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,9 +16,10 @@ from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.packs import files
-from bpe_conformance.packs.files import Overrides, read_model_files, read_special
-from bpe_conformance.reference.formats import gpt2, huggingface
+from bpe_conformance.packs.files import Known, Overrides, read_model_files, read_special
+from bpe_conformance.reference.formats import gguf, gpt2, huggingface
 
 ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]})
 
@@ -51,6 +53,36 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
     assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy"]
     assert "'<|e|>'" in read[0].notes[0]
     assert all(len(digest) == 64 for table in read for digest in table.sources.values())
+
+
+def test_models_that_people_serve_are_read_from_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = (AddedToken("<|e|>", normalized=True),)
+    served = replace(ABC, pipeline=Pipeline(("NFC",), added, (Split(PATTERNS["qwen2"]), ByteLevel(split=False))))
+    huggingface.write(tmp_path / "served.json", served)
+    (tmp_path / "qwen.tiktoken").write_text(_ranks())
+    known = Known("served", "qwen2", {"<|e|>": 300}, ("NFC",))
+    monkeypatch.setitem(files.KNOWN, hashlib.sha256(_ranks().encode()).hexdigest(), known)
+    for name in ("served.json", "qwen.tiktoken"):
+        model = read_model_files([str(tmp_path / name)], Overrides()).model
+        assert (model, model.name, dict(model.vocab)) == (served, "served", dict(ABC.vocab))
+    gguf.write(tmp_path / "model.gguf", served)
+    found = read_model_files([str(tmp_path / "model.gguf")], Overrides())
+    assert (found.model, found.format, found.notes) == (replace(ABC, pattern="qwen2"), "GGUF", (gguf.NOTE,))
+    tekken = {
+        "config": {"pattern": PATTERNS["o200k"], "default_vocab_size": 257, "default_num_special_tokens": 1},
+        "vocab": [
+            {"rank": byte, "token_bytes": base64.b64encode(bytes([byte])).decode(), "token_str": None}
+            for byte in range(256)
+        ],
+    }
+    (tmp_path / "tekken.json").write_text(json.dumps(tekken))
+    found = read_model_files([str(tmp_path / "tekken.json")], Overrides())
+    assert (found.model.pattern, found.model.name, found.format) == ("o200k", "tekken", "tekken.json")
+    (tmp_path / "text").write_text("e\u0301<|e|>abc", "utf-8")
+    assert main(["encode", str(tmp_path / "served.json"), str(tmp_path / "text")]) == 0
+    assert capsys.readouterr().out.split() == ["195", "169", "300", "257"]
 
 
 def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:

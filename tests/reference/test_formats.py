@@ -8,14 +8,16 @@ import json
 import random
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model, spell
-from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.formats import gpt2, huggingface, write_utf8
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
+from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference.formats import gguf, gpt2, huggingface, oniguruma, tekken, write_utf8
 from bpe_conformance.reference.formats import tiktoken as format_tiktoken
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -391,6 +393,200 @@ class TestHuggingFace:
         file = tmp_path / "tokenizer.json"
         assert what in refused(lambda: huggingface.write(file, model))
         assert not file.exists()
+
+
+class TestOniguruma:
+    """Expressions of `tokenizer.json`."""
+
+    TEXT = "".join(PIECES * 2) + "".join(
+        random.Random(0).choices([*PIECES, "²", "\u09f4", "\u200d", "_", "-", "Ⅷ", "ﬁ", "ſ", "K", "۳"], k=3000)
+    )
+
+    @pytest.mark.parametrize(
+        ("expression", "translation"),
+        [
+            (r"\p{N}{1,3}+|\s+$", r"(?:\p{N}{1,3})+|\s+(?m:$)"),
+            (r"((a|b){1,2}+c|[a-z]){2,3}+", r"(?:((?:(a|b){1,2})+c|[a-z]){2,3})+"),
+            (r"\w+|\W", r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]"),
+            (r"[\h_]+|[^\W\d]", r"[[0-9A-Fa-f]_]+|[^[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]\d]"),
+            *[(text, text) for name, text in PATTERNS.items() if name != "cl100k"],
+            *[
+                (text, text)
+                for text in (r" ?[^(\s|[.,!?…。，、|_])]+", r"[\p{Han}]+|[^\r\n&&[^\p{Han}]]++", "", "|a", r"(?=b)")
+            ],
+            *[
+                (text, text)
+                for text in (r"(?>\p{Ll}|b)+", r"\u65e5|\x41", r"(?<=a)b|.", r"[!-/:-~]+", r"'(?i:[sdmt]|ll|ve|re)")
+            ],
+        ],
+    )
+    def test_is_translated_where_that_is_exact(self, expression: str, translation: str) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        assert oniguruma.translated(expression) == translation
+        assert oniguruma.translated(translation) == translation
+        splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(expression), "isolated")
+        book = textbook.cut_at(self.TEXT, textbook.find_matches(self.TEXT, translation), "Isolated")
+        assert [piece for piece, _ in splitter.pre_tokenize_str(self.TEXT)] == book
+
+    @pytest.mark.parametrize(
+        "expression",
+        [
+            *[
+                "^a",
+                "a{3}?",
+                "a++*",
+                "(?i:st)",
+                "(?i:i)",
+                "(?i:é)",
+                "(?<n>a)",
+                r"\b",
+                "[]",
+                "[^]",
+                "[[:alpha:]]",
+                "(?s:.)",
+            ],
+            *[
+                "a{,3}",
+                "{",
+                r"\p{IsL}",
+                r"\p{^L}",
+                "(",
+                "a)",
+                "[a--b]",
+                r"\R",
+                r"\1",
+                "(?#a)",
+                "[a",
+                "a{2}{3}",
+                "*",
+                "\\",
+            ],
+        ],
+    )
+    def test_is_refused_in_one_line_elsewhere(self, expression: str) -> None:
+        assert refused(lambda: oniguruma.translated(expression))
+
+
+class TestTekken:
+    def document(self) -> Any:
+        tokens = [*BYTES.values(), b"ab", b"abc", b"zz"]
+        vocab = [
+            {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+            for rank, token in enumerate(tokens)
+        ]
+        config = {"pattern": PATTERNS["llama3"], "default_vocab_size": 268, "default_num_special_tokens": 10}
+        return {"config": config, "vocab": vocab}
+
+    def test_ids_follow_the_special_tokens_and_only_so_many_ranks_count(self, tmp_path: Path) -> None:
+        file = tmp_path / "tekken.json"
+        file.write_text(json.dumps(self.document()))
+        model = tekken.read(file)
+        assert model == Model(
+            {10 + byte: bytes([byte]) for byte in range(256)} | {266: b"ab", 267: b"abc"},
+            ((b"a", b"b"), (b"ab", b"c")),
+            (),
+            "cl100k-2023",  # llama3 is another name of its expression
+        )
+
+    def test_a_token_that_no_merge_builds_is_found_whole(self, tmp_path: Path) -> None:
+        document = self.document()
+        document["vocab"][256]["token_bytes"] = base64.b64encode(b"xyz").decode()
+        file = tmp_path / "tekken.json"
+        file.write_text(json.dumps(document))
+        tokenizer = Tokenizer.from_model(tekken.read(file))
+        assert tokenizer.encode("xyz xyz") == [266, 42, 130, 131, 132]
+
+    @pytest.mark.parametrize(
+        ("change", "what"),
+        [
+            (lambda document: document["config"].pop("pattern"), "expected `config`, with pattern"),
+            (lambda document: document["config"].update(default_vocab_size=999), "and as many entries of `vocab`"),
+            (lambda document: document["vocab"][3].update(rank=4), "vocab[3] is {"),
+            (lambda document: document["vocab"][3].update(token_bytes="!"), "vocab[3]: '!' is not base64"),
+            (
+                lambda document: document["vocab"][256].update(token_bytes="YQ=="),
+                "vocab[256]: the token b'a' is empty or",
+            ),
+            (
+                lambda document: document["vocab"][3].update(token_bytes="enp6"),
+                "there is no rank for the byte b'\\x03'",
+            ),
+            (lambda document: document["config"].update(pattern="(a"), "the pattern '(a' is not a regular expression"),
+        ],
+    )
+    def test_malformed_file_is_refused(self, change: Callable[[Any], Any], what: str, tmp_path: Path) -> None:
+        document = self.document()
+        change(document)
+        file = tmp_path / "tekken.json"
+        file.write_text(json.dumps(document))
+        assert what in refused(lambda: tekken.read(file))
+
+
+class TestGGUF:
+    MODEL = Model(
+        {**BYTES, 256: b"ab", 258: b"<e>", 259: b"ab"},
+        ((b"a", b"b"),),
+        ("<e>", "ab"),
+        pipeline=Pipeline(
+            added_tokens=(AddedToken("<e>"), AddedToken("ab", id=259)),
+            steps=(Split(PATTERNS["llama3"]), ByteLevel(split=False)),
+            lookup="whole",
+        ),
+    )
+
+    def test_round_trips_and_is_what_the_package_reads_and_writes(self, tmp_path: Path) -> None:
+        file = tmp_path / "model.gguf"
+        gguf.write(file, self.MODEL)
+        assert gguf.read(file) == self.MODEL
+        package = pytest.importorskip("gguf")
+        fields = package.GGUFReader(file).fields
+        assert fields["tokenizer.ggml.pre"].contents() == "llama-bpe"
+        assert fields["tokenizer.ggml.tokens"].contents()[255:] == ["ÿ", "ab", "[PAD257]", "<e>", "ab"]
+        assert fields["tokenizer.ggml.token_type"].contents()[255:] == [1, 1, 5, 3, 3]
+        assert fields["tokenizer.ggml.merges"].contents() == ["a b"]
+        writer = package.GGUFWriter(tmp_path / "theirs.gguf", "llama")
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("dbrx")
+        writer.add_array("other", [1.5, 2.5])
+        writer.add_bool("more", True)
+        writer.add_token_list(fields["tokenizer.ggml.tokens"].contents()[:257])
+        writer.add_token_types([1] * 257)
+        writer.add_token_merges(["a b"])
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.close()
+        # llama3 and cl100k-2023 are two names of one expression.
+        theirs = gguf.read(tmp_path / "theirs.gguf")
+        assert (dict(theirs.vocab), theirs.expression) == ({**BYTES, 256: b"ab"}, PATTERNS["llama3"])
+
+    @pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k"])
+    def test_plain_models_round_trip(self, name: str, tmp_path: Path) -> None:
+        model = Tokenizer.train(SAMPLE, 300, ["<|e|>"], pattern=name).model
+        gguf.write(tmp_path / "model.gguf", model)
+        back = gguf.read(tmp_path / "model.gguf")
+        assert (dict(back.vocab), back.merges, back.special_tokens) == (model.vocab, model.merges, model.special_tokens)
+        assert back.expression == model.expression
+        assert "llama.cpp has no pre-tokenizer" in refused(
+            lambda: gguf.write(tmp_path / "x", replace(model, pattern="none"))
+        )
+        assert not (tmp_path / "x").exists()
+
+    def test_malformed_file_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "model.gguf"
+        gguf.write(file, self.MODEL)
+        data = file.read_bytes()
+        for old, new, what in [
+            (data, b"GGML", "expected GGUF and the version 2 or 3"),
+            (data[-3:], b"", "ends in the middle of a value"),
+            (b"llama-bpe", b"llama-spm", "tokenizer.ggml.pre is 'llama-spm'; supported are gpt-2, mpt"),
+            (b"\4\0\0\0\0\0\0\0gpt2", b"\4\0\0\0\0\0\0\0bert", "tokenizer.ggml.model is 'bert'"),
+            (b"ggml.merges", b"ggml.margas", "tokenizer.ggml.merges is missing"),
+            (b"\3\0\0\0\0\0\0\0a b", b"\3\0\0\0\0\0\0\0a c", "merges[0]: the vocabulary lacks b'ac'"),
+            (b"\3\0\0\0\0\0\0\0a b", b"\xff" * 8 + b"a b", "ends in the middle of a value"),
+        ]:
+            assert data.count(old) == 1
+            file.write_bytes(data.replace(old, new))
+            assert what in refused(lambda: gguf.read(file))
 
 
 def test_file_is_written_completely_or_not_at_all(tmp_path: Path) -> None:

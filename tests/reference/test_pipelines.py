@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from dataclasses import replace
 from itertools import pairwise
@@ -25,12 +26,13 @@ from bpe_conformance.fixtures.pipeline import (
     Split,
     Step,
 )
-from bpe_conformance.reference import Tokenizer, dispatch, textbook
+from bpe_conformance.reference import Tokenizer, dispatch, file_encoding, textbook
 from bpe_conformance.reference.formats import huggingface
 
 tokenizers = pytest.importorskip("tokenizers")
+MANY = int(os.environ.get("BPE_EXAMPLES", "150"))
 profile = settings(
-    max_examples=int(__import__("os").environ.get("N", "150")),
+    max_examples=MANY,
     derandomize=True,
     deadline=None,
     database=None,
@@ -57,7 +59,25 @@ PIECES = [
         "か\u3099",
         "\u0323",
     ],
-    *["\u00a0", "\u00a8", "x", "X", "\r\n", "a b", "<a>", "🦊", "ǅ", "क\u093f", "\x00", "\u200b", "\u212a"],
+    *[
+        "a b",
+        "x\ny",
+        "a <s>",
+        "<a>\nb",
+        "\u00a0",
+        "\u00a8",
+        "x",
+        "X",
+        "\r\n",
+        "a b",
+        "<a>",
+        "🦊",
+        "ǅ",
+        "क\u093f",
+        "\x00",
+        "\u200b",
+        "\u212a",
+    ],
 ]
 CONTENTS = ["<s>", "ab", "abc", "b", "<a>", "<a>b", " x", "é", "e\u0301", "éé", "\n", "  ", "1", "K", "ﬁ", "Ġ", "日本"]
 EXPRESSIONS = [
@@ -168,8 +188,7 @@ def test_every_way_to_encode_gives_the_ids_of_the_textbook(
     data: st.DataObject, model: Model, texts: list[str], tmp_path: Path
 ) -> None:
     uses_arrays = data.draw(st.booleans())
-    if uses_arrays:
-        model = data.draw(st.sampled_from([model, *fenced(model)]))
+    model = data.draw(st.sampled_from([model, *fenced(model)]))
     oracle, ours = book(model), Tokenizer.from_model(model)
     with pytest.MonkeyPatch.context() as patched:
         if uses_arrays:
@@ -198,9 +217,71 @@ def test_every_way_to_encode_gives_the_ids_of_the_textbook(
 def fenced(model: Model) -> list[Model]:
     """Return models with the steps of published ones, for which streams are cut at fences and arrays are used."""
     assert model.pipeline is not None
-    added = tuple(
-        replace(token, lstrip=False, rstrip=False, single_word=False) for token in model.pipeline.added_tokens
-    )
+    flags: Any = {"lstrip": False, "rstrip": False, "single_word": False}
+    plain = tuple(replace(token, **flags) for token in model.pipeline.added_tokens)
     steps = [[ByteLevel()], *([Split(PATTERNS[name]), ByteLevel(split=False)] for name in ("llama3", "qwen2", "o200k"))]
-    pipelines = [replace(model.pipeline, added_tokens=added, steps=tuple(each)) for each in steps]
+    pipelines = [
+        replace(model.pipeline, added_tokens=added, steps=tuple(each))
+        for each in steps
+        for added in (model.pipeline.added_tokens, plain)
+    ]
     return [replace(model, pipeline=pipeline) for pipeline in pipelines]
+
+
+TOKEN = AddedToken("<m>")
+KANA = "\u304c"
+LLAMA = (Split(PATTERNS["llama3"]), ByteLevel(split=False))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "text", "joined"),
+    [
+        (Pipeline(added_tokens=(replace(TOKEN, rstrip=True),)), "a<m> b c", ""),
+        (Pipeline(added_tokens=(replace(TOKEN, lstrip=True),)), "a\n<m>\nb", ""),
+        (Pipeline(added_tokens=(AddedToken("\n", single_word=True),)), "a b-\nc", ""),
+        (Pipeline(added_tokens=(AddedToken("x"), AddedToken("ab", single_word=True))), "xab xab", ""),
+        (Pipeline(added_tokens=(AddedToken("x"), replace(TOKEN, rstrip=True))), "x<m>  x", ""),
+        (Pipeline(("NFKC",), (AddedToken("x\u00a0y", normalized=True),)), "a x y z", ""),
+        (Pipeline(("NFC",), (AddedToken("x", normalized=True),)), "a b x\u0301 c", ""),
+        (Pipeline(("NFC",), (AddedToken("e\u0301", normalized=True),)), "a e\u0301 \u00e9 c", ""),
+        (Pipeline(("NFC",), (AddedToken("\u0301x", normalized=True),)), "a e\u0301x a e\u0301x", ""),
+        (Pipeline(("NFC",)), "a e\u0301 c", "\u00e9"),
+        (Pipeline(("NFD",)), f"{KANA}、b", "\u3099、"),
+        (Pipeline(("NFD",)), f"a b{KANA}、b{KANA}、b", "\u3099、"),
+        (Pipeline(("NFKD",), steps=LLAMA), f"a b{KANA}、b{KANA}、b", "\u3099、b"),
+        (Pipeline(steps=LLAMA, lookup="whole"), "a bb cc bb", ""),
+        (Pipeline(steps=(Split(r"\s?\S+"), ByteLevel(split=False)), lookup="whole"), "a bb cc bb", ""),
+    ],
+)
+@pytest.mark.parametrize("from_size", [0, 1 << 30])
+def test_nothing_is_cut_where_it_changes_ids(
+    pipeline: Pipeline, text: str, joined: str, from_size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "PREPARED_FROM", 0)
+    monkeypatch.setitem(dispatch.ARRAYS_FROM, "encode", from_size)
+    monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 4)
+    tokens = [*(bytes([byte]) for byte in range(256)), *(token.content.encode() for token in pipeline.added_tokens)]
+    merges, word = [], joined.encode()
+    for size in range(1, len(word)):
+        merges.append((word[:size], word[size : size + 1]))
+    every = dict.fromkeys([*tokens, *(left + right for left, right in merges), b" bb"])
+    special = tuple(token.content for token in pipeline.added_tokens)
+    model = Model(dict(enumerate(every)), tuple(merges), special, pipeline=pipeline)
+    ids, ours = book(model).encode(text), Tokenizer.from_model(model)
+    assert ours.encode(text) == ids
+    assert list(ours.encode_iterable(text)) == ids
+    (tmp_path / "text").write_bytes(text.encode())
+    for workers in (1, 2):
+        ours.encode_file(tmp_path / "text", tmp_path / "ids", bits=32, workers=workers)
+        assert np.fromfile(tmp_path / "ids", "<u4").tolist() == ids
+
+
+def test_streams_yield_at_fences_and_added_tokens_as_soon_as_ids_are_certain() -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"<m>"}
+    qwen = Pipeline(("NFC",), (TOKEN,), (Split(PATTERNS["qwen2"]), ByteLevel(split=False)))
+    digits = Pipeline(("NFKC",), (TOKEN,), (Digits(), ByteLevel()))
+    for pipeline, text, many in ((qwen, "one two", 3), (qwen, "one<m>", 4), (digits, "one two<m>", 8)):
+        chunks = iter(text + "three")
+        stream = Tokenizer(vocab, [], pipeline=pipeline).encode_iterable(chunks)
+        assert len([next(stream) for _ in range(many)]) == many
+        assert "".join(chunks).endswith("hree")
