@@ -534,6 +534,8 @@ def _takes(bug: Implementation, asked: Question[Any]) -> bool:
     if is_long or asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
     needed = {*asked.operation.needs}
+    if asked.model is not None and asked.model.pipeline is not None:
+        needed.add("from_tokenizer_json")
     if asked.pattern != "gpt2":
         needed.add(f"{asked.operation.prefix}pattern:{asked.pattern}")
     return needed <= bug.capabilities

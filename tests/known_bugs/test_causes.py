@@ -168,7 +168,7 @@ def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_l
         named += len({*three}.intersection(*[set().union(*(candidate.bugs for candidate, _ in found))]))
         wrong += sum(not candidate.bugs & {*three} for candidate, _ in found)
     assert named >= 280
-    assert wrong <= 2
+    assert wrong <= 4
 
 
 def test_matrix_round_trips(tmp_path: Any) -> None:

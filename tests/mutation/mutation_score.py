@@ -34,7 +34,7 @@ from bpe_conformance.outcome import Dependence, Mismatch
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort, Property
 from bpe_conformance.properties.engine import skip_reason as property_skip_reason
-from bpe_conformance.spec import Case, Spec, installed_spec
+from bpe_conformance.spec import Case, Clause, Spec, installed_spec
 
 CASES_WITHOUT_BUG = Path(__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
@@ -294,10 +294,17 @@ def _implementation(bug: str) -> Implementation:
     return Implementation(bug, target)
 
 
+def _concerns(bug: str, clause: Clause) -> bool:
+    """Return whether a bug is asked about a clause: those of pipelines about pipelines, all others about the rest."""
+    section = next(known.section for known in known_bugs() if known.id == bug)
+    return (section == "pipeline") == (clause.section == "PIPELINE")
+
+
 def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, set[str]]:
     """Return the fingerprints of the incorrect answers, and the cases in which they depend on another part."""
     implementation = _implementation(bug)
-    cases = {case.id: case for case in installed_spec().cases if only is None or case.id in only}
+    asked = (case for case in installed_spec().cases if only is None or case.id in only)
+    cases = {case.id: case for case in asked if _concerns(bug, case.clause)}
     found = _mismatches(cases.values(), implementation)
     explained = {
         name: dependence.explained(mismatch, cases[name].clause.id, implementation) for name, mismatch in found.items()
@@ -309,7 +316,7 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
 
 
 def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
-    cases = [case for case in installed_spec().cases if case.id in job[1]]
+    cases = [case for case in installed_spec().cases if case.id in job[1] and _concerns(job[0], case.clause)]
     return {case: mismatch.fingerprint for case, mismatch in _mismatches(cases, _implementation(job[0])).items()}
 
 
@@ -331,7 +338,8 @@ def _judged(case: Case, implementation: Implementation) -> Mismatch | None:
 
 def _property(bug: str, seed: int | None = None) -> str:
     implementation = _implementation(bug)
-    tested = (property_ for property_ in _bound().values() if not property_skip_reason(property_, implementation))
+    asked = (property_ for property_ in _bound().values() if _concerns(bug, property_.clause))
+    tested = (property_ for property_ in asked if not property_skip_reason(property_, implementation))
     return next((property_.id for property_ in tested if _breaks(property_, implementation, seed)), "")
 
 
