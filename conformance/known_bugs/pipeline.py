@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, spell, unspell
+from bpe_conformance.fixtures import spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word
@@ -124,9 +124,6 @@ add_variants(
     },
     apply={
         "InvertIgnored": _step(Split, invert=False),
-        "ExpressionOfGpt2": _step(Split, expression=PATTERNS["gpt2"]),
-        "ExpressionOfCl100k": _step(Split, expression=PATTERNS["cl100k"]),
-        "ExpressionOfO200k": _step(Split, expression=PATTERNS["o200k"]),
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
         "OwnSplitOfByteLevelForgotten": _step(ByteLevel, split=False),
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),
