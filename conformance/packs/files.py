@@ -402,7 +402,7 @@ def _entries(raw: Any, model: Model, clauses: Mapping[str, Clause], file: Path) 
     try:
         texts = {index: model.vocab[index].decode("utf-8") for index in ids}
     except (KeyError, UnicodeDecodeError):
-        raise SpecError(f"entries: the vocabulary lacks one of the ids, or it is no text; {ANEW}", file) from None
+        raise SpecError(f"entries: the vocabulary lacks one of the ids, or one is not UTF-8; {ANEW}", file) from None
     yield from entry_cases(model, texts, others, clauses[ENTRIES_CLAUSE])
 
 
