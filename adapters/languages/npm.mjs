@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 import { fromHex, toHex, utf8 } from "./protocol.mjs";
 
@@ -19,6 +20,13 @@ export function modelNamed() {
   return process.exit(2);
 }
 
+/** Return the file of a model that the command line names. */
+export function modelFile() {
+  if (process.argv.length === 3) return process.argv[2];
+  console.error(`write: node ${process.argv[1]} PATH`);
+  return process.exit(2);
+}
+
 const require = createRequire(join(process.cwd(), "package.json"));
 
 /** Return the result of `find` for a name, or throw a one-line error that says what to install. */
@@ -33,6 +41,9 @@ function located(find, name) {
 
 /** Return a package from node_modules in the current directory, or from NODE_PATH. */
 export const installed = (name) => located(require, name);
+
+/** The same for a package that only `import` loads. */
+export const imported = (name) => import(pathToFileURL(located(require.resolve, name)));
 
 /** Return the version of an installed package, which need not export its package.json. */
 export function versionOf(name) {

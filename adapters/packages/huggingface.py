@@ -45,6 +45,15 @@ class Tokenizer:
         self._tokenizer = _tokenizer(model, pattern)
         self._tokenizer.add_special_tokens(_added(special_tokens or ()))
 
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Tokenizer:
+        tokenizer = cls.__new__(cls)
+        tokenizer._tokenizer = tokenizers.Tokenizer.from_file(path)
+        tokenizer._plain = {
+            token.content: token.content for token in tokenizer._tokenizer.get_added_tokens_decoder().values()
+        }
+        return tokenizer
+
     @property
     def vocab(self) -> dict[int, bytes]:
         return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))

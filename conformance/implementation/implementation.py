@@ -70,7 +70,8 @@ class Implementation:
         spawn: starts it in a new process, or None if that is not possible.
         notes: lines for the user, in addition to the results.
         declared: the declared conventions that differ from the defaults.
-        fixed_model: the name of the only model that it has, or None if it takes any.
+        fixed_model: the name of the only model that it has, or None if it takes any. An engine that has loaded a
+            model's file has the name of the model of the run, if there is one, or else the path of the file.
         spellings: pattern → what it calls it, for training with the prefix `train-`; nothing is passed for others.
         returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
         capabilities: what it supports, see `capabilities.settle`; and `new process`, if it can be started in another
@@ -122,6 +123,12 @@ class Implementation:
             return "Python"
         announced = getattr(self.target, "language", "")
         return announced if isinstance(announced, str) else ""
+
+    @property
+    def model_file(self) -> Path | None:
+        """The file that an engine has loaded its model from, which is then its `model`, or None."""
+        file = Path(str(getattr(self.target, "model", "")))
+        return file if file.is_absolute() and file.is_file() else None
 
     @property
     def is_program(self) -> bool:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
+from ..command_line import CommandError
 from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
 from ..properties import bind as bind_properties
@@ -53,6 +55,8 @@ class Setup:
         if directory and seed is not None:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
         self.implementation = implementation = _implementation(config)
+        if self.spec.cases and self.spec.cases[0].model is not None and option("--bpe-pack"):
+            _fit(implementation, self.spec.cases[0].model, option("--bpe-pack"))
         self.command = Command(
             option("--adapter"),
             dict(_options(config)),
@@ -98,6 +102,15 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     cases = load_pack(Path(directory), spec.clauses)
     models = {case.model.name: case.model for case in cases if case.model is not None}
     return replace(spec, cases=cases, models={**spec.models, **models})
+
+
+def _fit(implementation: Implementation, model: Model, pack: str) -> None:
+    from ..packs.files import fit
+
+    try:
+        fit(implementation, model, pack)
+    except CommandError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _implementation(config: pytest.Config) -> Implementation:
