@@ -38,8 +38,7 @@ def loaded(spec: str, load: Callable[[Path], object], version: object = "") -> A
     except (AdapterError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a panic of native code is not an Exception
-        message = f"{one_line(spec)}: {name} does not load it: {one_line(str(error)) or type(error).__name__}"
-        raise AdapterError(message) from None
+        raise AdapterError(f"{one_line(spec)}: {name} does not load it: {one_line(_said(error))}") from None
 
     def make() -> object:
         return tokenizer
@@ -48,6 +47,10 @@ def loaded(spec: str, load: Callable[[Path], object], version: object = "") -> A
     adapter.__name__ = adapter.__qualname__ = name
     adapter.version, adapter.model = str(version), str(path)
     return adapter
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) or not str(error) else str(error)
 
 
 def of_package(spec: str, base: Any) -> Any:

@@ -2,8 +2,8 @@
 //
 //     node adapters/languages/llamacpp.mjs model.gguf
 //
-// `--adapter llamacpp:PATH` runs it.
-import { modelFile, imported, versionOf } from "./npm.mjs";
+// `--adapter llamacpp:PATH` runs it so.
+import { imported, modelFile, versionOf } from "./npm.mjs";
 import { serve } from "./protocol.mjs";
 
 const NAME = "node-llama-cpp";
@@ -37,6 +37,7 @@ async function open() {
 }
 
 await serve(async () => {
-  const model = await open();
-  return { name: "llama.cpp", version: `${NAME} ${versionOf(NAME)}`, offers: ["encode", "decode"], model: file, load: () => new Tokenizer(model) };
+  const tokenizer = new Tokenizer(await open());
+  const version = `${versionOf(NAME)} of ${NAME}`;
+  return { name: "llama.cpp", version, offers: ["encode", "decode"], model: file, load: () => tokenizer };
 });

@@ -20,12 +20,8 @@ export function modelNamed() {
   return process.exit(2);
 }
 
-/** Return the file of a model that the command line names. */
-export function modelFile() {
-  if (process.argv.length === 3) return process.argv[2];
-  console.error(`write: node ${process.argv[1]} PATH`);
-  return process.exit(2);
-}
+/** Return the path of a model's file that the command line names, or null. */
+export const modelFile = () => process.argv[2] ?? null;
 
 const require = createRequire(join(process.cwd(), "package.json"));
 
