@@ -20,7 +20,7 @@ from .errors import AdapterError, BridgeError, one_line
 
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
-    "textbook": "bpe_conformance.reference.textbook:Tokenizer",
+    "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
     "tiktoken": "bpe_conformance.adapters.packages.tiktoken:Tokenizer",
     "tiktoken-educational": "bpe_conformance.adapters.packages.tiktoken:EducationalTokenizer",

@@ -37,6 +37,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """The answers to several questions, up to the first one that is not ids."""
+
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
 class Table:
     vocab: Mapping[int, bytes]
     merges: tuple[Merge, ...]
@@ -77,7 +84,7 @@ class Fault:
     traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
-Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
+Answer: TypeAlias = Ids | Text | Bytes | Rows | Answers | Table | Accepted | Measure | Changed | Refusal | Fault
 
 TIMED_OUT = "TimedOut"
 MALFORMED = "Malformed"
@@ -94,6 +101,8 @@ def canonical(answer: Answer) -> Any:
             return {"bytes": data.hex()}
         case Rows(rows):
             return {"rows": [list(row) for row in rows]}
+        case Answers(answers):
+            return {"answers": list(map(canonical, answers))}
         case Table(vocab, merges):
             entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
             return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
@@ -224,9 +233,10 @@ class SpecialToken(EncodingCause):
 
 @dataclass(frozen=True)
 class WholeTokenCut(EncodingCause):
-    """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
+    """Under `lookup: bytes` or `whole`, a pre-token that is a token and was not emitted whole."""
 
     pre_token: str
+    lookup: str = "bytes"
 
 
 @dataclass(frozen=True)

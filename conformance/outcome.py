@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from .answer import Acceptable, Answer, Divergence, Table, fingerprint
-from .operations import CLASSES, Question
+from .operations import CLASSES, Narrowed, Question
 from .spec import SECTIONS, Clause
 
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
@@ -48,6 +48,7 @@ class Mismatch:
     conventions: tuple[tuple[tuple[str, str], ...], ...] = ()  # undeclared ones under which it is correct, each minimal
     compared: Table | None = None  # the answer with the default ids, if `answer` has others
     clause_id: str = ""  # the clause that it breaks, if not that of the test
+    others: tuple[Narrowed, ...] = ()  # the other incorrect answers of a test that asks many questions
 
     @property
     def fingerprint(self) -> str:

@@ -7,6 +7,7 @@ step; a known bug overrides one of them.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import ClassVar
 
 import regex
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge, spell, unspell
 from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split, Step
 
 Word = tuple[bytes, ...]
 Words = list[tuple[Word, int]]
@@ -25,6 +27,8 @@ Words = list[tuple[Word, int]]
 Segments = list[tuple[str, bool]]
 """The parts of a text in order, and whether each is a special token."""
 _BYTES = tuple(bytes([byte]) for byte in range(256))
+Matches = list[tuple[int, int]]
+"""The first index of each match in a text, and the index after its last; a match can be empty."""
 _compiled = lru_cache(maxsize=None)(regex.compile)
 
 
@@ -49,7 +53,7 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
     """
-    longest_first = sorted((token for token in special_tokens if token), key=len, reverse=True)
+    longest_first = sorted((token for token in special_tokens if token and token in text), key=len, reverse=True)
     segments: Segments = []
     start = index = 0
     while longest_first and index < len(text):
@@ -271,6 +275,50 @@ def _merge(word: Word, rank_of: Callable[[Merge], int | None]) -> Word:
     return word
 
 
+def find_matches(text: str, expression: str) -> Matches:
+    """Return the matches of an expression of a `Split`; one that is empty and right after another does not count.
+
+    >>> find_matches("abab", "(?=b)"), find_matches("ba", "|a")
+    ([(1, 1), (3, 3)], [(0, 0), (1, 1), (2, 2)])
+    """
+    matches: Matches = []
+    pattern, index, last = _compiled(expression, regex.V1), 0, -1
+    while index <= len(text) and (match := pattern.search(text, index)) is not None:
+        if match.start() == match.end() == last:
+            index += 1
+        else:
+            matches.append(match.span())
+            index = last = match.end()
+    return matches
+
+
+def cut_at(text: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+    """Cut a text at matches; `behavior` says what becomes of them, and `invert` swaps them with the text between.
+
+    >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("Isolated", "Removed", "Contiguous")]
+    [['a', '-', '-', 'b', '-'], ['a', 'b'], ['a', '--', 'b', '-']]
+    >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("MergedWithPrevious", "MergedWithNext")]
+    [['a-', '-', 'b-'], ['a', '-', '-b', '-']]
+    """
+    parts: Segments = []
+    end = 0
+    for start, stop in matches:
+        parts += [(text[end:start], invert)] * (end < start) + [(text[start:stop], not invert)]
+        end = stop
+    parts += [(text[end:], invert)] * (end < len(text))
+    step = -1 if behavior == "MergedWithNext" else 1  # from right to left, a match joins what is after it
+    pieces: list[str] = []
+    was_match: bool | None = None
+    for part, is_match in parts[::step]:
+        merged = is_match and was_match is False if behavior.startswith("Merged") else is_match == was_match
+        if merged and behavior not in ("Isolated", "Removed"):
+            pieces[-1] = "".join([pieces[-1], part][::step])
+        elif not (is_match and behavior == "Removed"):
+            pieces.append(part)
+        was_match = is_match
+    return [piece for piece in pieces[::step] if piece]
+
+
 class Encoding:
     """The steps of encoding and decoding.
 
@@ -279,6 +327,8 @@ class Encoding:
         merges: pairs in order of rank.
         special_tokens: matched before the text is split; those without an entry get the ids max(ids)+1, +2, ….
         pattern: a regular expression; None means GPT-2's pattern.
+        pipeline: the steps before merging, instead of special tokens and a pattern; its bytes need no entries, and
+            those without one are dropped.
 
     Raises:
         ValueError: if a byte, a part of a merge or the result of a merge has no entry, or a special token is empty.
@@ -292,15 +342,24 @@ class Encoding:
         merges: Sequence[Merge],
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
+        pipeline: Pipeline | None = None,
     ) -> None:
         self.vocab = dict(vocab)
         self.merges = list(merges)
         self.pattern = PATTERNS["gpt2"] if pattern is None else pattern
+        self.pipeline = pipeline
+        self.lookup = self.conventions.get("lookup", "pair")
+        if pipeline is not None:
+            special_tokens = [token.content for token in pipeline.added_tokens]
+            self.lookup = "bytes" if self.lookup == "bytes" else pipeline.lookup
         self.special = list(dict.fromkeys(special_tokens or ()))
         if "" in self.special:
             raise ValueError("a special token is empty")
         known = set(self.vocab.values())
-        needed = [*_BYTES, *(token for left, right in merges for token in (left, right, left + right))]
+        needed = [
+            *(_BYTES if pipeline is None else ()),
+            *(token for left, right in merges for token in (left, right, left + right)),
+        ]
         missing = next((token for token in needed if token not in known), None)
         if missing is not None:
             raise ValueError(f"the vocabulary has no {missing!r}")
@@ -331,8 +390,10 @@ class Encoding:
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return any(token in text for token in disallowed)
 
-    def find_special(self, text: str, allowed: list[str]) -> Segments:
-        return cut_special(text, allowed)
+    def find_special(self, text: str, allowed: Collection[str]) -> Segments:
+        if self.pipeline is None:
+            return cut_special(text, allowed)
+        return self.find_added([token for token in self.pipeline.added_tokens if token.content in allowed], text)
 
     def encode_segments(self, segments: Segments) -> list[int]:
         ids: list[int] = []
@@ -347,18 +408,89 @@ class Encoding:
         return [index for pre_token in self.split(segment) for index in self.encode_pre_token(pre_token)]
 
     def split(self, segment: str) -> list[str]:
-        return split(segment, self.pattern)
+        return split(segment, self.pattern) if self.pipeline is None else self.apply_all(self.pipeline.steps, segment)
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
         return [self.ids[token] for token in self.merge(self.atoms(pre_token))]
 
     def atoms(self, pre_token: str) -> Word:
-        return atoms(pre_token)
+        if self.pipeline is None:
+            return atoms(pre_token)
+        word = map(unspell, pre_token)  # of a pipeline, pre-tokens are mapped characters
+        return tuple(byte for byte in word if byte in self.ids)
 
     def merge(self, word: Word) -> Word:
-        if self.conventions.get("lookup") == "bytes":
+        if self.lookup == "bytes":
             return merge_by_bytes(word, self.byte_ranks)
-        return merge_by_pair(word, self.ranks)
+        return (b"".join(word),) if self.stays_whole(word) else merge_by_pair(word, self.ranks)
+
+    def stays_whole(self, word: Word) -> bool:
+        return self.lookup == "whole" and b"".join(word) in self.byte_ranks
+
+    # The steps of a pipeline
+
+    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+        """Return the normalized segments of a text, and whether each is an added token (PIPELINE-ORDER-1)."""
+        raw, normalized = ([token for token in tokens if token.normalized is kind] for kind in (False, True))
+        segments: Segments = []
+        for segment, is_added in self.cut_added(text, {token.content: token for token in raw}):
+            forms = {self.normalize(token.content): token for token in normalized}
+            segments += [(segment, True)] if is_added else self.cut_added(self.normalize(segment), forms)
+        return segments
+
+    def normalize(self, text: str) -> str:
+        for form in self.pipeline.normalizer if self.pipeline is not None else ():
+            text = unicodedata.normalize(form, text)
+        return text
+
+    def cut_added(self, text: str, forms: Mapping[str, AddedToken]) -> Segments:
+        """Cut a text at added tokens, whose contents replace their matches; `forms` are the texts to search for."""
+        segments: Segments = []
+        end = stop = 0
+        for match, is_added in self.search_added(text, forms):
+            start, stop = stop, stop + len(match)
+            if is_added and not (forms[match].single_word and self.touches_word(text, start, stop)):
+                first, last = self.stripped(text, start, stop, forms[match])
+                segments += [(text[end : max(first, end)], False), (forms[match].content, True)]
+                end = last
+        return [(segment, is_added) for segment, is_added in [*segments, (text[end:], False)] if segment]
+
+    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
+        return cut_special(text, forms)
+
+    def touches_word(self, text: str, start: int, stop: int) -> bool:
+        beside = text[max(0, start - 1) : start] + text[stop : stop + 1]
+        return bool(find_matches(beside, r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"))
+
+    def stripped(self, text: str, start: int, stop: int, token: AddedToken) -> tuple[int, int]:
+        """Return where a match begins and ends with the white space that the token takes."""
+        while token.lstrip and find_matches(text[:start][-1:], r"\s"):
+            start -= 1
+        while token.rstrip and find_matches(text[stop : stop + 1], r"\s"):
+            stop += 1
+        return start, stop
+
+    def apply_all(self, steps: Iterable[Step], segment: str) -> list[str]:
+        pieces = [segment]
+        for step in steps:
+            pieces = [part for piece in pieces for part in self.apply(step, piece)]
+        return pieces
+
+    def apply(self, step: Step, piece: str) -> list[str]:
+        match step:
+            case Split(expression, behavior, invert):
+                return self.cut_at(piece, find_matches(piece, expression), behavior, invert)
+            case Digits(individual):
+                return self.cut_at(piece, find_matches(piece, r"\p{N}"), "Isolated" if individual else "Contiguous")
+            case Punctuation(behavior):
+                return self.cut_at(piece, find_matches(piece, r"[\p{P}$+<=>^`|~]"), behavior)
+            case ByteLevel(prefix_space, is_split):
+                text = " " + piece if prefix_space and not piece.startswith(" ") else piece
+                parts = split(text) if is_split else [text]
+                return [spell(part.encode("utf-8")) for part in parts]
+
+    def cut_at(self, piece: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+        return cut_at(piece, matches, behavior, invert)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the concatenated bytes of `ids`.

@@ -425,7 +425,7 @@ def _method(name: str, capabilities: frozenset[str]) -> Any:
 
     method.__name__ = method.__qualname__ = "__init__" if name == "load" else name
     method.__signature__ = signature  # type: ignore[attr-defined]
-    return classmethod(method) if name in ("train", "from_files") else method
+    return classmethod(method) if name in wire.MAKERS[1:] else method
 
 
 def _init_fixed(self: RemoteTokenizer) -> None:

@@ -170,7 +170,7 @@ class Server:
         for name in (*wire.methods(), "encode_iterable"):
             if _has(self._adapter, name) or _has(sample, name):
                 names.add(name)
-        names |= {name for name in ("train", "from_files") if _has(self._adapter, name)}
+        names |= {name for name in wire.MAKERS[1:] if _has(self._adapter, name)}
         for name, operation in wire.OPERATIONS.items():
             called = getattr(self._adapter if name in wire.MAKERS else shown, name, None)
             if name == "load" and not fixed:

@@ -223,6 +223,7 @@ OPERATIONS = {
         "train_pattern",
     ),
     "from_files": Operation({"vocab_path": PATH, "merges_path": PATH, "special_tokens": SPECIAL}, MODEL),
+    "from_tokenizer_json": Operation({"path": PATH}, MODEL),
     "encode": Operation({"text": TEXT}, IDS, CHOICES, "allowed_special"),
     "encode_batch": Operation({"texts": Argument(write_texts, read_texts)}, ROWS),
     "decode": Operation({"ids": GIVEN_IDS}, DECODED),
@@ -230,7 +231,7 @@ OPERATIONS = {
     "save": Operation({"folder": PATH}, NOTHING),
 }
 """Name of a method, or `load` for the constructor → its operation."""
-MAKERS = ("load", "train", "from_files")
+MAKERS = ("load", "train", "from_files", "from_tokenizer_json")
 """The operations that make a model; the others are methods of one."""
 RESULTS: Mapping[str, Returned] = {
     **{name: operation.result for name, operation in OPERATIONS.items()},

@@ -12,8 +12,8 @@
 // tokenizer can have: encode(text, {allowed_special, disallowed_special}) → ids, with the second argument only if the
 // request has these members, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex, table() →
 // {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each can be async, and an error
-// that it throws becomes a reply. `train(request)` and `from_files(request)` are members like `load` and return a
-// tokenizer.
+// that it throws becomes a reply. `train(request)`, `from_files(request)` and `from_tokenizer_json(request)` are members
+// like `load` and return a tokenizer.
 import { Console } from "node:console";
 import { createInterface } from "node:readline";
 
@@ -99,6 +99,7 @@ function server(open) {
     load: made("load"),
     train: made("train"),
     from_files: made("from_files"),
+    from_tokenizer_json: made("from_tokenizer_json"),
     unload: ({ model }) => void models.remove(model).free?.(),
     table: (request) => use(request, "table").table(),
     encode: async ({ seq, op, model, text, ...choice }) =>

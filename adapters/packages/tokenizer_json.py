@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Model, spell, unspell
+from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.special_tokens import token_ids
 
@@ -39,7 +40,7 @@ def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_toke
     document["model"]["vocab"] |= added
     for token in absent:
         del document["model"]["vocab"][spell(token)]
-    document["added_tokens"] += [huggingface.added_token(text, index) for text, index in added.items()]
+    document["added_tokens"] += [huggingface.added_token(AddedToken(text), index) for text, index in added.items()]
     path = Path(folder, "tokenizer.json")
     path.write_text(json.dumps(document), "utf-8")
     return str(path)

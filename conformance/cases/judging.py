@@ -81,9 +81,11 @@ def compare(
             conventions = _fitting_conventions(operation, expected, setting, answer)
     if is_correct:
         return None
-    where = operation.divergence(correct, answer, setting)
-    asked = Question(operation, question.model, question.context)
-    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions)
+    first, *others = operation.narrowed(correct, answer)
+    where = first.operation.divergence(first.correct, first.answer, setting)
+    asked = Question(first.operation, question.model, question.context)
+    expectation = Expectation(first.correct)
+    return Mismatch(asked, expectation, first.answer, where, conventions=conventions, others=tuple(others))
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:
@@ -155,6 +157,9 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
     if implementation.fixed_model is not None:
         name = case.model.name if case.model else ""
         return None if name == implementation.fixed_model else "other models than its own"
+    if case.model is not None and case.model.pipeline is not None:
+        offered = "from_tokenizer_json" in implementation.capabilities
+        return None if offered else "from_tokenizer_json"
     pattern = f"{operation.prefix}pattern:{case.pattern}"
     if case.pattern != "gpt2" and pattern not in implementation.capabilities:
         return pattern

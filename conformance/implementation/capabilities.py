@@ -22,6 +22,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.pipeline import Pipeline
 
 from ..command_line import CommandError
 from .output import scratch_folder
@@ -37,6 +38,7 @@ TESTABLE = {"train", "encode", "decode", "decode_bytes"}
 """The methods; an implementation has at least one of them."""
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
+_WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 
 
@@ -91,6 +93,8 @@ class Probed(Protocol):
     def build(self, model: Model) -> TokenizerProxy: ...
 
     def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy: ...
+
+    def from_tokenizer_json(self, model: Model) -> TokenizerProxy: ...
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> object: ...
 
@@ -173,6 +177,9 @@ class _Prober:
         found = [name for name in found if not self._refuses(name, calls[name], proxy)]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
+        if callable(getattr(self._target, "from_tokenizer_json", None)) and not self._fixed:
+            load = partial(self._implementation.from_tokenizer_json, _WITH_PIPELINE)
+            found += [] if self._refuses("from_tokenizer_json", load) else ["from_tokenizer_json"]
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
         if chooses and not self._refuses("encode", lambda: proxy.encode_allowed("ab", (), ()), proxy):
             found.append("allowed_special")

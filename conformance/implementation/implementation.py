@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.reference.formats import huggingface
 
 from ..answer import Table
 from . import capabilities, output, time_limit
@@ -216,6 +218,8 @@ class Implementation:
     def _build(self, model: Model) -> TokenizerProxy:
         if self.fixed_model is not None:
             return self._proxy(f"{self._short}()")
+        if model.pipeline is not None:
+            return self.from_tokenizer_json(model)
         arguments, keywords = constructor_arguments(model, self.spellings)
         text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
         return self._proxy(text, *arguments, **keywords)
@@ -233,6 +237,16 @@ class Implementation:
         if special_tokens is not None:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
         return TokenizerProxy(self.call("from_files(...)", self.target.from_files, *arguments), self.call)
+
+    def from_tokenizer_json(self, model: Model) -> TokenizerProxy:
+        """Return a tokenizer loaded from the `tokenizer.json` of a model; the file stays as long as the tokenizer."""
+        with contextlib.ExitStack() as stack:
+            path = stack.enter_context(output.scratch_folder()) / "tokenizer.json"
+            huggingface.write(path, model)
+            made = self.call("from_tokenizer_json(...)", self.target.from_tokenizer_json, str(path))
+            proxy = TokenizerProxy(made, self.call)
+            weakref.finalize(proxy, stack.pop_all().close)
+        return proxy
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
         spelling = self.spellings.get(f"train-{pattern}")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.textbook import Segments, Word
 
 NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
@@ -56,10 +57,12 @@ class BaseEncoder(textbook.Encoding):
         return self.encode_segments(self.cut(text))
 
     def cut(self, text: str) -> Segments:
-        return textbook.cut_special(text, self.special)
+        return self.find_special(text, self.special)
 
     def merge(self, word: Word) -> Word:
         """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
+        if self.stays_whole(word):
+            return (b"".join(word),)
         while ranked := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
             word = self.replace(word, min(ranked)[1])
         return word
@@ -84,7 +87,7 @@ class BaseEncoder(textbook.Encoding):
 
     def ready(self, held: str) -> int:
         """Return how many characters of `held` no later text can change: those before the last single space."""
-        if len(held) < ENOUGH or self.pattern == PATTERNS["none"]:
+        if len(held) < ENOUGH or self.pattern == PATTERNS["none"] or self.pipeline is not None:
             return 0
         settled = held[: max(0, len(held) - max(map(len, self.special), default=0))]
         inside: set[int] = set()
@@ -122,6 +125,11 @@ class BaseEncoder(textbook.Encoding):
         vocab = {index: name.encode("utf-8") if name in special else cls.bytes_of(name) for name, index in entries}
         lines = cls.lines(Path(merges_path).read_bytes().decode("utf-8"))
         return cls(vocab, cls.loaded_merges([cls.pair(line) for line in lines], vocab), special_tokens)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        model = huggingface.read(path)
+        return cls(model.vocab, model.merges, pipeline=model.pipeline)
 
     @classmethod
     def loaded_entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from .batch import Batch
 from .decode import Decode, DecodeBytes, Decoding
 from .encode import Construct, Encode, EncodeAllowed, Encoding
+from .entries import Entries
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, Save
-from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Operation, Question
-from .setting import Conventions, Setting, expression, oracle, token_of
+from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Narrowed, Operation, Question
+from .setting import Conventions, Setting, expression, oracle, pieces, token_of
 from .stream import Laziness, Stream, StreamCutEverywhere
 from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
 """The operations of golden cases."""
-_ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes,)
+_ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes, Entries)
 OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}  # name of an operation → its class
-CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))
+CLASSES = (*dict.fromkeys(kind.conformance_class for kind in IN_YAML), "pipeline")
 """The conformance classes, in the order of verdicts."""
 
 __all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
 __all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
-__all__ += ["Encode", "EncodeAllowed", "Encoding", "Expected", "Laziness", "Lazy", "Load", "ManyCalls"]
-__all__ += ["Merges", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
+__all__ += ["Encode", "EncodeAllowed", "Encoding", "Entries", "Expected", "Laziness", "Lazy", "Load"]
+__all__ += ["ManyCalls", "Merges", "Narrowed", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
 __all__ += ["StreamCutEverywhere", "Train"]
-__all__ += ["conventions_of", "expression", "oracle", "token_of", "training_key"]
+__all__ += ["conventions_of", "expression", "oracle", "pieces", "token_of", "training_key"]

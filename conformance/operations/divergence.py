@@ -28,7 +28,7 @@ from ..answer import (
     WrongMerge,
     first_difference,
 )
-from .setting import Setting
+from .setting import Setting, pieces
 
 Word = textbook.Word
 Rank = Callable[[Merge], "int | None"]  # returns the rank of a pair, or None if it does not merge
@@ -49,22 +49,24 @@ class _Encodings:
         self.offset = len(self.spelled(expected[: self.position]))
         self.special = {name.encode("utf-8") for name in model.special_tokens or ()}
         self.pattern = setting.expression(model.pattern)
-        self.ids: Mapping[bytes, int] | None = None
-        if setting.conventions["lookup"] == "bytes":
-            self.ids = {token: index for index, token in model.vocab.items() if token not in self.special}
+        ordinary = {token: index for index, token in model.vocab.items() if token not in self.special}
+        lookup = setting.oracle.lookup if model.pipeline is not None else setting.conventions["lookup"]
+        self.ids: Mapping[bytes, int] | None = ordinary if lookup == "bytes" else None
+        self.whole = ordinary if lookup in ("bytes", "whole") else {}
+        self.lookup = lookup
 
     def spelled(self, ids: Sequence[int]) -> bytes:
         return b"".join(self.model.vocab.get(index, b"") for index in ids)
 
     @cached_property
-    def pieces(self) -> list[tuple[int, int, str, bool]]:
-        """(first byte, byte after the last, text, whether it is a special token) of pre-tokens and special tokens."""
-        pieces: list[tuple[int, int, str, bool]] = []
+    def pieces(self) -> list[tuple[int, int, bytes, bool]]:
+        """(first byte, byte after the last, bytes, whether it is a special token) of pre-tokens and special tokens."""
+        found: list[tuple[int, int, bytes, bool]] = []
         end = 0
-        for piece, special in textbook.pieces(self.text, self.model.special_tokens or (), self.pattern):
-            start, end = end, end + len(piece.encode("utf-8", "surrogatepass"))
-            pieces.append((start, end, piece, special))
-        return pieces
+        for piece, special in pieces(self.model, self.text, self.pattern):
+            start, end = end, end + len(piece)
+            found.append((start, end, piece, special))
+        return found
 
     @cached_property
     def cuts(self) -> set[int]:
@@ -98,7 +100,7 @@ def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
     if missed is None or missed.byte is None:
         return None
     piece = next(piece for _, end, piece, _ in both.pieces if missed.byte < end)
-    return PreTokenCut(piece, missed.byte + len(missed.merge[0]), missed)
+    return PreTokenCut(piece.decode("utf-8", "replace"), missed.byte + len(missed.merge[0]), missed)
 
 
 def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
@@ -112,8 +114,8 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
         return SpecialToken(model.vocab[expected], missed=True)
     if token in both.special:
         return SpecialToken(token, missed=False)
-    if both.ids is not None and (whole := _cut_token(both, both.ids)) is not None:
-        return WholeTokenCut(whole)
+    if (whole := _cut_token(both, both.whole)) is not None:
+        return WholeTokenCut(whole, both.lookup)
     chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)
     used = None if chosen is None else Pair(chosen[1], both.ids[token] if both.ids is not None else chosen[0], offset)
     available = _missed_merge(both, both.cuts)
@@ -134,15 +136,16 @@ def _crossed(both: _Encodings) -> int | None:
 def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:
     """Return the first pre-token that is a token, and that the given encoding divides."""
     for start, end, piece, special in both.pieces:
-        if not special and piece.encode("utf-8") in tokens and any(start < cut < end for cut in both.cuts):
-            return piece
+        if not special and piece in tokens and any(start < cut < end for cut in both.cuts):
+            return piece.decode("utf-8", "replace")
     return None
 
 
 def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
     """Return the first merge of the correct encoding that the given encoding divides."""
     for start, _, piece, special in both.pieces:
-        for word, rank, here, _ in () if special else merge_steps(textbook.atoms(piece), both.rank):
+        atoms = tuple(bytes([byte]) for byte in piece)
+        for word, rank, here, _ in () if special else merge_steps(atoms, both.rank):
             middle = start + sum(map(len, word[: here + 1]))
             if middle in cuts:
                 return Pair((word[here], word[here + 1]), rank, middle - len(word[here]))

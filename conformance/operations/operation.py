@@ -23,7 +23,7 @@ from ..implementation.implementation import Implementation
 from .expected import Expected, Stored
 from .setting import Conventions, Setting
 
-LOOKUP_KEYS = ("pair", "bytes")
+LOOKUP_KEYS = ("pair", "bytes", "whole")
 Changes: TypeAlias = tuple[tuple[str, str], ...]  # (convention, value) pairs that differ from the declared ones
 
 
@@ -46,6 +46,15 @@ class Call:
     @property
     def uses_files(self) -> bool:
         return self.on == "loaded" or Directory() in (self.arguments or ())
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """One of the calls of an operation that makes many: one whose answer is incorrect."""
+
+    operation: Operation
+    correct: tuple[Acceptable, ...]
+    answer: Answer
 
 
 class Operation(ABC):
@@ -141,7 +150,9 @@ class Operation(ABC):
         return conventions["lookup"]
 
     def keys(self, model: Model | None) -> Sequence[str]:
-        return LOOKUP_KEYS if model is not None and model.ranks_by_bytes else LOOKUP_KEYS[:1]
+        if model is None:
+            return LOOKUP_KEYS[:1]
+        return [key for key in LOOKUP_KEYS if model.ranks_by_bytes or key != "bytes"]
 
     def under(self, key: str) -> dict[str, str]:
         return {**DEFAULTS, "lookup": key}
@@ -166,6 +177,10 @@ class Operation(ABC):
 
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
         return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
+
+    def narrowed(self, correct: Sequence[Acceptable], answer: Answer) -> Sequence[Narrowed]:
+        """Return the calls to show instead of this one, each with an incorrect answer: by default, itself."""
+        return [Narrowed(self, tuple(correct), answer)]
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
         """Return where an incorrect answer differs, or None if the values do not show it."""

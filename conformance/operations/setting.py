@@ -52,7 +52,22 @@ def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokeni
 @lru_cache(maxsize=4)
 def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     kind = textbook.with_conventions(lookup=lookup)
-    return kind(model.vocab, model.merges, model.special_tokens, pattern)
+    return kind(model.vocab, model.merges, model.special_tokens, pattern, model.pipeline)
+
+
+def pieces(model: Model, text: str, pattern: str = "") -> list[tuple[bytes, bool]]:
+    """Return the bytes of the pre-tokens and special tokens of a text, and whether each is a special token."""
+    if model.pipeline is None:
+        found = textbook.pieces(text, model.special_tokens or (), pattern or model.expression)
+        return [(piece.encode("utf-8", "surrogatepass"), special) for piece, special in found]
+    right = oracle(model)
+    segments = right.find_special(text, right.special)
+    cut = (([segment], True) if special else (right.split(segment), False) for segment, special in segments)
+    return [
+        (piece.encode() if special else b"".join(right.atoms(piece)), special)
+        for many, special in cut
+        for piece in many
+    ]
 
 
 def token_of(index: int, model: Model) -> bytes | None:

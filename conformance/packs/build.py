@@ -19,18 +19,34 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
+from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import Batch, Operation
+from ..operations import Batch, Encode, Entries, Expected, Operation
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
 from ..terminal.show import text_line
 from . import cases
 from .cases import Draft, Draw
-from .files import CASES, FORMAT, MANIFEST, SCHEMA, SINCE, TABLE, ModelSource, add_options, overrides, read_model_files
-from .reach import Reach, measure
+from .files import (
+    CASES,
+    ENTRIES_CLAUSE,
+    FORMAT,
+    MANIFEST,
+    SCHEMA,
+    SINCE,
+    TABLE,
+    TOKENIZER,
+    ModelSource,
+    add_options,
+    entry_cases,
+    overrides,
+    read_model_files,
+)
+from .reach import Reach, measure, text_of
 
 Json = dict[str, Any]
 
@@ -72,11 +88,16 @@ class Pack:
 
     cases: list[Case]
     coverage: Json
+    entries: Mapping[int, Expected] = field(default_factory=dict)  # id of an entry that is a text → its expected ids
+
+    @property
+    def others(self) -> dict[int, Expected]:
+        """The expected ids of the entries whose text has not their id alone."""
+        return {index: one for index, one in self.entries.items() if one != Expected({"": (Ids((index,)),)})}
 
 
 def build(model: Model, seed: int) -> Pack:
-    reach = Reach(model)
-    draw = Draw(f"pack {seed}")
+    reach, draw = Reach(model), Draw(f"pack {seed}")
     words, wrong = cases.words(reach, draw)
     mistakes, pattern = cases.mistakes(reach, draw)
     hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
@@ -99,7 +120,11 @@ def build(model: Model, seed: int) -> Pack:
         "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
     }
-    return Pack(list(answered(model, drafts)), coverage)
+    entries = {index: text for index, token in sorted(model.vocab.items()) if (text := text_of(token))}
+    expected = {index: reach.expected(text) for index, text in entries.items()}
+    pack = Pack(list(answered(model, drafts)), coverage, expected)
+    pack.cases.extend(entry_cases(model, entries, pack.others, installed_spec().clauses[ENTRIES_CLAUSE]))
+    return pack
 
 
 def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
@@ -151,8 +176,8 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
         if isinstance(target, str):
             agreement.not_asked[witness.package] = target
             continue
-        differs = [row for case in cases if (row := _difference(target, case, witness)) is not None]
-        version, agreed = importlib.metadata.version(witness.package), len(cases) - len(differs)
+        differs = [row for case in cases for row in _differences(target, case, witness)]
+        version, agreed = importlib.metadata.version(witness.package), len(cases) - len({row["case"] for row in differs})
         agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
         agreement.differs += differs
     return agreement
@@ -173,23 +198,30 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
     return target
 
 
-def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
+def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
     (expected,) = case.expected.under(witness.asked["encode"]) or ()
-    answer = ask(target, case.operation, case.table, expected)
-    if answer is None or answer.agrees:
-        return None
-    for text in case.operation.texts() if witness.package == "tiktoken" else ():
-        if is_ambiguous(case.table, text):
-            reason = "if two special tokens begin at one position, it chooses by hash order"
-        elif _is_unmatched(text, case.table):
-            reason = "it drops text that the pattern does not match"
-        else:
+    questions = [(case.operation, expected)]
+    if isinstance(case.operation, Entries):
+        questions = list(zip(map(Encode, case.operation.entries), map(Ids, expected.rows), strict=True))
+    for operation, right in questions:
+        answer = ask(target, operation, case.table, right)
+        if answer is None or answer.agrees:
             continue
-        return {"engine": witness.package, "case": case.id, "reason": reason}
-    raise CommandError(
-        f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
-        f"{text_line(str(answer.expected))} for {text_line(str(case.operation.write()))}; no pack is written"
-    )
+        if not (reason := _known_reason(operation, case.table, witness)):
+            raise CommandError(
+                f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
+                f"{text_line(str(answer.expected))} for {text_line(str(operation.write()))}; no pack is written"
+            )
+        yield {"engine": witness.package, "case": case.id, "reason": reason}
+
+
+def _known_reason(operation: Operation, model: Model, witness: Witness) -> str:
+    for text in operation.texts() if witness.package == "tiktoken" else ():
+        if is_ambiguous(model, text):
+            return "if two special tokens begin at one position, it chooses by hash order"
+        if _is_unmatched(text, model):
+            return "it drops text that the pattern does not match"
+    return ""
 
 
 def _is_unmatched(text: str, model: Model) -> bool:
@@ -202,12 +234,21 @@ def _is_unmatched(text: str, model: Model) -> bool:
 
 def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
     model = source.model
+    written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
+    entries = {
+        "ids": [[group[0], group[-1]] for group in _runs(sorted(pack.entries))],
+        "otherwise": [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()],
+    }
     contents = {
-        TABLE: write_json(_table(model)),
-        CASES: write_json({"kind": "cases", "cases": list(map(_written, pack.cases))}),
+        CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
         SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
     }
-    name = model.pattern if model.pattern in PATTERNS else None
+    split: Json = {}
+    if model.pipeline is None:
+        contents[TABLE] = write_json(_table(model))
+        split["pattern"] = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
+    else:
+        contents[TOKENIZER] = huggingface.rendered(model).encode("utf-8")
     manifest = {
         "kind": "pack",
         "format": FORMAT,
@@ -215,9 +256,14 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,
         "source": {"format": source.format, "sha256": dict(source.sources)},
-        "pattern": {"name": name, "regex": model.expression},
+        **split,
         "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
-        "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
+        "counts": {
+            "tokens": len(model.vocab),
+            "merges": len(model.merges),
+            "cases": len(pack.cases),
+            "entries": len(pack.entries),
+        },
         "coverage": pack.coverage,
         "engines": {
             "oracle": "the textbook of bpe-conformance",
@@ -229,6 +275,15 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     }
     contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
     return dict(sorted(contents.items()))
+
+
+def _runs(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the ids in runs of consecutive ones."""
+    start = 0
+    for end in range(1, len(ids) + 1):
+        if end == len(ids) or ids[end] != ids[end - 1] + 1:
+            yield ids[start:end]
+            start = end
 
 
 def _written(case: Case) -> Json:
@@ -253,6 +308,8 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines = [f"model     {model.name}: {counts}, pattern {pattern_name(model.pattern)}"]
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
+    alone = len(pack.entries) - len(pack.others)
+    lines.append(f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others")
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")

@@ -17,6 +17,7 @@ import regex
 
 from bpe_conformance.fixtures import Model, write_token
 from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
@@ -24,7 +25,8 @@ from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.bases import BaseEncoder
 from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from ..terminal import show
-from .patterns import Mutant, alternatives, mutants
+from . import patterns
+from .patterns import alternatives, expressions
 from .reach import Reach, ordinary, text_of
 
 T = TypeVar("T")
@@ -146,6 +148,9 @@ WRONG = {
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
+WHOLE, PAIR = "whole-pre-token-first", "pair"
+WHOLE_LEFT_OUT = "whole-left-out", "merges a pre-token that is a token, as if the lookup were pair,"
+"""The mistake where the lookup is `whole`, for which `WHOLE` is none."""
 WORDS = 48  # the largest number of words for each incorrect encoder
 ALONE = 6  # how many of them, the shortest ones, are separate cases
 CANDIDATES = 2000  # how many candidates of each kind are tried
@@ -155,28 +160,36 @@ LONG = (60, 400, 1200)  # bytes of a long pre-token
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
     active = _encoders(reach.model, bugs.values())
-    found: dict[str, list[str]] = {bug: [] for bug in WRONG}
-    for word in _candidates(reach, draw):
-        atoms, right = textbook.atoms(word), reach.merged(word)
+    clauses = {bug.id: bug.clause for bug in bugs.values()}
+    wrong = dict(WRONG)
+    if reach.oracle.lookup == "whole":
+        del wrong[WHOLE], active[WHOLE]
+        wrong[PAIR], clauses[PAIR] = WHOLE_LEFT_OUT, "PIPELINE-WHOLE-1"
+    found: dict[str, list[str]] = {bug: [] for bug in wrong}
+    for word, piece in _candidates(reach, draw):
+        atoms, right = reach.oracle.atoms(piece), reach.merged(piece)
+        if PAIR in wrong and textbook.merge_by_pair(atoms, reach.model.ranks) != right:
+            found[PAIR].append(word)  # all other encoders fail on it, too
+            continue
         for bug, encoder in list(active.items()):
             if encoder.merge(atoms) != right:
                 found[bug].append(word)
                 if len(found[bug]) == WORDS:
                     del active[bug]
     drafts: list[Draft] = []
-    for bug, (name, what) in WRONG.items():
-        clause, title = bugs[bug].clause, f"an encoder that {what} fails on"
+    for bug, (name, what) in wrong.items():
+        clause, title = clauses[bug], f"an encoder that {what} fails on"
         shortest = sorted(found[bug], key=lambda word: (len(word), word))[:ALONE]
         drafts += [encode(name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
-        for group in grouped(found[bug], 16):
+        for group in grouped(found[bug][:WORDS], 16):
             text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
             if len(group) > 1:
                 drafts.append(encode(name, clause, f"{title} these words", text))
-    return drafts, {name: len(found[bug]) for bug, (name, _) in WRONG.items()}
+    return drafts, {name: len(found[bug]) for bug, (name, _) in wrong.items()}
 
 
-def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
-    """Yield pre-tokens: adjacent tokens, repeated tokens, real text, and tokens that no merges build."""
+def _candidates(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
+    """Yield pre-tokens, each as a text, too: adjacent tokens, repeated ones, real text, and those that no merges build."""
     every = ordinary(reach)
     real = all_real_text().split()
     texts: list[str] = []
@@ -184,16 +197,18 @@ def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
         texts.append("".join(text_of(draw.pick(every)) for _ in range(draw.between(2, 3))))
         texts.append(draw.pick((" ", "", "a")) + text_of(draw.pick(every)) * draw.between(2, 5))
         texts.append(f" {draw.pick(real)}")
-    texts += [text for token in every if (text := text_of(token)) and reach.merged(text) != (token,)]
+    texts += [text for token in every if (text := text_of(token)) and reach.steps(token)[0] != (token,)]
     for piece in dict.fromkeys(piece for text in texts for piece in reach.pre_tokens(text)):
-        if 1 < len(piece.encode("utf-8")) <= 40:
-            yield piece
+        word = text_of(b"".join(reach.oracle.atoms(piece)))
+        if 1 < len(word.encode("utf-8")) <= 40:
+            yield word, piece
 
 
 def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
     """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
     special = {text.encode("utf-8") for text in model.special_tokens or ()}
-    base = BaseEncoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
+    vocab = {index: token for index, token in model.vocab.items() if token not in special}
+    base = BaseEncoder(vocab, model.merges, pipeline=model.pipeline)
     found: dict[str, BaseEncoder] = {}
     for bug in bugs:
         target: Any = bug.target
@@ -265,14 +280,15 @@ OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnP
 
 
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
-    """Return short texts whose ids mistakes in the pattern change, and how many mistakes they detect."""
-    pattern = reach.model.expression
-    every = mutants(pattern)
+    """Return short texts whose ids mistakes in the pattern or the pipeline change, and how many mistakes they detect."""
+    model = reach.model
+    every = {mistake: reach.mistaken(mistake.pattern, mistake.pipeline) for mistake in patterns.mistakes(model)}
     left = dict.fromkeys(every, DETECTIONS)
     drafts: list[Draft] = []
-    clauses = SPLIT_CLAUSES.get(reach.model.pattern, ["FENCE-1"] * len(PIECES))
-    subjects = list(zip(clauses, PIECES.values(), strict=True))
-    own = _literals(pattern)
+    clauses = SPLIT_CLAUSES.get(model.pattern if model.pipeline is None else "", ["FENCE-1"] * len(PIECES))
+    subjects = [(f"SPLIT-{clause}", pieces) for clause, pieces in zip(clauses, PIECES.values(), strict=True)]
+    subjects += _of_pipeline(reach)
+    own = tuple(dict.fromkeys(part for _, expression in expressions(model) for part in _literals(expression)))
     tokens = ordinary(reach)
     for number in range(TRIED):
         if not left:
@@ -281,45 +297,55 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
         text = draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
         if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
             text = "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
-        detected = _detected_by(reach, left, text)
+        right = reach.ids(text)
+        detected = [mistake for mistake in left if reach.ids(text, every[mistake]) != right]
         if detected:
-            drafts.append(encode("split", f"SPLIT-{clause}", f"split differently {detected[0].what}"[:120], text))
-            for mutant in detected:
-                left[mutant] -= 1
-            left = {mutant: count for mutant, count in left.items() if count}
-    never = [mutant.what for mutant, count in left.items() if count == DETECTIONS]
+            first = detected[0]
+            kind, what = ("setting", "encoded") if first.clause else ("split", "split")
+            drafts.append(encode(kind, first.clause or clause, f"{what} differently {first.what}"[:120], text))
+            for mistake in detected:
+                left[mistake] -= 1
+            left = {mistake: count for mistake, count in left.items() if count}
+    never = [mistake.what for mistake, count in left.items() if count == DETECTIONS]
     report: dict[str, object] = {"mutants": len(every), "told_apart": len(every) - len(never), "not_told_apart": never}
     return drafts, report
 
 
+def _of_pipeline(reach: Reach) -> list[tuple[str, tuple[str, ...]]]:
+    """Return clauses and pieces of texts that show how a pipeline normalizes, and finds added tokens."""
+    if (pipeline := reach.model.pipeline) is None:
+        return []
+    named = [token.content for token in sorted(pipeline.added_tokens, key=lambda token: token == AddedToken(token.content))]
+    named = named[:MANY]
+    forms = [reach.oracle.normalize(text) for text in named]
+    beside = (*SPACE, "a", "_", "1", "!", "é", *MARKED)
+    return [
+        ("PIPELINE-NORMALIZE-1", (*RAW_TEXT[:16], *MARKED, *NEARLY, " ", "a", "1", "\n", r"\p{M}", r"\p{No}")),
+        ("PIPELINE-ADDED-1", (*named, *named, *forms, *beside)),
+    ]
+
+
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
-    pattern = reach.model.expression
-    parts = {part: regex.compile(part) for part in alternatives(pattern)}
-    met = {
-        next((part for part, one in parts.items() if one.match(segment, match.start())), None)
-        for text in texts
-        for segment, _ in textbook.cut_special(text, reach.model.special_tokens or ())
-        for match in regex.finditer(pattern, segment)
-    }
-    missing = [part for part in parts if part not in met]
-    return {"all": len(parts), "met": len(parts) - len(missing), "not_met": missing}
+    segments = [segment for text in texts for segment, special in reach.segments(text) if not special]
+    missing: list[str] = []
+    count, version = 0, regex.V0 if reach.model.pipeline is None else regex.V1
+    for steps, pattern in expressions(reach.model):
+        parts = {part: regex.compile(part, version) for part in alternatives(pattern)}
+        met = {
+            next((part for part, one in parts.items() if one.match(piece, match.start())), None)
+            for segment in segments
+            for piece in (reach.oracle.apply_all(steps, segment) if steps else [segment])
+            for match in regex.finditer(pattern, piece, version)
+        }
+        missing += [part for part in parts if part not in met]
+        count += len(parts)
+    return {"all": count, "met": count - len(missing), "not_met": missing}
 
 
 def _literals(pattern: str) -> tuple[str, ...]:
     bare = regex.sub(r"\\[pP]\{\w+\}|\\[^\W_]|\(\?[^:>)]*[:>]?|\{\d*,?\d*\}", " ", pattern)
     words = regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)
     return tuple(dict.fromkeys(words))
-
-
-def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutant]:
-    right = reach.pre_tokens(text)
-    tokens = [token for piece in right for token in reach.merged(piece)]
-    found = []
-    for mutant in among:
-        other = textbook.split(text, mutant.pattern)
-        if other != right and [token for piece in other for token in reach.merged(piece)] != tokens:
-            found.append(mutant)
-    return found
 
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
+from ..answer import Ids, Rows
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Expected
+from ..operations import OPERATIONS, Entries, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
@@ -302,20 +304,33 @@ def _sha256(data: bytes) -> str:
 
 SCHEMA = "pack.schema.json"
 MANIFEST, TABLE, CASES = "pack.json", "table.json", "cases.json"
-FORMAT = 1
+TOKENIZER = "tokenizer.json"  # in place of the table, for a model with a pipeline
+FORMAT = 2
+READ = (1, FORMAT)  # format 1 has neither entries nor pipelines
 SINCE = "1.0"
+ENTRIES_CLAUSE = "MERGE-ORDER-1"
+BLOCK = 4096  # how many ids one case of entries has at most
 ANEW = "make the pack again"
 
 
 def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
     _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
-    if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
+    if isinstance(manifest, dict) and manifest.get("format", FORMAT) not in READ:
         raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
     _check(folder / MANIFEST, manifest, "manifest")
-    table, cases = (_read_unchanged(folder / name, manifest["files"].get(name)) for name in (TABLE, CASES))
-    _check(folder / TABLE, table, "table")
+    has_pipeline = TOKENIZER in manifest["files"]
+    table, cases = (
+        _read_unchanged(folder / name, manifest["files"].get(name))
+        for name in (TOKENIZER if has_pipeline else TABLE, CASES)
+    )
     _check(folder / CASES, cases, "cases")
-    return tuple(_cases(cases["cases"], _model(folder, manifest, table), clauses, folder / CASES))
+    if has_pipeline:
+        model = _model_with_pipeline(folder / TOKENIZER, manifest)
+    else:
+        _check(folder / TABLE, table, "table")
+        model = _model(folder, manifest, table)
+    entries = _entries(cases["entries"], model, clauses, folder / CASES) if "entries" in cases else ()
+    return (*_cases(cases["cases"], model, clauses, folder / CASES), *entries)
 
 
 def _read_json(file: Path, fix: str) -> tuple[bytes, Any]:
@@ -357,6 +372,38 @@ def _model(folder: Path, manifest: Mapping[str, Any], table: Any) -> Model:
     except CommandError as error:
         raise SpecError(str(error), file) from None
     return Model(vocab, merges, tuple(special), pattern, manifest["model"])
+
+
+def _model_with_pipeline(file: Path, manifest: Mapping[str, Any]) -> Model:
+    try:
+        return replace(huggingface.read(file), name=manifest["model"])
+    except ValueError as error:
+        raise SpecError(f"{error}; {ANEW}", file) from None
+
+
+def _entries(raw: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:
+    others = {row["id"]: Expected.read(row["expect"]) for row in raw["otherwise"]}
+    ids = [index for first, last in raw["ids"] for index in range(first, last + 1)]
+    try:
+        texts = {index: model.vocab[index].decode("utf-8") for index in ids}
+    except (KeyError, UnicodeDecodeError):
+        raise SpecError(f"entries: the vocabulary lacks one of the ids, or it is no text; {ANEW}", file) from None
+    yield from entry_cases(model, texts, others, clauses[ENTRIES_CLAUSE])
+
+
+def entry_cases(
+    model: Model, texts: Mapping[int, str], others: Mapping[int, Expected], clause: Clause
+) -> Iterator[Case]:
+    """Yield the cases of entries: id → its text, and id → the expected ids where they are not that id alone."""
+    for block, group in groupby(sorted(texts), lambda index: index // BLOCK):
+        ids = list(group)
+        expected = [others.get(index, Expected({"": (Ids((index,)),)})) for index in ids]
+        keys = next((list(one.values) for one in expected if one.by_convention), [""])
+        rows = {key: (Rows(tuple((one.under(key) or ())[0].ids for one in expected)),) for key in keys}
+        operation = Entries(tuple(texts[index] for index in ids))
+        title = f"each entry from id {ids[0]} to {ids[-1]} as a text"
+        name = f"{model.name}-entries-{block + 1:04}"
+        yield Case(name, title, SINCE, clause, operation, model, Expected(rows))
 
 
 def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import product
@@ -9,9 +11,13 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
+from ..answer import Ids
+from ..operations import Encode, Expected, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
 
@@ -33,26 +39,73 @@ IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
 
 
 class Reach:
-    """The encoder of one model, cached by pre-token, and what it can reach."""
+    """The textbook's encoder of one model, cached by pre-token, and what it can reach."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.ranks = model.ranks
-        self._known: dict[str, Word] = {}
+        self.special = dict.fromkeys(model.special_tokens or ())
+        self.oracle = oracle(model)
+        texts = {*self.special, *map(self.oracle.normalize, self.special)}
+        self._special = re.compile("|".join(sorted(map(re.escape, texts), key=len, reverse=True)) or "(?!)")
+        self._words: dict[tuple[str, str], Word] = {}
+        self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
+
+    def segments(self, text: str) -> textbook.Segments:
+        """Return the normalized segments of a text, and whether each is a special token."""
+        normalized = self.oracle.normalize(text)
+        if self._special.search(text) or self._special.search(normalized):
+            return self.oracle.find_special(text, self.special)
+        return [(normalized, False)] if text else []
 
     def pre_tokens(self, text: str) -> list[str]:
-        pattern = self.model.expression
-        pieces = textbook.pieces(text, self.model.special_tokens or (), pattern)
-        return [piece for piece, special in pieces if not special]
+        """Return the pre-tokens, those of a model with a pipeline as mapped characters."""
+        return [piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)]
 
-    def merged(self, pre_token: str) -> Word:
-        known = self._known.get(pre_token)
+    def merged(self, pre_token: str, lookup: str = "") -> Word:
+        """Return the tokens of a pre-token under a lookup, by default the model's."""
+        key = pre_token, lookup
+        known = self._words.get(key)
         if known is None:
-            known = self._known[pre_token] = textbook.merge_by_pair(textbook.atoms(pre_token), self.ranks)
+            known = self.merged(pre_token) if lookup else ()  # under every lookup, what is one token stays one
+            if len(known) != 1:
+                oracle = copy.copy(self.oracle)
+                oracle.lookup = lookup or oracle.lookup
+                known = oracle.merge(oracle.atoms(pre_token))
+            self._words[key] = known
         return known
 
     def tokens(self, text: str) -> list[bytes]:
         return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
+
+    def ids(self, text: str, other: textbook.Tokenizer | None = None, lookup: str = "") -> list[int]:
+        """Return the ids of a text by the model, under another lookup, or by one that makes a mistake before it merges."""
+        oracle = other or self.oracle
+        mine, theirs = self.model.pipeline, oracle.pipeline
+        alike = mine is None or theirs is None or _before_steps(mine) == _before_steps(theirs)
+        segments = self.segments(text) if alike else oracle.find_special(text, self.special)
+        ids: list[int] = []
+        for segment, special in segments:
+            if special:
+                ids.append(oracle.special_id(segment))
+            for piece in [] if special else oracle.split(segment):
+                ids += [oracle.ids[token] for token in self.merged(piece, lookup)]
+        return ids
+
+    def expected(self, text: str) -> Expected:
+        """Return the ids of a text under every lookup, as `Encode(text).compute` does."""
+        ids = self.ids(text)
+        if len(ids) == 1:  # under every lookup, what is one token stays one
+            return Expected({"": (Ids(tuple(ids)),)})
+        own = "pair" if self.model.pipeline is None else self.model.pipeline.lookup
+        keys = Encode(text).keys(self.model)
+        lookups = {key: key if key == "bytes" or self.model.pipeline is None else own for key in keys}
+        return Expected.merged({key: (Ids(tuple(self.ids(text, lookup=lookup))),) for key, lookup in lookups.items()})
+
+    def mistaken(self, pattern: str, pipeline: Pipeline | None) -> textbook.Tokenizer:
+        """Return the oracle with another pattern or pipeline; it shares the tables."""
+        other = copy.copy(self.oracle)
+        other.pattern, other.pipeline = pattern, pipeline
+        return other
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:
         """Return the tokens of a pre-token's bytes, and the merges in order.
@@ -61,10 +114,13 @@ class Reach:
         >>> Reach(read_model({"merges": [["b", "c"], ["a", "bc"]]})).steps(b"abc")
         ((b'abc',), [(b'b', b'c'), (b'a', b'bc')])
         """
-        word = tuple(data[place : place + 1] for place in range(len(data)))
-        steps = list(merge_steps(word, self.ranks.get))
-        made = [(before[here], before[here + 1]) for before, _, here, _ in steps]
-        return steps[-1][-1] if steps else word, made
+        known = self._steps.get(data)
+        if known is None:
+            word = tuple(data[place : place + 1] for place in range(len(data)))
+            steps = list(merge_steps(word, self.model.ranks.get))
+            made = [(before[here], before[here + 1]) for before, _, here, _ in steps]
+            known = self._steps[data] = steps[-1][-1] if steps else word, made
+        return known
 
     def text_for(self, token: bytes) -> str | None:
         """Return a text whose encoding contains `token`, or None if none was found."""
@@ -93,6 +149,10 @@ class Reach:
         """Whether a merge is possible: on the bytes of its result alone, it is the last merge."""
         word, made = self.steps(pair[0] + pair[1])
         return len(word) == 1 and made[-1] == pair
+
+
+def _before_steps(pipeline: Pipeline) -> tuple[int, int]:
+    return id(pipeline.normalizer), id(pipeline.added_tokens)  # a mistake elsewhere shares both
 
 
 def settled(text: str) -> bool:

@@ -181,7 +181,9 @@ def write_model(model: Model) -> str | dict[str, Any] | None:
     others = {*model.vocab} - {*byte_ids, *merge_ids}
     if others:
         written["extra"] = [[index, write_token(model.vocab[index])] for index in sorted(others)]
-    if model.special_tokens is not None:
+    if model.pipeline is not None:
+        written["pipeline"] = model.pipeline.write()
+    elif model.special_tokens is not None:
         written["special_tokens"] = list(model.special_tokens)
     if model.pattern != "gpt2":
         written["pattern"] = model.pattern

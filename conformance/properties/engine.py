@@ -34,6 +34,7 @@ MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
 CLASS_OF_METHOD = {kind.needs[0]: kind.conformance_class for kind in OPERATIONS.values()}
+CLASS_OF_METHOD["from_tokenizer_json"] = "pipeline"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.files import write_folder, write_json
+from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
 from ..answer import Ids, NewIds, Rows, Text
@@ -122,6 +123,9 @@ def _name(model: Model, models: dict[str, Model]) -> str:
 
 def _model(name: str, model: Model) -> Json:
     special = model.special_tokens
+    more: Json = {}
+    if model.pipeline is not None:
+        more = {"pipeline": model.pipeline.write(), "tokenizer_json": huggingface.rendered(model)}
     return {
         "kind": "model",
         "name": name,
@@ -131,6 +135,7 @@ def _model(name: str, model: Model) -> Json:
         "ranks_by_bytes": model.ranks_by_bytes,
         "vocab": [[index, token.hex()] for index, token in model.vocab.items()],
         "merges": [_merge(merge) for merge in model.merges],
+        **more,
     }
 
 
@@ -166,8 +171,8 @@ def _expected(case: Case) -> Json:
     if expected.by_convention:
         values = {key: expected.under(key) for key in keys}
         return {"by_convention": {key: _value(one[0], case) for key, one in values.items() if one is not None}}
-    if keys == LOOKUP_KEYS and not case.table.ranks_by_bytes:
-        keys = keys[:1]
+    if not case.question.is_training:
+        keys = tuple(case.operation.keys(case.model))
     made = [_value(value, case) for value in expected.alternatives]
     every = [{"by_convention": dict.fromkeys(keys, one)} if "merges" in one or "ids" in one else one for one in made]
     return {"any_of": every} if len(every) > 1 else every[0]

@@ -198,6 +198,8 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
     yield from rows
     if isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback:
         yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
+    if mismatch.others:
+        yield "also", _wrapped(wording.others(mismatch), indent="  ")
     if outcome.examples > 1:
         yield "found by", f"{outcome.examples:,} examples; this is the smallest that fails"
 

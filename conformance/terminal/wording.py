@@ -42,6 +42,7 @@ FILES: dict[str, dict[Any, str]] = {
     },
 }
 """Option of a loading case → value → what is special about the files."""
+MOST_OTHERS = 3  # how many other incorrect answers of a test are shown
 LONGEST_VALUE = 20  # characters of a text that a fact quotes
 
 
@@ -217,8 +218,8 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
             return f"found the special token {show.token(token)}, which is not allowed"
         case answers.SpecialToken(token):
             return f"found the special token {show.token(token)} where there is none"
-        case answers.WholeTokenCut(pre_token):
-            return f"split the pre-token {_text(pre_token)}, which is a token (lookup: bytes)"
+        case answers.WholeTokenCut(pre_token, lookup):
+            return f"split the pre-token {_text(pre_token)}, which is a token (lookup: {lookup})"
         case answers.NotAResult(token):
             return f"returned {show.token(token)}, which no merge produces here"
         case answers.WrongMerge(used, available):
@@ -346,6 +347,20 @@ def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
         case answers.Rows(rows), _:
             return show.counted(len(rows), "row")
     return show.expected(acceptable, show.BRIEF, mismatch.asked.model)
+
+
+def others(mismatch: Mismatch) -> str:
+    """Say which other texts of a test have incorrect answers: how many, and the first of them."""
+    shown, vocab = [], mismatch.asked.table.vocab
+    for other in mismatch.others[:MOST_OTHERS]:
+        right, got = (
+            show.ids(one.ids, vocab) if isinstance(one, answers.Ids) else show.expected(one, show.BRIEF)
+            for one in (other.correct[0], other.answer)
+        )
+        shown.append(f"{_text(other.operation.texts()[0])} is {right}, not {got}")
+    return f"{show.counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}" + "; ..." * (
+        len(mismatch.others) > MOST_OTHERS
+    )
 
 
 DEPENDENCES = {

@@ -1,64 +1,86 @@
-"""Reads and writes Hugging Face's `tokenizer.json` for byte-level BPE.
+"""Reads and writes Hugging Face's `tokenizer.json` for byte-level BPE, with every step of its pipeline.
 
-Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/byte_level.rs`,
-`src/tokenizer/added_vocabulary.rs`. A setting that changes the ids of byte-level BPE (a normalizer, a prefix space,
-`ignore_merges`, …) is rejected by name. The post-processor is ignored, because it only applies to
-`add_special_tokens=True`.
+Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/`, `src/tokenizer/added_vocabulary.rs`. A file
+that special tokens and one split pattern suffice for gives a model without a pipeline. A setting that is not supported
+is rejected by name. The post-processor is ignored, because it only applies to `add_special_tokens=True`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
+
+import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.pipeline import (
+    BEHAVIORS,
+    NORMAL_FORMS,
+    AddedToken,
+    ByteLevel,
+    Digits,
+    NormalForm,
+    Pipeline,
+    Punctuation,
+    Split,
+    Step,
+)
 
 from ..special_tokens import straddles
 from . import read_utf8, write_utf8
-from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
+from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
+from .oniguruma import may_match_empty, translated
 
 _REGEXES = {
     # There, `}+` repeats the repetition instead of making it possessive; an atomic group means the same in both.
     "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})")
 }
-_NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
+_NAMES = {text: name for name, text in _REGEXES.items()}
+_KNOWN = {text: name for name, text in PATTERNS.items()}
 _UNSET = (None, False, "", 0)
+_FLAGS = ("normalized", "lstrip", "rstrip", "single_word")
+_IN_UTF8 = frozenset(bytes([byte]) for byte in range(256)) - {bytes([byte]) for byte in (0xC0, 0xC1, *range(0xF5, 256))}
+_OUTER_SPACE = regex.compile(r"\A\s|\s\Z")
 MIXED = 25_000_000
-"""The most characters of `normalized` added tokens, times those of the others, for which overlaps are checked."""
+"""The most characters of `normalized` added tokens, times those of the others, for which overlaps are looked for."""
+COPY = "in a copy of the file"
 
 
 def read(path: AnyPath) -> Model:
-    """Read a model; its pattern is the name of a known pattern, or else the regular expression."""
+    """Read a model; without a pipeline, its pattern is the name of a known pattern, or else a regular expression."""
     where = str(path)
     document = parse_json(read_utf8(path), where)
     model = _checked(_checked(document, dict, where).get("model"), dict, f"{where}: model")
-    _refuse(document, where, ("normalizer", "truncation", "padding"))
+    _refuse(document, where, ("truncation", "padding"))
     if model.get("type", "BPE") != "BPE":
         raise ValueError(f"{where}: the model is {shortened(model['type'])}; expected BPE")
-    steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-    _refuse(model, f"{where}: model", steps)
-    added = _added_tokens(document, where)
+    _refuse(model, f"{where}: model", ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"))
     keys = _checked(model.get("vocab"), dict, f"{where}: model.vocab")
-    ordinary = [(key, index) for key, index in keys.items() if key not in added]
-    vocab = vocab_of_entries(ordinary, f"{where}: model.vocab")
-    ordinary_tokens = set(vocab.values())
-    for text, index in added.items():
-        token = text.encode("utf-8")
-        stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id", text)
-        if stated != index or index in vocab or token in ordinary_tokens:
-            what = f"{shortened(text)} or its id {index} belongs to something else in the vocab"
-            raise ValueError(f"{where}: added_tokens: {what}")
-        vocab[index] = token
+    vocab, tokens = _vocab(keys, _added_tokens(document, f"{where}: added_tokens"), where)
     at_merges = f"{where}: model.merges"
-    merges = merges_of_pairs(_pairs(model, at_merges), lambda rank: f"{at_merges}[{rank}]", vocab)
-    pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
-    return Model(vocab, tuple(merges), tuple(added), pattern)
+    pairs = _pairs(model, at_merges)
+    ranks = list(pairs.values())
+    merges = tuple(merges_of_pairs(pairs, lambda rank: f"{at_merges}[{ranks[rank]}]", vocab))
+    pipeline = Pipeline(
+        tuple(_normal_forms(document.get("normalizer"), f"{where}: normalizer")),
+        tuple(tokens),
+        tuple(_steps(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")),
+        "whole" if model.get("ignore_merges") else "pair",
+    )
+    _check_pipeline(pipeline, keys, model, where)
+    special = tuple(token.content for token in tokens)
+    pattern = _pattern(pipeline.steps)
+    if pattern is None or _needs_pipeline(pipeline) or not set(vocab.values()).issuperset(map(bytes, zip(range(256)))):
+        return Model(vocab, merges, special, pipeline=pipeline)
+    return Model(vocab, merges, special, pattern)
 
 
 def _checked(value: Any, kind: type, where: str) -> Any:
@@ -70,25 +92,30 @@ def _checked(value: Any, kind: type, where: str) -> Any:
 def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> None:
     for name in names:
         if settings.get(name) not in _UNSET:
-            fix = "unset it in a copy of the file, for texts that it does not change"
-            raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none: {fix}")
+            fix = f"unset it {COPY}, for texts that it does not change"
+            raise ValueError(f"{where}: {name} is set, which is not supported; {fix}")
 
 
-def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
+def _pairs(model: Mapping[str, Any], where: str) -> dict[tuple[str, ...], int]:
+    """Return the pairs of spelled tokens, and where they are in the array; of equal pairs, the last one counts."""
+    pairs: dict[tuple[str, ...], int] = {}
     for number, pair in enumerate(_checked(model.get("merges", []), list, where)):
+        if isinstance(pair, str) and pair.startswith(HEADER):
+            continue
         parts = pair.split(" ") if isinstance(pair, str) else pair
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             raise ValueError(f"{where}[{number}] is not a pair of strings")
-        yield parts
+        pairs.pop(tuple(parts), None)
+        pairs[tuple(parts)] = number
+    return pairs
 
 
-def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
-    added: dict[str, int] = {}
-    normalized: dict[str, bool] = {}
-    for number, entry in enumerate(_checked(document.get("added_tokens") or [], list, f"{where}: added_tokens")):
-        position = f"{where}: added_tokens[{number}]"
+def _added_tokens(document: Mapping[str, Any], where: str) -> list[AddedToken]:
+    """Return the added tokens with the ids that the file states."""
+    added: dict[str, AddedToken] = {}
+    for number, entry in enumerate(_checked(document.get("added_tokens") or [], list, where)):
+        position = f"{where}[{number}]"
         token = _checked(entry, dict, position)
-        _refuse(token, position, ("lstrip", "rstrip", "single_word"))
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
             raise ValueError(f"{position}: expected a non-empty content and an id")
@@ -96,38 +123,158 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
             raise ValueError(f"{position}: {shortened(text)} contains a lone surrogate")
         if text in added:
             raise ValueError(f"{position}: {shortened(text)} is a duplicate")
-        added[text] = read_id(token["id"], f"{position}: the id", text)
-        normalized[text] = bool(token.get("normalized"))
-    _check_overlaps(normalized, f"{where}: added_tokens")
-    return added
+        flags = {name: bool(token.get(name)) for name in _FLAGS}
+        added[text] = AddedToken(text, **flags, id=read_id(token["id"], f"{position}: the id", text))
+        if (flags["lstrip"] or flags["rstrip"]) and _OUTER_SPACE.search(text):
+            what = f"{shortened(text)} has lstrip or rstrip and begins or ends with white space"
+            raise ValueError(f"{position}: {what}, with which tokenizers can panic; unset the flag {COPY}")
+    return list(added.values())
 
 
-def _check_overlaps(normalized: Mapping[str, bool], where: str) -> None:
-    """Reject tokens whose matches are not leftmost-longest: tokens that are not `normalized` are matched first."""
-    kinds = [[text for text, late in normalized.items() if late is kind] for kind in (True, False)]
+def _vocab(keys: Mapping[str, Any], added: list[AddedToken], where: str) -> tuple[dict[int, bytes], list[AddedToken]]:
+    """Return the vocabulary, with added tokens, and these with an id only where their bytes do not determine it.
+
+    As in tokenizers, an added token that is a key has the id of the key, and all others count up from the number of
+    keys, whatever ids the file states.
+    """
+    contents = {token.content for token in added}
+    ordered = sorted(keys.items(), key=lambda item: item[0] in contents)
+    vocab = vocab_of_entries(ordered, f"{where}: model.vocab")
+    ids: dict[bytes, int] = {}
+    for (key, index), spelled in zip(ordered, vocab.values(), strict=True):
+        if ids.setdefault(spelled, index) != index and key not in contents:
+            raise ValueError(f"{where}: model.vocab: {shortened(key)} has the same bytes as the id {ids[spelled]}")
+    tokens = []
+    following = len(keys)
+    for number, token in enumerate(added):
+        text = token.content.encode("utf-8")
+        index = keys.get(token.content)
+        if index is None:
+            index, following = following, following + 1
+            if token.id == index and index in vocab:
+                what = f"the id {index} of {shortened(token.content)} belongs to something else in the vocab"
+                raise ValueError(f"{where}: added_tokens[{number}]: {what}")
+            vocab[index] = text
+        if token.id != index:
+            what = f"the id of {shortened(token.content)} is {token.id}, but tokenizers gives it {index}"
+            fix = f"put it into model.vocab with its id, {COPY}"
+            raise ValueError(f"{where}: added_tokens[{number}]: {what}; {fix}")
+        is_known = vocab[index] == text and ids.setdefault(text, index) == index
+        tokens.append(replace(token, id=None if is_known else index))
+    return vocab, tokens
+
+
+def _normal_forms(value: Any, where: str) -> Iterator[NormalForm]:
+    match value:
+        case None:
+            return
+        case {"type": "Sequence", "normalizers": [*steps]}:
+            for step in steps:
+                yield from _normal_forms(step, where)
+        case {"type": "NFC" | "NFD" | "NFKC" | "NFKD" as form}:
+            yield form
+        case _:
+            name = shortened(value.get("type") if isinstance(value, dict) else value)
+            expected = f"expected {', '.join(NORMAL_FORMS)} or a Sequence of them"
+            raise ValueError(f"{where}: {name} is not supported; {expected}; remove it {COPY}")
+
+
+def _steps(value: Any, where: str) -> Iterator[Step]:
+    match value:
+        case {"type": "Sequence", "pretokenizers": [*steps]}:
+            for number, step in enumerate(steps):
+                yield from _steps(step, f"{where}[{number}]")
+        case {"type": "Split", "pattern": dict(pattern), "behavior": behavior, "invert": bool(invert)}:
+            yield Split(_expression(pattern, where), _behavior(behavior, where), invert)
+        case {"type": "Digits", "individual_digits": bool(individual)}:
+            yield Digits(individual)
+        case {"type": "Punctuation"}:
+            yield Punctuation(_behavior(value.get("behavior", "Isolated"), where))
+        case {"type": "ByteLevel", "add_prefix_space": bool(prefix)}:
+            yield ByteLevel(prefix, value.get("use_regex") is not False)
+        case _:
+            name = shortened(value.get("type") if isinstance(value, dict) else value)
+            fix = "write it as Split, Digits, Punctuation or ByteLevel, with all their settings"
+            raise ValueError(f"{where}: {name} is not supported; {fix}, {COPY}")
+
+
+def _behavior(value: Any, where: str) -> str:
+    if value not in BEHAVIORS:
+        raise ValueError(f"{where}: the behavior is {shortened(value)}; expected one of {', '.join(BEHAVIORS)}")
+    return str(value)
+
+
+def _expression(pattern: Mapping[str, Any], where: str) -> str:
+    try:
+        match pattern:
+            case {"Regex": str(text)}:
+                return PATTERNS[_NAMES[text]] if text in _REGEXES.values() else translated(text)
+            case {"String": str(text)}:
+                return translated(re.sub(r"[\\.^$*+?{}\[\]|()]", r"\\\g<0>", text))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}, {COPY}") from None
+    raise ValueError(f"{where}: the pattern is {shortened(pattern)}; expected a Regex or a String")
+
+
+def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[str, Any], where: str) -> None:
+    """Reject what tokenizers does not do reliably, and what a pipeline cannot say."""
+    if sum(isinstance(step, ByteLevel) for step in pipeline.steps) != 1:
+        fix = "expected one ByteLevel step, which makes the model byte-level"
+        raise ValueError(f"{where}: pre_tokenizer: {fix}")
+    contents = {token.content for token in pipeline.added_tokens}
+    if model.get("unk_token") not in _UNSET and (missing := _IN_UTF8 - {read_key(key, where) for key in keys}):
+        fix = f"unset unk_token {COPY}, and such a byte is dropped"
+        raise ValueError(f"{where}: model: unk_token is set, and {min(missing)!r} is not in the vocabulary; {fix}")
+    if pipeline.lookup == "whole":
+        folds = any(form in ("NFKC", "NFKD") for form in pipeline.normalizer)
+        for token in pipeline.added_tokens:
+            if token.content in keys and (token.single_word or folds):
+                what = f"ignore_merges can look up {shortened(token.content)}, which is a key, as an ordinary token"
+                raise ValueError(f"{where}: added_tokens: {what}; take it out of model.vocab {COPY}")
+        for key in keys:
+            if key not in contents and read_key(key, where) == key.encode("utf-8") and not key.isascii():
+                what = f"{shortened(key)} is not spelled in GPT-2's byte map"
+                raise ValueError(f"{where}: model.vocab: {what}; with ignore_merges, take it out {COPY}")
+    forms: dict[str, str] = {}
+    for token in pipeline.added_tokens:
+        if token.normalized:
+            form = token.content
+            for name in pipeline.normalizer:
+                form = unicodedata.normalize(name, form)
+            if forms.setdefault(form, token.content) != token.content:
+                both = f"{shortened(forms[form])} and {shortened(token.content)}"
+                what = f"{both} have one normal form, and tokenizers takes either"
+                raise ValueError(f"{where}: added_tokens: {what}; remove one of them {COPY}")
+
+
+def _needs_pipeline(pipeline: Pipeline) -> bool:
+    """Return whether special tokens and a pattern do not suffice."""
+    tokens = pipeline.added_tokens
+    if pipeline.normalizer or pipeline.lookup != "pair":
+        return True
+    if any(token.lstrip or token.rstrip or token.single_word or token.id is not None for token in tokens):
+        return True
+    # Tokens that are not `normalized` are matched first, so that overlapping matches are not leftmost-longest.
+    kinds = [[token.content for token in tokens if token.normalized is kind] for kind in (True, False)]
     if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
-        raise ValueError(f"{where}: {len(kinds[0])} are normalized and {len(kinds[1])} are not, too many to compare")
-    for first, second in [*product(*kinds), *product(*reversed(kinds))]:
-        if straddles(first, second) or first.startswith(second):
-            both = f"{shortened(first)} and {shortened(second)}"
-            raise ValueError(f"{where}: {both} overlap, and one of them is normalized")
+        return True
+    pairs = [*product(*kinds), *product(*reversed(kinds))]
+    return any(straddles(first, second) or first.startswith(second) for first, second in pairs)
 
 
-def _pattern(value: Any, where: str) -> str:
-    steps = [value]
-    if isinstance(value, dict) and value.get("type") == "Sequence":
-        steps = value.get("pretokenizers", [])
+def _pattern(steps: Sequence[Step]) -> str | None:
+    """Return the pattern that splits as the steps do, or None: a name, or an expression for `regex` without flags."""
     match steps:
-        case [{"type": "ByteLevel", "add_prefix_space": False, **rest}]:
-            if (used := rest.get("use_regex", True)) in (True, False):
-                return "gpt2" if used else "none"
-        case [
-            {"type": "Split", "pattern": {"Regex": str(text)}, "behavior": "Isolated", "invert": False},
-            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-        ]:
-            return _NAMES.get(text, text)
-    expected = "expected ByteLevel, or an isolating Split and ByteLevel, without add_prefix_space"
-    raise ValueError(f"{where}: {expected}; write its split as one expression in a copy of the file")
+        case [ByteLevel(False, is_split)]:
+            return "gpt2" if is_split else "none"
+        case [Split(expression, behavior, invert), ByteLevel(False, False)]:
+            name = _KNOWN.get(expression)
+            if (behavior, invert) == ("Isolated", False):
+                nested = regex.search(r"\[[^\]]*\[|&&", re.sub(r"\\.", "", expression))
+                return name or (None if nested or may_match_empty(expression) else expression)
+            if (behavior, invert) == ("Removed", True):
+                return name  # these match all of every text
+    return None
 
 
 def write(path: AnyPath, model: Model) -> None:
@@ -146,15 +293,24 @@ def document(model: Model) -> dict[str, Any]:
             special token has no id, its text spells other bytes (as which it would be decoded), merges create it
             although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
     """
-    keys, added = _keys(model)
+    pipeline = model.pipeline
+    if pipeline is None:
+        keys, added = _keys(model)
+        tokens = [added_token(AddedToken(text), index) for text, index in added.items()]
+        normalizer, steps = None, _pre_tokenizer(model.pattern)
+    else:
+        keys, tokens = _keys_of_pipeline(model, pipeline)
+        forms = [{"type": form} for form in pipeline.normalizer]
+        normalizer = {"type": "Sequence", "normalizers": forms} if len(forms) > 1 else next(iter(forms), None)
+        steps = {"type": "Sequence", "pretokenizers": list(map(_written, pipeline.steps))}
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [added_token(text, index) for text, index in added.items()],
-        "normalizer": None,
-        "pre_tokenizer": _pre_tokenizer(model.pattern),
+        "added_tokens": tokens,
+        "normalizer": normalizer,
+        "pre_tokenizer": steps,
         "post_processor": None,
         "decoder": _byte_level(use_regex=True),
         "model": {
@@ -165,7 +321,7 @@ def document(model: Model) -> dict[str, Any]:
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": False,
+            "ignore_merges": pipeline is not None and pipeline.lookup == "whole",
             "vocab": dict(sorted(keys.items(), key=lambda item: item[1])),
             "merges": merges,
         },
@@ -196,19 +352,68 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     return keys, added
 
 
-def added_token(text: str, index: int) -> dict[str, Any]:
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return {"id": index, "content": text, **flags}
+def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Return the keys of the vocabulary, and the added tokens as the file has them.
+
+    Added tokens whose ids count up from the number of keys need no key; others become keys, as plain text.
+    """
+    used = {part for left, right in model.merges for part in (left, right, left + right)}
+    ids = {
+        token.content: model.ids.get(token.content.encode("utf-8"), -1) if token.id is None else token.id
+        for token in pipeline.added_tokens
+    }
+    ordinary = dict(model.vocab)
+    plain: dict[str, int] = {}
+    following = len(model.vocab) - 1
+    for text, index in reversed(ids.items()):
+        token = ordinary.pop(index, b"")
+        if index == following and token == text.encode("utf-8"):
+            following -= 1
+        elif spell(token) == text:
+            ordinary[index] = token
+        elif token == text.encode("utf-8") and read_key(text, "") == token:
+            plain[text] = index
+        else:
+            what = "its bytes" if token else f"its id {index}"
+            raise ValueError(f"the added token {text!a} cannot get its id: it is no spelling of {what}")
+    keys = spelled_vocab(ordinary)
+    for text, index in plain.items():
+        if keys.setdefault(text, index) != index:
+            raise ValueError(f"the text of the added token {text!a} is the spelling of another token")
+    if missing := next((token for token in used if spell(token) not in keys), None):
+        raise ValueError(f"the added token {missing!r} is also an ordinary token, with another spelling")
+    _check_pipeline(pipeline, keys, {}, "the model")
+    return keys, [added_token(token, ids[token.content]) for token in pipeline.added_tokens]
 
 
-def _byte_level(use_regex: bool) -> dict[str, Any]:
-    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
+def added_token(token: AddedToken, index: int) -> dict[str, Any]:
+    return {"id": index, "content": token.content, **{name: getattr(token, name) for name in _FLAGS}, "special": True}
+
+
+def _byte_level(use_regex: bool, prefix_space: bool = False) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": prefix_space, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _written(step: Step) -> dict[str, Any]:
+    match step:
+        case Split(expression, behavior, invert):
+            text = _REGEXES.get(_KNOWN.get(expression, ""), expression)
+            if translated(text) != text:
+                what = f"tokenizers reads the expression {shortened(text)} otherwise"
+                raise ValueError(f"{what}; write it as {shortened(translated(text))} if that is what it means")
+            return {"type": "Split", "pattern": {"Regex": text}, "behavior": behavior, "invert": invert}
+        case Digits(individual):
+            return {"type": "Digits", "individual_digits": individual}
+        case Punctuation(behavior):
+            return {"type": "Punctuation", "behavior": behavior}
+        case ByteLevel(prefix_space, is_split):
+            return _byte_level(is_split, prefix_space)
 
 
 def _pre_tokenizer(pattern: str) -> dict[str, Any]:
     if pattern in ("gpt2", PATTERNS["gpt2"]):
         return _byte_level(use_regex=True)
-    name = _NAMES.get(pattern, pattern)
+    name = _KNOWN.get(pattern, pattern)
     text = _REGEXES.get(name, PATTERNS.get(name, pattern))
     if re.search(r"\{[\d,]+\}\+", text):
         raise ValueError(f"the pattern {text!a} contains `}}+`, which is not possessive in tokenizers; use `(?>…)`")
