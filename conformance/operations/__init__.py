@@ -23,6 +23,17 @@ CLASSES = (*dict.fromkeys(kind.conformance_class for kind in IN_YAML), "pipeline
 __all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
 __all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
 __all__ += ["Encode", "EncodeAllowed", "Encoding", "Entries", "Expected", "Laziness", "Lazy", "Load"]
-__all__ += ["ManyCalls", "Merges", "Narrowed", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
+__all__ += [
+    "ManyCalls",
+    "Merges",
+    "Narrowed",
+    "Operation",
+    "OwnTable",
+    "Question",
+    "Save",
+    "Setting",
+    "StoredIds",
+    "Stream",
+]
 __all__ += ["StreamCutEverywhere", "Train"]
 __all__ += ["conventions_of", "expression", "oracle", "pieces", "token_of", "training_key"]

@@ -177,7 +177,10 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
             agreement.not_asked[witness.package] = target
             continue
         differs = [row for case in cases for row in _differences(target, case, witness)]
-        version, agreed = importlib.metadata.version(witness.package), len(cases) - len({row["case"] for row in differs})
+        version, agreed = (
+            importlib.metadata.version(witness.package),
+            len(cases) - len({row["case"] for row in differs}),
+        )
         agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
         agreement.differs += differs
     return agreement
@@ -237,7 +240,9 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     entries = {
         "ids": [[group[0], group[-1]] for group in _runs(sorted(pack.entries))],
-        "otherwise": [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()],
+        "otherwise": [
+            {"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()
+        ],
     }
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
@@ -309,7 +314,9 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
     alone = len(pack.entries) - len(pack.others)
-    lines.append(f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others")
+    lines.append(
+        f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"
+    )
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")

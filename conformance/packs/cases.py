@@ -315,7 +315,9 @@ def _of_pipeline(reach: Reach) -> list[tuple[str, tuple[str, ...]]]:
     """Return clauses and pieces of texts that show how a pipeline normalizes, and finds added tokens."""
     if (pipeline := reach.model.pipeline) is None:
         return []
-    named = [token.content for token in sorted(pipeline.added_tokens, key=lambda token: token == AddedToken(token.content))]
+    named = [
+        token.content for token in sorted(pipeline.added_tokens, key=lambda token: token == AddedToken(token.content))
+    ]
     named = named[:MANY]
     forms = [reach.oracle.normalize(text) for text in named]
     beside = (*SPACE, "a", "_", "1", "!", "é", *MARKED)

@@ -59,7 +59,9 @@ class Reach:
 
     def pre_tokens(self, text: str) -> list[str]:
         """Return the pre-tokens, those of a model with a pipeline as mapped characters."""
-        return [piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)]
+        return [
+            piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)
+        ]
 
     def merged(self, pre_token: str, lookup: str = "") -> Word:
         """Return the tokens of a pre-token under a lookup, by default the model's."""

@@ -77,7 +77,7 @@ def read(path: AnyPath) -> Model:
     )
     _check_pipeline(pipeline, keys, model, where)
     special = tuple(token.content for token in tokens)
-    pattern = _pattern(pipeline.steps)
+    pattern = pattern_of(pipeline.steps)
     if pattern is None or _needs_pipeline(pipeline) or not set(vocab.values()).issuperset(map(bytes, zip(range(256)))):
         return Model(vocab, merges, special, pipeline=pipeline)
     return Model(vocab, merges, special, pattern)
@@ -262,7 +262,7 @@ def _needs_pipeline(pipeline: Pipeline) -> bool:
     return any(straddles(first, second) or first.startswith(second) for first, second in pairs)
 
 
-def _pattern(steps: Sequence[Step]) -> str | None:
+def pattern_of(steps: Sequence[Step]) -> str | None:
     """Return the pattern that splits as the steps do, or None: a name, or an expression for `regex` without flags."""
     match steps:
         case [ByteLevel(False, is_split)]:
