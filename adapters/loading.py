@@ -36,6 +36,8 @@ BUILT_IN: dict[str, str] = {
     "splintr-json": "bpe_conformance.adapters.packages.splintr:JsonTokenizer",
     "splintr-cl100k": "bpe_conformance.adapters.packages.splintr:Cl100kTokenizer",
     "splintr-o200k": "bpe_conformance.adapters.packages.splintr:O200kTokenizer",
+    "iree": "bpe_conformance.adapters.packages.iree:Tokenizer",
+    "snaptokens": "bpe_conformance.adapters.packages.snaptokens:Tokenizer",
     "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
     "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
     "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
