@@ -47,12 +47,9 @@ class Tokenizer:
 
     @classmethod
     def from_tokenizer_json(cls, path: str) -> Tokenizer:
-        tokenizer = cls.__new__(cls)
-        tokenizer._tokenizer = tokenizers.Tokenizer.from_file(path)
-        tokenizer._plain = {
-            token.content: token.content for token in tokenizer._tokenizer.get_added_tokens_decoder().values()
-        }
-        return tokenizer
+        loaded = cls.__new__(cls)
+        loaded.merges, loaded._plain, loaded._tokenizer = [], {}, tokenizers.Tokenizer.from_file(path)
+        return loaded
 
     @property
     def vocab(self) -> dict[int, bytes]:
@@ -84,6 +81,7 @@ class Tokenizer:
 class IgnoreMergesTokenizer(Tokenizer):
     """The same with `ignore_merges`: a pre-token in the vocabulary is not merged, as in Llama 3's file."""
 
+    conventions = {**Tokenizer.conventions, "lookup": "whole"}
     _ignore_merges = True
 
 

@@ -24,7 +24,7 @@ from bpe_conformance.reference.formats import huggingface
 from .. import __version__
 from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import Batch, Encode, Entries, Expected, Operation
+from ..operations import Batch, Encode, Encoding, Entries, Expected, Operation
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
@@ -88,54 +88,56 @@ class Pack:
 
     cases: list[Case]
     coverage: Json
-    entries: Mapping[int, Expected] = field(default_factory=dict)  # id of an entry that is a text → its expected ids
-
-    @property
-    def others(self) -> dict[int, Expected]:
-        """The expected ids of the entries whose text has not their id alone."""
-        return {index: one for index, one in self.entries.items() if one != Expected({"": (Ids((index,)),)})}
+    entries: Sequence[int] = ()  # the ids of the entries that are texts
+    others: Mapping[int, Expected] = field(default_factory=dict)  # those whose text has not their id alone
 
 
 def build(model: Model, seed: int) -> Pack:
     reach, draw = Reach(model), Draw(f"pack {seed}")
+    texts = {index: text for index, token in sorted(model.vocab.items()) if (text := text_of(token))}
+    entries = {index: reach.expected(text) for index, text in texts.items()}
+    others = {index: one for index, one in entries.items() if one != Expected({"": (Ids((index,)),)})}
+    alone = {model.vocab[index] for index in entries.keys() - others.keys()}
     words, wrong = cases.words(reach, draw)
     mistakes, pattern = cases.mistakes(reach, draw)
-    hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
+    settings, detected = cases.settings(reach, draw)
+    hard = [text for draft in (*words, *mistakes, *settings) for text in draft.operation.texts()]
     drafts = [
         *words,
         *mistakes,
+        *settings,
         *cases.special(reach, draw),
         *cases.raw(draw),
         *cases.scripts(reach, draw),
         *cases.real(reach),
         *cases.long(draw),
-        *cases.tokens(reach, draw),
+        *cases.tokens(reach, draw, alone),
         *cases.decoding(reach, draw),
         *cases.streams(reach, draw, hard),
         *cases.batches(reach, draw),
     ]
-    texts = [text for draft in drafts for text in draft.operation.texts()]
+    asked = [text for draft in drafts for text in draft.operation.texts()]
     coverage = {
-        **measure(reach, texts),
-        "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
+        **measure(reach, asked, alone),
+        "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, asked)},
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
+        **({"texts_that_a_wrong_pipeline_encodes_otherwise": detected} if detected else {}),
     }
-    entries = {index: text for index, token in sorted(model.vocab.items()) if (text := text_of(token))}
-    expected = {index: reach.expected(text) for index, text in entries.items()}
-    pack = Pack(list(answered(model, drafts)), coverage, expected)
-    pack.cases.extend(entry_cases(model, entries, pack.others, installed_spec().clauses[ENTRIES_CLAUSE]))
-    return pack
+    clause = installed_spec().clauses[ENTRIES_CLAUSE]
+    made = [*answered(reach, drafts), *entry_cases(model, texts, others, clause)]
+    return Pack(made, coverage, tuple(entries), others)
 
 
-def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
+def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
     """Yield the cases of drafts that differ, but no batch on which the lookups differ."""
-    clauses = installed_spec().clauses
+    model, clauses = reach.model, installed_spec().clauses
     numbers: Counter[str] = Counter()
     distinct: dict[Operation, Draft] = {}
     for draft in drafts:
         distinct.setdefault(draft.operation, draft)
     for operation, draft in distinct.items():
-        expected = operation.compute(model)
+        is_encoding = isinstance(operation, Encoding)
+        expected = reach.expected(operation.whole_text) if is_encoding else operation.compute(model)
         if not (isinstance(operation, Batch) and expected.by_convention):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
@@ -177,10 +179,7 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
             agreement.not_asked[witness.package] = target
             continue
         differs = [row for case in cases for row in _differences(target, case, witness)]
-        version, agreed = (
-            importlib.metadata.version(witness.package),
-            len(cases) - len({row["case"] for row in differs}),
-        )
+        version, agreed = importlib.metadata.version(witness.package), len(cases) - len({row["case"] for row in differs})
         agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
         agreement.differs += differs
     return agreement
@@ -239,10 +238,8 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     model = source.model
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     entries = {
-        "ids": [[group[0], group[-1]] for group in _runs(sorted(pack.entries))],
-        "otherwise": [
-            {"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()
-        ],
+        "ids": [[group[0], group[-1]] for group in _runs(pack.entries)],
+        "otherwise": [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()],
     }
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
@@ -314,9 +311,7 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
     alone = len(pack.entries) - len(pack.others)
-    lines.append(
-        f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"
-    )
+    lines.append(f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others")
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
@@ -324,10 +319,16 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
     detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
     lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
-    silent = [name for name, count in wrong.items() if not count]
+    lines.append(_exposed("encoders", "incorrect ways to merge", wrong))
+    if pipelines := coverage.get("texts_that_a_wrong_pipeline_encodes_otherwise"):
+        lines.append(_exposed("settings", "mistakes in the other steps", pipelines))
+    return [*lines, *agreement.lines()]
+
+
+def _exposed(label: str, what: str, found: Mapping[str, int]) -> str:
+    silent = [name for name, count in found.items() if not count]
     others = f"; no text was found that exposes {', '.join(silent)}" if silent else ""
-    detected = f"{len(wrong) - len(silent)} of {len(wrong)} incorrect ways to merge detected"
-    return [*lines, f"encoders  {detected}{others}", *agreement.lines()]
+    return f"{label:10}{len(found) - len(silent)} of {len(found)} {what} detected{others}"
 
 
 def _share(what: str, counts: Mapping[str, int]) -> str:

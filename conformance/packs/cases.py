@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
@@ -21,13 +21,12 @@ from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from ..known_bugs import KnownBug, known_bugs
+from ..known_bugs import known_bugs
 from ..known_bugs.bases import BaseEncoder
 from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from ..terminal import show
-from . import patterns
-from .patterns import alternatives, expressions
-from .reach import Reach, ordinary, text_of
+from .patterns import alternatives, expressions, variants
+from .reach import Reach, like, ordinary, text_of
 
 T = TypeVar("T")
 CLASSES = tuple(
@@ -148,9 +147,10 @@ WRONG = {
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
-WHOLE, PAIR = "whole-pre-token-first", "pair"
+WHOLE, PAIR = "whole-pre-token-first", "whole-ignored"
 WHOLE_LEFT_OUT = "whole-left-out", "merges a pre-token that is a token, as if the lookup were pair,"
 """The mistake where the lookup is `whole`, for which `WHOLE` is none."""
+ABOUT_WHOLE = (PAIR, "always-whole")
 WORDS = 48  # the largest number of words for each incorrect encoder
 ALONE = 6  # how many of them, the shortest ones, are separate cases
 CANDIDATES = 2000  # how many candidates of each kind are tried
@@ -158,8 +158,10 @@ LONG = (60, 400, 1200)  # bytes of a long pre-token
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
-    active = _encoders(reach.model, bugs.values())
+    model, bugs = reach.model, {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
+    ordinary_vocab = {index: token for index, token in model.vocab.items() if token not in reach.special_tokens}
+    base = BaseEncoder(ordinary_vocab, model.merges, pipeline=model.pipeline)
+    active = {bug: like(base, bugs[bug].target) for bug in bugs}
     clauses = {bug.id: bug.clause for bug in bugs.values()}
     wrong = dict(WRONG)
     if reach.oracle.lookup == "whole":
@@ -168,7 +170,7 @@ def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     found: dict[str, list[str]] = {bug: [] for bug in wrong}
     for word, piece in _candidates(reach, draw):
         atoms, right = reach.oracle.atoms(piece), reach.merged(piece)
-        if PAIR in wrong and textbook.merge_by_pair(atoms, reach.model.ranks) != right:
+        if PAIR in wrong and textbook.merge_by_pair(atoms, model.ranks) != right:
             found[PAIR].append(word)  # all other encoders fail on it, too
             continue
         for bug, encoder in list(active.items()):
@@ -204,19 +206,6 @@ def _candidates(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
             yield word, piece
 
 
-def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, BaseEncoder]:
-    """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
-    special = {text.encode("utf-8") for text in model.special_tokens or ()}
-    vocab = {index: token for index, token in model.vocab.items() if token not in special}
-    base = BaseEncoder(vocab, model.merges, pipeline=model.pipeline)
-    found: dict[str, BaseEncoder] = {}
-    for bug in bugs:
-        target: Any = bug.target
-        found[bug.id] = target.__new__(target)  # it shares the tables, which take long to build
-        vars(found[bug.id]).update(vars(base))
-    return found
-
-
 def real(reach: Reach) -> Iterator[Draft]:
     clause = "MERGE-GPT2-1" if reach.model.is_gpt2 else "MERGE-ORDER-1"
     for file in sorted(TEXTS.glob("*.txt")):
@@ -239,16 +228,17 @@ JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
 """Separators of tokens in a text. Each token gets the first one that does not change it."""
 
 
-def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    texts = covering(reach, draw)
+def tokens(reach: Reach, draw: Draw, alone: Collection[bytes]) -> Iterator[Draft]:
+    """Yield texts that together have every token but those `alone`, each of which is a text of its own."""
+    texts = covering(reach, draw, alone)
     for number, text in enumerate(texts, 1):
         clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
-        yield encode("tokens", clause, f"every token of the model, text {number} of {len(texts)}", text)
+        yield encode("tokens", clause, f"every token that is no text, text {number} of {len(texts)}", text)
 
 
-def covering(reach: Reach, draw: Draw) -> list[str]:
-    """Return texts that together have every token for which a text was found."""
-    found = ((token, reach.text_for(token)) for token in ordinary(reach))
+def covering(reach: Reach, draw: Draw, alone: Collection[bytes] = ()) -> list[str]:
+    """Return texts that together have every token for which a text was found, but those `alone`."""
+    found = ((token, reach.text_for(token)) for token in ordinary(reach) if token not in alone)
     pending = draw.shuffled([(token, text) for token, text in found if text is not None])
     made: list[str] = []
     reached: set[bytes] = set()
@@ -273,6 +263,7 @@ def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
 
 DETECTIONS = 2  # how many texts detect each mistake in a pattern
 TRIED = 4000  # how many texts are tried
+SETTINGS_TRIED = 300  # for known bugs of pipelines
 BLOCK = 7  # bits of a code point within its block
 BLOCKS = 32  # how many blocks a text of all scripts samples
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
@@ -280,51 +271,53 @@ OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnP
 
 
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
-    """Return short texts whose ids mistakes in the pattern or the pipeline change, and how many mistakes they detect."""
-    model = reach.model
-    every = {mistake: reach.mistaken(mistake.pattern, mistake.pipeline) for mistake in patterns.mistakes(model)}
-    left = dict.fromkeys(every, DETECTIONS)
+    """Return short texts whose ids mistakes in the patterns change, and how many mistakes they detect."""
+    model, oracle = reach.model, reach.oracle
+    every = [(what, like(oracle, type(oracle), pattern=pattern, pipeline=other)) for what, pattern, other in variants(model)]
+    left = dict.fromkeys(range(len(every)), DETECTIONS)
     drafts: list[Draft] = []
     clauses = SPLIT_CLAUSES.get(model.pattern if model.pipeline is None else "", ["FENCE-1"] * len(PIECES))
-    subjects = [(f"SPLIT-{clause}", pieces) for clause, pieces in zip(clauses, PIECES.values(), strict=True)]
-    subjects += _of_pipeline(reach)
+    subjects = list(zip(clauses, PIECES.values(), strict=True))
     own = tuple(dict.fromkeys(part for _, expression in expressions(model) for part in _literals(expression)))
     tokens = ordinary(reach)
-    for number in range(TRIED):
+    for number in range(TRIED if model.pipeline is None else TRIED // 2):
         if not left:
             break
         clause, pieces = subjects[number % len(subjects)]
         text = draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
         if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
             text = "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
-        right = reach.ids(text)
-        detected = [mistake for mistake in left if reach.ids(text, every[mistake]) != right]
+        wrong = reach.splits_otherwise(text, [every[mistake][1] for mistake in left])
+        detected = [mistake for mistake, is_wrong in zip(left, wrong, strict=True) if is_wrong]
         if detected:
-            first = detected[0]
-            kind, what = ("setting", "encoded") if first.clause else ("split", "split")
-            drafts.append(encode(kind, first.clause or clause, f"{what} differently {first.what}"[:120], text))
-            for mistake in detected:
-                left[mistake] -= 1
+            drafts.append(encode("split", f"SPLIT-{clause}", f"split differently {every[detected[0]][0]}"[:120], text))
+            left = {mistake: count - (mistake in detected) for mistake, count in left.items()}
             left = {mistake: count for mistake, count in left.items() if count}
-    never = [mistake.what for mistake, count in left.items() if count == DETECTIONS]
+    never = [every[mistake][0] for mistake, count in left.items() if count == DETECTIONS]
     report: dict[str, object] = {"mutants": len(every), "told_apart": len(every) - len(never), "not_told_apart": never}
     return drafts, report
 
 
-def _of_pipeline(reach: Reach) -> list[tuple[str, tuple[str, ...]]]:
-    """Return clauses and pieces of texts that show how a pipeline normalizes, and finds added tokens."""
+def settings(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
+    """Return short texts whose ids known bugs of pipelines change, and how many texts show each."""
     if (pipeline := reach.model.pipeline) is None:
-        return []
-    named = [
-        token.content for token in sorted(pipeline.added_tokens, key=lambda token: token == AddedToken(token.content))
-    ]
-    named = named[:MANY]
-    forms = [reach.oracle.normalize(text) for text in named]
-    beside = (*SPACE, "a", "_", "1", "!", "é", *MARKED)
-    return [
-        ("PIPELINE-NORMALIZE-1", (*RAW_TEXT[:16], *MARKED, *NEARLY, " ", "a", "1", "\n", r"\p{M}", r"\p{No}")),
-        ("PIPELINE-ADDED-1", (*named, *named, *forms, *beside)),
-    ]
+        return [], {}
+    bugs = {bug: like(reach.oracle, bug.target) for bug in known_bugs() if bug.section == "pipeline" and bug.id not in ABOUT_WHOLE}
+    plain = {AddedToken(token.content) for token in pipeline.added_tokens}
+    named = [token.content for token in sorted(pipeline.added_tokens, key=plain.__contains__)][:MANY]
+    added = (*named, *named, *map(reach.oracle.normalize, named), *SPACE, "a", "_", "1", "!", "é", *MARKED)
+    composed = (*RAW_TEXT[:16], *MARKED, *NEARLY, " ", "a", "1", "\n", r"\p{M}", r"\p{No}")
+    subjects = (added, composed, added, composed, *PIECES.values())
+    found = dict.fromkeys((bug.id for bug in bugs), 0)
+    drafts: list[Draft] = []
+    for number in range(SETTINGS_TRIED):
+        text = draw.pieces(subjects[number % len(subjects)], draw.between(2, 7))
+        right = reach.ids(text)
+        for bug, encoder in bugs.items():
+            if found[bug.id] < DETECTIONS and encoder.encode(text) != right:
+                found[bug.id] += 1
+                drafts.append(encode(bug.id, bug.clause, f"encoded differently: {bug.sentence}"[:120], text))
+    return drafts, found
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:

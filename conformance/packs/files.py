@@ -253,6 +253,8 @@ def _overridden(source: ModelSource, given: Overrides) -> ModelSource:
     model = source.model
     if given.name is not None:
         model = replace(model, name=given.name)
+    if model.pipeline is not None and (given.pattern is not None or given.special is not None):
+        raise CommandError("--pattern and --special are for files without them; this tokenizer.json has its own steps")
     if given.pattern is not None:
         if given.pattern not in PATTERNS and is_name(given.pattern):
             known = ", ".join(PATTERNS)
@@ -277,10 +279,12 @@ def _checked(source: ModelSource, where: str) -> ModelSource:
     if not model.name:
         raise CommandError(f"{where}: the model has no name; add --name NAME")
     try:
-        textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
+        textbook.Tokenizer(model.vocab, model.merges, model.special_tokens, pipeline=model.pipeline)
     except ValueError as error:
         needed = "a pack needs all bytes and all parts of merges in the vocabulary"
         raise CommandError(f"{where}: {error}; {needed}") from None
+    if model.pipeline is not None:
+        return source  # its file determines everything
     if len(model.ids) != len(model.vocab):
         twice = next(index for index, token in model.vocab.items() if model.ids[token] != index)
         both = f"{model.ids[model.vocab[twice]]} and {twice}"

@@ -6,21 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.pipeline import (
-    BEHAVIORS,
-    NORMAL_FORMS,
-    ByteLevel,
-    Digits,
-    Pipeline,
-    Punctuation,
-    Split,
-    Step,
-)
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split, Step
 
 REPLACED = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9", r"\p{Nd}"), r"\s": (r" \t\r\n", r"\s\ufeff")}
 """A class → replacements: its ASCII characters alone, decimal digits alone, or the white space of JavaScript."""
@@ -39,8 +29,6 @@ _PART = re.compile(
 
 
 Steps = tuple[Step, ...]
-FLAGS = {"normalized": "", "lstrip": "", "rstrip": "", "single_word": ""}
-"""Flag of an added token → the clause about it."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +37,20 @@ class Mutant:
     pattern: str
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """A mistake in how a model splits or normalizes texts, or finds its added tokens."""
-
-    what: str
-    pattern: str = ""  # in place of the model's, or ""
-    pipeline: Pipeline | None = None  # in place of the model's
-    clause: str = ""  # the clause that it breaks, or "" for a mistake in a pattern
-
-
-def mistakes(model: Model) -> list[Mistake]:
-    """Return the mistakes whose texts a pack of this model contains: in the pattern, or in each setting."""
+def variants(model: Model) -> Iterator[tuple[str, str, Pipeline | None]]:
+    """Yield mistakes in the expressions of a model: what, and the pattern or the pipeline that makes it."""
     if (pipeline := model.pipeline) is None:
-        return [Mistake(mutant.what, mutant.pattern) for mutant in mutants(model.expression)]
-    pipeline = replace(pipeline, steps=_explicit(pipeline.steps))
-    found: dict[Pipeline, Mistake] = {}
-    for what, clause, changes in [*_other_settings(pipeline), *_other_steps(pipeline.steps)]:
-        other = replace(pipeline, **changes)
-        found.setdefault(other, Mistake(what, pipeline=other, clause=clause))
-    found.pop(pipeline, None)
-    return list(found.values())
+        yield from ((mutant.what, mutant.pattern, None) for mutant in mutants(model.expression))
+        return
+    steps = _explicit(pipeline.steps)
+    for index, step in enumerate(steps):
+        if isinstance(step, Split):
+            others = {mutant.pattern: f"step {index + 1} {mutant.what}" for mutant in mutants(step.expression)}
+            others |= {pattern: f"step {index + 1} by the pattern {name}" for name, pattern in PATTERNS.items()}
+            others.pop(step.expression, None)
+            for expression, what in others.items():
+                changed = (*steps[:index], replace(step, expression=expression), *steps[index + 1 :])
+                yield what, "", replace(pipeline, steps=changed)
 
 
 def expressions(model: Model) -> list[tuple[Steps, str]]:
@@ -84,46 +65,6 @@ def _explicit(steps: Steps) -> Steps:
     """Return the same steps, in which GPT-2's pattern is a step of its own unless a prefix comes before it."""
     gpt2 = Split(PATTERNS["gpt2"]), ByteLevel(split=False)
     return tuple(part for step in steps for part in (gpt2 if step == ByteLevel() else (step,)))
-
-
-def _other_settings(pipeline: Pipeline) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield mistakes in normalization and added tokens: what, the clause, and the changed setting."""
-    forms, tokens = pipeline.normalizer, pipeline.added_tokens
-    for other in [(), *((form,) for form in NORMAL_FORMS)]:
-        without = f" instead of {' and '.join(forms)}" if forms else ""
-        what = f"with {other[0]}{without}" if other else f"without {' and '.join(forms)}"
-        yield what, "PIPELINE-NORMALIZE-1", {"normalizer": other}
-    for flag, clause in FLAGS.items():
-        for value in (False, True):
-            what = f"with added tokens {'' if value else 'not '}{flag}"
-            yield what, clause, {"added_tokens": tuple(replace(token, **{flag: value}) for token in tokens)}
-
-
-def _other_steps(steps: Steps) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    def changed(index: int, *others: Step, count: int = 1) -> dict[str, Any]:
-        return {"steps": (*steps[:index], *others, *steps[index + count :])}
-
-    for index, step in enumerate(steps):
-        number = f"step {index + 1}"
-        if not isinstance(step, ByteLevel):
-            yield f"without {number}", "PIPELINE-STEP-1", changed(index)
-        for later in steps[index + 1 : index + 2]:
-            yield f"with step {index + 2} before {number}", "PIPELINE-STEP-1", changed(index, later, step, count=2)
-        match step:
-            case Split(expression, _, invert):
-                for mutant in mutants(expression):
-                    yield f"{number} {mutant.what}", "", changed(index, replace(step, expression=mutant.pattern))
-                for name, pattern in PATTERNS.items():
-                    what = f"{number} by the pattern {name}"
-                    yield what, "PIPELINE-SPLIT-1", changed(index, replace(step, expression=pattern))
-                yield f"{number} inverted", "PIPELINE-SPLIT-1", changed(index, replace(step, invert=not invert))
-            case Digits(individual):
-                yield f"{number} individual: {not individual}", "", changed(index, Digits(not individual))
-            case ByteLevel(prefix_space, is_split):
-                changes = changed(index, ByteLevel(not prefix_space, is_split))
-                yield f"{number} prefix_space: {not prefix_space}", "PIPELINE-BYTES-1", changes
-        for behavior in BEHAVIORS if isinstance(step, Split | Punctuation) else ():
-            yield f"{number} {behavior}", "PIPELINE-SPLIT-1", changed(index, replace(step, behavior=behavior))
 
 
 def alternatives(pattern: str) -> list[str]:

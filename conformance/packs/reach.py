@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.conventions import DEFAULTS
-from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -21,6 +19,7 @@ from ..operations import Encode, Expected, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
 
+E = TypeVar("E", bound=textbook.Encoding)
 SURROUNDINGS: tuple[tuple[str, str], ...] = (
     *(("", after) for after in ("", " a", "a", "1", "!", "\n", "\na", "  ", "A", "é", "日", "s", "LL", "Ve", "T")),
     *((before, "") for before in ("a", "1", "\n", "!", " ", "'", "a'", "A", "é", "日", "\t", *")*/-;}#=")),
@@ -44,6 +43,7 @@ class Reach:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.special = dict.fromkeys(model.special_tokens or ())
+        self.special_tokens = {text.encode("utf-8") for text in self.special}
         self.oracle = oracle(model)
         texts = {*self.special, *map(self.oracle.normalize, self.special)}
         self._special = re.compile("|".join(sorted(map(re.escape, texts), key=len, reverse=True)) or "(?!)")
@@ -70,8 +70,7 @@ class Reach:
         if known is None:
             known = self.merged(pre_token) if lookup else ()  # under every lookup, what is one token stays one
             if len(known) != 1:
-                oracle = copy.copy(self.oracle)
-                oracle.lookup = lookup or oracle.lookup
+                oracle = like(self.oracle, type(self.oracle), lookup=lookup) if lookup else self.oracle
                 known = oracle.merge(oracle.atoms(pre_token))
             self._words[key] = known
         return known
@@ -79,19 +78,24 @@ class Reach:
     def tokens(self, text: str) -> list[bytes]:
         return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
 
-    def ids(self, text: str, other: textbook.Tokenizer | None = None, lookup: str = "") -> list[int]:
-        """Return the ids of a text by the model, under another lookup, or by one that makes a mistake before it merges."""
-        oracle = other or self.oracle
-        mine, theirs = self.model.pipeline, oracle.pipeline
-        alike = mine is None or theirs is None or _before_steps(mine) == _before_steps(theirs)
-        segments = self.segments(text) if alike else oracle.find_special(text, self.special)
+    def ids(self, text: str, lookup: str = "") -> list[int]:
+        """Return the ids of a text under a lookup, by default the model's."""
         ids: list[int] = []
-        for segment, special in segments:
+        for segment, special in self.segments(text):
             if special:
-                ids.append(oracle.special_id(segment))
-            for piece in [] if special else oracle.split(segment):
-                ids += [oracle.ids[token] for token in self.merged(piece, lookup)]
+                ids.append(self.oracle.special_id(segment))
+            for piece in [] if special else self.oracle.split(segment):
+                ids += [self.oracle.ids[token] for token in self.merged(piece, lookup)]
         return ids
+
+    def splits_otherwise(self, text: str, others: Iterable[textbook.Encoding]) -> Iterator[bool]:
+        """Yield for each of these encoders whether it splits the text otherwise, and the ids show that."""
+        segments = [segment for segment, special in self.segments(text) if not special]
+        right = [piece for segment in segments for piece in self.oracle.split(segment)]
+        tokens = [token for piece in right for token in self.merged(piece)]
+        for other in others:
+            found = [piece for segment in segments for piece in other.split(segment)]
+            yield found != right and [token for piece in found for token in self.merged(piece)] != tokens
 
     def expected(self, text: str) -> Expected:
         """Return the ids of a text under every lookup, as `Encode(text).compute` does."""
@@ -102,12 +106,6 @@ class Reach:
         keys = Encode(text).keys(self.model)
         lookups = {key: key if key == "bytes" or self.model.pipeline is None else own for key in keys}
         return Expected.merged({key: (Ids(tuple(self.ids(text, lookup=lookup))),) for key, lookup in lookups.items()})
-
-    def mistaken(self, pattern: str, pipeline: Pipeline | None) -> textbook.Tokenizer:
-        """Return the oracle with another pattern or pipeline; it shares the tables."""
-        other = copy.copy(self.oracle)
-        other.pattern, other.pipeline = pattern, pipeline
-        return other
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:
         """Return the tokens of a pre-token's bytes, and the merges in order.
@@ -153,8 +151,11 @@ class Reach:
         return len(word) == 1 and made[-1] == pair
 
 
-def _before_steps(pipeline: Pipeline) -> tuple[int, int]:
-    return id(pipeline.normalizer), id(pipeline.added_tokens)  # a mistake elsewhere shares both
+def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:
+    """Return an encoder of another class, or with other attributes; it shares the tables, which take long to build."""
+    other = kind.__new__(kind)
+    vars(other).update({**vars(encoder), **changes})
+    return other
 
 
 def settled(text: str) -> bool:
@@ -223,14 +224,16 @@ SHOWN = 20
 
 def ordinary(reach: Reach) -> list[bytes]:
     """Return the tokens that are not special, by id."""
-    special = {text.encode("utf-8") for text in reach.model.special_tokens or ()}
-    return [token for _, token in sorted(reach.model.vocab.items()) if token not in special]
+    return [token for _, token in sorted(reach.model.vocab.items()) if token not in reach.special_tokens]
 
 
-def measure(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:
-    """Return how much of the model these texts reach: of tokens, of merges, and reasons why tokens are not reached."""
+def measure(reach: Reach, texts: Iterable[str], alone: Collection[bytes] = ()) -> dict[str, Any]:
+    """Return how much of the model these texts reach, and the tokens that are texts themselves.
+
+    That is: of tokens, of merges, and reasons why tokens are not reached.
+    """
     every = ordinary(reach)
-    tokens = {token for text in texts for token in reach.tokens(text)}.intersection(every)
+    tokens = {*alone, *(token for text in texts for token in reach.tokens(text))}.intersection(every)
     because: dict[str, dict[str, Any]] = {}
     impossible = 0
     for token in every:

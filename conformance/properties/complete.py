@@ -391,7 +391,7 @@ def texts(implementation: Implementation) -> Verdicts:
 @Fixed("law-cached-ids", "LAW-PURE-1", ("decode",))
 def ids(implementation: Implementation) -> Verdicts:
     """One tokenizer decodes lists that are equal in their low bits, joined digits, sums, ends or order."""
-    if implementation.conventions["lookup"] != "pair":
+    if implementation.conventions["lookup"] == "bytes":
         return
     for kind in (Decode, DecodeBytes):
         if kind.name in implementation.capabilities:

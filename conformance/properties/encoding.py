@@ -128,7 +128,7 @@ def _absent_tokens(implementation: Implementation) -> Encodings:
         special = model.special_tokens or ()
         absent = {token.encode("utf-8") for token in special}
         vocab = {index: token for index, token in model.vocab.items() if token not in absent}
-        if unrelated and implementation.conventions["lookup"] == "pair":
+        if unrelated and implementation.conventions["lookup"] != "bytes":
             vocab[5000] = b"no such pre-token"
         return replace(question, model=replace(model, vocab=vocab))
 

@@ -628,7 +628,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         text = ".".join(words)
         return encoding(model, text, oracle(known, implementation.conventions).encode(text))
 
-    if implementation.conventions["lookup"] == "pair":
+    if implementation.conventions["lookup"] != "bytes":
         yield Row("a table", tuple(tables), pose)
     if "special" in implementation.capabilities:
         yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause="SPECIAL-SCAN-1")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import Merge, Model, unspell
 from bpe_conformance.reference import textbook
 
 from ..answer import first_difference
+from ..operations import oracle
 from ..operations.divergence import Rank, Word, merge_steps
 from ..terminal import show
 
@@ -157,38 +159,48 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
     special = set(model.special_tokens or ())
-    segments = textbook.cut_special(text, sorted(special - {""}))
-    if special or not segments:
+    right = None if model.pipeline is None else oracle(model, {"lookup": lookup})
+    cuts = sorted(special - {""})
+    segments = textbook.cut_special(text, cuts) if right is None else right.find_special(text, right.special)
+    if special or not segments or right is not None:
         rows = [f"{'special ' * is_special}{show.text_line(segment)}" for segment, is_special in segments]
         yield f"segments  {cut.joined(rows, PIECES)}"
+    lookup = lookup if right is None else right.lookup
     rank = _ranking(model, lookup)
     ordinary = (segment for segment, is_special in segments if not is_special)
-    seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, model.expression))
+    split = partial(textbook.split, pattern=model.expression) if right is None else right.split
+    atoms = textbook.atoms if right is None else right.atoms
+    seen = Counter(piece for segment in ordinary for piece in split(segment))
     shown = cut(len(seen), PIECES)
     for piece, times in islice(seen.items(), shown):
         again = f", {times} times" if times > 1 else ""
-        yield f"pre-token {ascii(piece) if cut.everything else show.text_line(piece)}{again}"
-        yield from (f"  {line}" for line in _merging(piece, rank, model, lookup, cut))
+        text = piece if right is None else unspell(piece).decode("utf-8", "replace")
+        yield f"pre-token {ascii(text) if cut.everything else show.text_line(text)}{again}"
+        yield from (f"  {line}" for line in _merging(partial(atoms, piece), rank, model, lookup, cut))
     if shown < len(seen):
         yield f"... {len(seen) - shown} more pre-tokens (--all shows them)"
 
 
+def _ordinary(model: Model) -> dict[bytes, int]:
+    special = {token.encode("utf-8") for token in model.special_tokens or ()}
+    return {token: index for index, token in model.vocab.items() if token not in special}
+
+
 def _ranking(model: Model, lookup: str) -> Rank:
     if lookup == "bytes":
-        special = {token.encode("utf-8") for token in model.special_tokens or ()}
-        by_bytes = {token: index for index, token in model.vocab.items() if token not in special}
+        by_bytes = _ordinary(model)
         return lambda pair: by_bytes.get(pair[0] + pair[1])
     return model.ranks.get
 
 
-def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Iterator[str]:
+def _merging(atoms: Callable[[], Word], rank: Rank, model: Model, lookup: str, cut: Cut) -> Iterator[str]:
     try:
-        word = textbook.atoms(piece)
+        word = atoms()
     except UnicodeEncodeError:
         yield "contains a lone surrogate, which UTF-8 cannot encode; there is nothing to replay"
         return
     whole = b"".join(word)
-    if lookup == "bytes" and len(word) > 1 and rank((b"", whole)) is not None:
+    if lookup != "pair" and len(word) > 1 and whole in _ordinary(model):
         yield f"{_row(word, None)}   is in the vocabulary as a whole"
         word = (whole,)
     steps = list(merge_steps(word, rank))

@@ -1,0 +1,99 @@
+"""Properties of pipelines: any steps, added tokens, normal forms and lookup, on any text."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.pipeline import (
+    BEHAVIORS,
+    NORMAL_FORMS,
+    AddedToken,
+    ByteLevel,
+    Digits,
+    Pipeline,
+    Punctuation,
+    Split,
+    Step,
+)
+
+from ..implementation.implementation import Implementation
+from ..operations import Encode, Question, pieces
+from .asking import equals_oracle
+from .engine import Drawn, Verdicts
+from .strategies import Encodings, some_bytes, table
+
+ALPHABET = ("a", "b", " ", "1", "-", "  ", "é", "e\u0301", "\n", "ab", "²", "ﬁ", ".", "A", "<s>", "12", "\u0323", "_")
+ALPHABET += ("\u00a0", "bc", "c", "x", "'s", "日", "\u1100\u1161", "Ⅷ", "€", "🦊", "a\u0323\u0302", "--", "ạ", "\u3000")
+CONTENTS = ("<s>", "ab", "abc", "bc", "a b", "ạ", "a\u0323", "<s", "s>", "ﬁ", "12", "-a", "  ", "x")
+EXPRESSIONS = (
+    r"-",
+    r"\s+(?!\S)|\s+",
+    r"\p{N}{1,3}",
+    r" ?\p{L}+",
+    r"(?=b)",
+    r"[a-z]+|[^a-z\s]+",
+    r"(?<=a)b",
+    r"|a",
+    r"\.",
+)
+
+
+def _steps(data: bytes) -> tuple[Step, ...]:
+    """Return up to three steps and ByteLevel among them."""
+    steps: list[Step] = []
+    for byte in data[:3]:
+        behavior, kind = BEHAVIORS[byte % 5], byte // 5 % 16
+        several: dict[int, Step] = {0: Digits(), 1: Digits(individual=True), 2: Punctuation(), 3: Punctuation(behavior)}
+        steps.append(several.get(kind) or Split(EXPRESSIONS[kind % len(EXPRESSIONS)], behavior, byte % 3 == 0))
+    choice = data[3]
+    steps.insert(len(steps) if choice < 192 else 0, ByteLevel(prefix_space=choice % 4 == 1, split=choice % 8 < 5))
+    return tuple(steps)
+
+
+def _added(data: bytes) -> tuple[AddedToken, ...]:
+    """Return up to three added tokens; white space at the end of a content excludes the flags that take white space."""
+    found: dict[str, AddedToken] = {}
+    for byte, flags in zip(data[::2], data[1::2], strict=True):
+        content = CONTENTS[byte % len(CONTENTS)]
+        strips = content.strip() == content
+        token = AddedToken(content, flags % 2 == 1, strips and flags & 2 > 0, strips and flags & 4 > 0, flags & 24 == 8)
+        found.setdefault(unicodedata.normalize("NFKC", content), token)  # no two of one normal form
+    return tuple(found.values())
+
+
+def _pipelines(implementation: Implementation) -> Encodings:
+    def build(data: bytes, chosen: bytes, number: int) -> Question[Encode]:
+        parts = [ALPHABET[byte % len(ALPHABET)] for byte in data]
+        forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 < 4)
+        added = _added(chosen[6 : 6 + 2 * (chosen[2] % 4)])
+        lookup = "whole" if chosen[2] >= 192 and not any(token.single_word for token in added) else "pair"
+        text, seen = "".join(parts), [*parts]
+        for form in forms:
+            seen = [unicodedata.normalize(form, part) for part in [*seen, text]]
+        contents = tuple(token.content for token in added)
+        pipeline = Pipeline(forms, added, _steps(chosen[2:6]), lookup)
+        model = replace(table(seen, number, implementation, contents), pipeline=pipeline)
+        return Question(Encode(text), _with_entries(model, text) if lookup == "whole" or number % 4 == 3 else model)
+
+    return st.builds(build, some_bytes(12), st.binary(min_size=12, max_size=12), st.integers(0, (1 << 24) - 1))
+
+
+def _with_entries(model: Model, text: str) -> Model:
+    """Return a model with further entries: every second pre-token of the text that has none."""
+    known = set(model.vocab.values())
+    words = dict.fromkeys(piece for piece, is_added in pieces(model, text) if not is_added and piece not in known)
+    first = max(model.vocab) + 1
+    return replace(model, vocab={**model.vocab, **dict(enumerate([*words][::2], first))})
+
+
+@Drawn("law-pipeline", "PIPELINE-EQUAL-1", ("from_tokenizer_json", "encode"), _pipelines, 60)
+def equal(implementation: Implementation, question: Question[Encode]) -> Verdicts:
+    """Any pipeline gives the ids of the steps, in their order."""
+    yield equals_oracle(implementation, question, "PIPELINE-EQUAL-1")
+
+
+PROPERTIES = (equal,)
