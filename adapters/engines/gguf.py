@@ -1,14 +1,16 @@
-"""Writes the vocabulary of a model as a GGUF file (PyPI: gguf), as llama.cpp loads it."""
+"""Writes the vocabulary of a model as a GGUF file, as llama.cpp loads it.
+
+Source: ggml-org/ggml `docs/gguf.md`; ggml-org/llama.cpp `src/llama-vocab.cpp`.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.pipeline import ByteLevel, Digits, Pipeline, Split, Step
-
-from ..packages import require
 
 _BYTES = ByteLevel(split=False)
 PRE_TOKENIZERS: dict[tuple[Step, ...], str] = {
@@ -58,23 +60,44 @@ def _steps(pattern: str) -> tuple[Step, ...]:
 
 def write(path: Path, model: Model) -> None:
     """Write a vocabulary-only file. It has no place for a normalizer, nor for the settings of an added token."""
-    gguf: Any = require("gguf")
     size = max(model.vocab) + 1
-    tokens, types = [f"[PAD{index}]" for index in range(size)], [gguf.TokenType.UNUSED] * size
+    tokens, types = [f"[PAD{index}]" for index in range(size)], [_UNUSED] * size
     special = {model.ids[text.encode("utf-8")]: text for text in model.special_tokens or ()}
     for index, token in model.vocab.items():
         tokens[index] = special.get(index) or spell(token)
-        types[index] = gguf.TokenType.CONTROL if index in special else gguf.TokenType.NORMAL
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pre_tokenizer(model))
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    writer.add_token_merges([f"{spell(left)} {spell(right)}" for left, right in model.merges])
-    writer.add_vocab_size(size)
-    for name in ("context_length", "embedding_length", "block_count", "feed_forward_length", "head_count"):
-        getattr(writer, f"add_{name}")(1)  # llama.cpp asks for them, although nothing of the network is there
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+        types[index] = _CONTROL if index in special else _NORMAL
+    values = {
+        "general.architecture": _text("llama"),
+        **{f"llama.{name}": _number(1) for name in _NETWORK},  # llama.cpp asks for them, although there is no network
+        "llama.attention.layer_norm_rms_epsilon": struct.pack("<If", 6, 1e-5),
+        "tokenizer.ggml.model": _text("gpt2"),
+        "tokenizer.ggml.pre": _text(pre_tokenizer(model)),
+        "tokenizer.ggml.tokens": _array(8, map(_string, tokens), size),
+        "tokenizer.ggml.token_type": _array(5, (struct.pack("<i", kind) for kind in types), size),
+        "tokenizer.ggml.merges": _array(
+            8, (_string(f"{spell(a)} {spell(b)}") for a, b in model.merges), len(model.merges)
+        ),
+    }
+    head = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(values))
+    path.write_bytes(head + b"".join(_string(key) + value for key, value in values.items()))
+
+
+_NORMAL, _CONTROL, _UNUSED = 1, 3, 5
+_NETWORK = ("context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count")
+
+
+def _string(text: str) -> bytes:
+    data = text.encode("utf-8")
+    return struct.pack("<Q", len(data)) + data
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<I", 8) + _string(text)
+
+
+def _number(value: int) -> bytes:
+    return struct.pack("<II", 4, value)
+
+
+def _array(kind: int, items: Iterable[bytes], size: int) -> bytes:
+    return struct.pack("<IIQ", 9, kind, size) + b"".join(items)
