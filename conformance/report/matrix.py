@@ -113,9 +113,7 @@ def _packs(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]:
         source = read_model_files([word], Overrides())
         name, pack = source.model.name, folder / source.model.name
         if name in packs:
-            raise CommandError(
-                f"{word}: {packs[name][0]} is also of a model {name}; put them into directories of other names"
-            )
+            raise CommandError(f"{word}: its model is named {name}, as that of {packs[name][0]}; rename one of them")
         manifest = pack / MANIFEST
         if not manifest.exists() or json.loads(manifest.read_text("utf-8"))["source"]["sha256"] != dict(source.sources):
             print_lines([f"making the pack of {name}"], flush=True)
