@@ -12,4 +12,4 @@ class Tokenizer(textbook.Tokenizer):
     @classmethod
     def from_tokenizer_json(cls, path: str) -> Tokenizer:
         model = huggingface.read(path)
-        return cls(model.vocab, model.merges, pipeline=model.pipeline)
+        return cls(model.vocab, model.merges, pipeline=model.steps)

@@ -103,7 +103,7 @@ def encode_files(
 def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[str, str]:
     """Return the settings that must be the same when a run resumes an earlier one."""
     allowed, disallowed = settings.encoder.encoder.policy
-    values = sorted(model.vocab.items()), model.merges, model.pattern, allowed.tokens, disallowed.tokens
+    values = sorted(model.vocab.items()), model.merges, model.pattern, model.pipeline, allowed.tokens, disallowed.tokens
     digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
     errors = "strict" if settings.strict else "replace"
     return {"tokenizer": digest, "dtype": settings.encoder.dtype, "errors": errors, "shard_size": str(shard_size)}

@@ -50,7 +50,7 @@ class FileEncoder(NamedTuple):
     def cuts(self, width: int = 1) -> Cuts:
         # Disallowed strings are not cut either, so that a chunk contains each of them whole.
         allowed, disallowed = self.encoder.policy
-        return Cuts.of(width, [*allowed.tokens, *disallowed.tokens], self.encoder.compiled)
+        return Cuts.of(width, [*allowed.tokens, *disallowed.tokens], self.encoder.cut_pattern)
 
     def encode(self, name: str, chunk: FileChunk) -> Ids:
         """Return the ids of a chunk of the file that error messages about its text call `name`."""

@@ -7,7 +7,7 @@ not depend on the size of the chunks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import regex
 
@@ -17,11 +17,18 @@ from .special_tokens import SpecialTokens
 _LAST_FENCE = regex.compile(f"(?r){fences.TEXT}")
 
 
-def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[str]:
+def parts(
+    chunks: Iterable[str],
+    special: SpecialTokens,
+    compiled: regex.Pattern[str],
+    uncertain: tuple[str, ...] = (),
+    is_stable: Callable[[str], bool] | None = None,
+) -> Iterator[str]:
     """Yield parts of the joined text, each as soon as its ids are certain.
 
     The concatenated ids of the parts are those of the whole text. The buffer holds at most the longest chunk, special
-    token and text between two fences. For a pattern without fences, it holds the whole segment.
+    token and text between two fences. For a pattern without fences, it holds the whole segment. The text is not cut
+    after a special token of `uncertain`, nor at a fence beside characters that are not `is_stable`.
 
     >>> from bpe_conformance.reference.patterns import resolve
     >>> list(parts(["I'l", "l go", "<|e", "|>", "on"], SpecialTokens(["<|e|>"]), resolve("gpt2")))
@@ -33,15 +40,17 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
     tail = ""
     for scanned, begin in special.scan(chunks):
         certain, text = "", scanned
-        if begin:
+        if begin and not scanned.endswith(uncertain, 0, begin):
             certain, text = "".join(held) + scanned[:begin], scanned[begin:]
             held, size, tail = [], 0, ""
         held.append(text)
         size += len(text)
         # A new fence is followed by a new character.
         window = tail + text
-        match = _LAST_FENCE.search(window) if has_fence else None
-        cut = size - len(window) + fences.position(match) if match else 0
+        found = map(fences.position, _LAST_FENCE.finditer(window)) if has_fence else iter(())
+        if is_stable:
+            found = (position for position in found if is_stable(window[position - 1 : position + 2]))
+        cut = size - len(window) + position if (position := next(found, 0)) else 0
         if cut:
             joined = "".join(held)
             certain += joined[:cut]

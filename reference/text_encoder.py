@@ -44,6 +44,11 @@ class TextEncoder:
         self._choice = EncodingChoice(self.ids)
         self._idle: list[BulkEncoder] = []
 
+    @property
+    def cut_pattern(self) -> regex.Pattern[str]:
+        """The pattern at whose fences, if it has any, texts can be cut before they are encoded."""
+        return self.compiled
+
     def __getstate__(self) -> dict[str, object]:
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
@@ -56,7 +61,7 @@ class TextEncoder:
         """Return the ids of each text; all texts are checked before the first is encoded."""
         for index, text in enumerate(texts):
             self.policy.check(text, f"text {index}")
-        if self._choice.uses_arrays(sum(map(len, texts))):
+        if self._uses_arrays(texts):
             with self._bulk() as bulk:
                 return list(map(self._as_list, bulk.encode_each(texts)))
         return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
@@ -66,7 +71,7 @@ class TextEncoder:
         import numpy as np  # only callers who ask for arrays need it
 
         self.policy.check(text, name)
-        if self._choice.uses_arrays(len(text)):
+        if self._uses_arrays([text]):
             with self._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
         ids = list(chain.from_iterable(self._plain_parts(text)))
@@ -79,8 +84,11 @@ class TextEncoder:
         texts = parts(self.policy.checked(chunks, name), self.policy.allowed, self.compiled)
         return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
 
+    def _uses_arrays(self, texts: Sequence[str]) -> bool:
+        return self._choice.uses_arrays(sum(map(len, texts)))
+
     def _parts(self, text: str) -> Iterator[Iterable[int]]:
-        return self._parts_over_arrays(text) if self._choice.uses_arrays(len(text)) else self._plain_parts(text)
+        return self._parts_over_arrays(text) if self._uses_arrays([text]) else self._plain_parts(text)
 
     def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:
         # Encode the whole text in one call: with many special tokens, each segment would be short.

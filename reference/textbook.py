@@ -353,6 +353,8 @@ class Encoding:
             special_tokens = [token.content for token in pipeline.added_tokens]
             self.lookup = "bytes" if self.lookup == "bytes" else pipeline.lookup
         self.special = list(dict.fromkeys(special_tokens or ()))
+        given = () if pipeline is None else pipeline.added_tokens
+        self.special_ids = {token.content: token.id for token in given if token.id is not None}
         if "" in self.special:
             raise ValueError("a special token is empty")
         known = set(self.vocab.values())
@@ -364,11 +366,11 @@ class Encoding:
         if missing is not None:
             raise ValueError(f"the vocabulary has no {missing!r}")
         for token in self.special:
-            if token.encode("utf-8") not in known:
+            if token not in self.special_ids and token.encode("utf-8") not in known:
                 self.vocab[max(self.vocab) + 1] = token.encode("utf-8")
         self.ids = {token: index for index, token in reversed(self.vocab.items())}
         self.ranks = {pair: rank for rank, pair in reversed([*enumerate(self.merges)])}
-        special_bytes = {token.encode("utf-8") for token in self.special}
+        special_bytes = {token.encode("utf-8") for token in self.special if token not in self.special_ids}
         self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
 
     def segments(self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]) -> Segments:
@@ -402,7 +404,7 @@ class Encoding:
         return ids
 
     def special_id(self, token: str) -> int:
-        return self.ids[token.encode("utf-8")]
+        return self.special_ids[token] if token in self.special_ids else self.ids[token.encode("utf-8")]
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for pre_token in self.split(segment) for index in self.encode_pre_token(pre_token)]

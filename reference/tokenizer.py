@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.pipeline import Pipeline
 
 from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens
 from .dispatch import Progress, silent
 from .encoder import SINGLE_BYTES, PreTokenEncoder
-from .formats import engines, gpt2
+from .formats import engines, gpt2, huggingface
 from .patterns import DEFAULT_PATTERN, resolve
+from .pipeline import PipelineEncoder, pattern_of
 from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, Strings, parse_keywords, token_ids
 from .text_encoder import TextEncoder
 from .trainer import learn
@@ -46,13 +48,16 @@ class Tokenizer:
         merges: pairs of tokens, in order of rank. If a pair is repeated, its first rank counts.
         special_tokens: matched before the text is split. A token without an entry gets the id max(ids) + 1.
         pattern: the name of a split pattern, or a regular expression; None means GPT-2's pattern.
+        pipeline: the steps before merging, in place of special tokens and a pattern. A byte without an entry is
+            dropped.
 
     Attributes:
         vocab: id → bytes, including the special tokens.
         merges: pairs of tokens, in order of rank.
         special_tokens: the special tokens without duplicates, in the order given.
         pattern: as given, or "gpt2".
-        compiled: the pattern, compiled.
+        pipeline: as given, or None.
+        compiled: the pattern, compiled; with a pipeline, that of its steps, if they are one pattern.
         conventions: a class attribute: convention → value, where the value is not the default (see `conventional`).
 
     Raises:
@@ -76,22 +81,34 @@ class Tokenizer:
         merges: Iterable[Merge],
         special_tokens: Iterable[str] | None = None,
         pattern: str | None = None,
+        *,
+        pipeline: Pipeline | None = None,
     ) -> None:
         self.vocab: dict[int, bytes] = dict(vocab)
         self.merges: list[Merge] = [(left, right) for left, right in merges]
         self.pattern = DEFAULT_PATTERN if pattern is None else pattern
-        self.compiled = resolve(pattern)
-        self._special = SpecialTokens(special_tokens)
-        _check_table(self.vocab, self.merges)
-        ids = token_ids(self.vocab, self._special.tokens)
-        special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
+        self.pipeline = pipeline
+        added = () if pipeline is None else pipeline.added_tokens
+        self.compiled = resolve(pattern if pipeline is None else pattern_of(pipeline.steps) or "none")
+        self._special = SpecialTokens(special_tokens if pipeline is None else [token.content for token in added])
+        _check_table(self.vocab, self.merges, SINGLE_BYTES if pipeline is None else ())
+        own_ids = {token.content: token.id for token in added if token.id is not None}
+        ids = token_ids(self.vocab, [text for text in self._special.tokens if text not in own_ids])
+        special_ids = own_ids | {
+            text: ids[text.encode("utf-8")] for text in self._special.tokens if text not in own_ids
+        }
         for text, index in special_ids.items():
             self.vocab.setdefault(index, text.encode("utf-8"))
         policy = SpecialTokenPolicy(self._special, SpecialTokens())
         every_id = range(min(self.vocab), max(self.vocab) + 1)
-        self._text_encoder = TextEncoder(
-            PreTokenEncoder(ids, self.merges), policy, special_ids, self.compiled, every_id
-        )
+        if pipeline is None:
+            self._text_encoder = TextEncoder(
+                PreTokenEncoder(ids, self.merges), policy, special_ids, self.compiled, every_id
+            )
+        else:
+            self._text_encoder = PipelineEncoder.of(
+                pipeline, ids, self.merges, policy, special_ids, self.compiled, every_id
+            )
         self._encoders: dict[Keywords, TextEncoder] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -106,12 +123,12 @@ class Tokenizer:
     @property
     def model(self) -> Model:
         """The vocabulary, merges, special tokens and pattern, as one value."""
-        return Model(dict(self.vocab), tuple(self.merges), self._special.tokens, self.pattern)
+        return Model(dict(self.vocab), tuple(self.merges), self._special.tokens, self.pattern, pipeline=self.pipeline)
 
     @classmethod
     def from_model(cls: type[Self], model: Model) -> Self:
         """Build the tokenizer of `model`."""
-        return cls(model.vocab, model.merges, model.special_tokens, pattern=model.pattern)
+        return cls(model.vocab, model.merges, model.special_tokens, pattern=model.pattern, pipeline=model.pipeline)
 
     @classmethod
     def train(
@@ -385,8 +402,10 @@ class Tokenizer:
         """Write `vocab.json` and `merges.txt`, GPT-2's format, which has neither special tokens nor a pattern.
 
         Raises:
-            ValueError: if two ids have the same bytes, which the format cannot represent.
+            ValueError: if two ids have the same bytes or there is a pipeline, which the format cannot represent.
         """
+        if self.pipeline is not None:
+            raise ValueError("vocab.json and merges.txt have no pipeline; write `model` as a tokenizer.json")
         gpt2.write(folder, self.vocab, self.merges)
 
     @classmethod
@@ -406,6 +425,15 @@ class Tokenizer:
         vocab = gpt2.read_vocab(vocab_path)
         merges = gpt2.read_merges(merges_path, vocab)
         return cls(vocab, merges, special_tokens, pattern=pattern)
+
+    @classmethod
+    def from_tokenizer_json(cls: type[Self], path: AnyPath) -> Self:
+        """Build the tokenizer of a `tokenizer.json`, with its pipeline (chapter PIPELINE).
+
+        Raises:
+            ValueError: if the file is malformed, or has a setting that is not supported; the message names it.
+        """
+        return cls.from_model(huggingface.read(path))
 
     def to_tiktoken(self, name: str = "bpe-conformance") -> tiktoken.Encoding:
         """Return a `tiktoken.Encoding` that returns the same ids with `allowed_special="all"`.
@@ -442,14 +470,13 @@ def conventional(**conventions: str) -> type[Tokenizer]:
     return type("Tokenizer", (Tokenizer,), {"conventions": conventions, "__doc__": Tokenizer.__doc__})
 
 
-def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
+def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge], needed: Iterable[bytes]) -> None:
     if {*map(type, vocab)} != {int} or {*map(type, vocab.values())} != {bytes}:
         for index, token in vocab.items():
             if not isinstance(index, int) or not isinstance(token, bytes):
                 raise ValueError(f"vocab maps {index!a} to {token!a}; it must map ids (int) to tokens (bytes)")
     known = set(vocab.values())
-    if not known.issuperset(SINGLE_BYTES):
-        byte = next(byte for byte in SINGLE_BYTES if byte not in known)
+    if (byte := next((byte for byte in needed if byte not in known), None)) is not None:
         raise ValueError(f"the vocabulary has no token for the byte {byte!r}; it needs all 256")
     for rank, (left, right) in enumerate(merges):
         if left in known and right in known and left + right in known:

@@ -9,6 +9,7 @@ from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
+from bpe_conformance.reference.pipeline import pattern_of
 
 from . import Pattern, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
@@ -30,7 +31,7 @@ class Tokenizer(RanksTokenizer):
         model = huggingface.read(path)
         pattern, pipeline = model.pattern, model.pipeline or Pipeline()
         if model.pipeline is not None:
-            pattern = huggingface.pattern_of(pipeline.steps) or ""
+            pattern = pattern_of(pipeline.steps) or ""
         if pipeline.normalizer:
             raise ValueError(f"the normalizer is {' and '.join(pipeline.normalizer)}; tiktoken has none")
         if not pattern:

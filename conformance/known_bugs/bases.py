@@ -129,7 +129,7 @@ class BaseEncoder(textbook.Encoding):
     @classmethod
     def from_tokenizer_json(cls, path: str) -> BaseEncoder:
         model = huggingface.read(path)
-        return cls(model.vocab, model.merges, pipeline=model.pipeline)
+        return cls(model.vocab, model.merges, pipeline=model.steps)
 
     @classmethod
     def loaded_entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:

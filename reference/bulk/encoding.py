@@ -38,12 +38,13 @@ class BulkRanks:
 
     Attributes:
         plain: the ranks for the plain path.
-        byte_ids: byte → id.
+        byte_ids: byte → id; bytes that no text has can have any id.
         barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
     """
 
-    def __init__(self, ranks: MergeRanks, byte_ids: Sequence[int]) -> None:
+    def __init__(self, ranks: MergeRanks, byte_ids: Sequence[int], whole: Mapping[bytes, int] | None = None) -> None:
         self.plain, self.byte_ids = ranks, byte_ids
+        self._whole = whole or {}
         self._result_of = np.array(ranks.result_of, np.int64)
         self.barrier_id = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
         self._id_of_byte = np.array([*byte_ids[:BARRIER], self.barrier_id], np.int64)
@@ -70,7 +71,22 @@ class BulkRanks:
         data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
         run_at = np.append(0, np.cumsum(self._ends_run[pairs]))
-        return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK), run_at)
+        ids, sizes = self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK), run_at)
+        return self._replace_whole(pre_tokens, ids, sizes) if self._whole else (ids, sizes)
+
+    def _replace_whole(self, pre_tokens: Sequence[bytes], ids: Integers, sizes: Integers) -> tuple[Integers, Integers]:
+        """Replace the ids of each pre-token that is a token, which merging may not give."""
+        several = [number for number in np.flatnonzero(sizes > 1).tolist() if pre_tokens[number] in self._whole]
+        if not several:
+            return ids, sizes
+        is_first = np.ones(len(ids), bool)
+        ends = np.cumsum(sizes)
+        for number in several:
+            begin, end = ends[number] - sizes[number], ends[number]
+            ids[begin] = self._whole[pre_tokens[number]]
+            is_first[begin + 1 : end] = False
+        sizes[several] = 1
+        return ids[is_first], sizes
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
         """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.

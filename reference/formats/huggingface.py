@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import regex
@@ -34,10 +32,10 @@ from bpe_conformance.fixtures.pipeline import (
     Step,
 )
 
-from ..special_tokens import straddles
+from ..pipeline import are_plain, normalize, pattern_of
 from . import read_utf8, write_utf8
 from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
-from .oniguruma import may_match_empty, translated
+from .oniguruma import translated
 
 _REGEXES = {
     # There, `}+` repeats the repetition instead of making it possessive; an atomic group means the same in both.
@@ -49,8 +47,6 @@ _UNSET = (None, False, "", 0)
 _FLAGS = ("normalized", "lstrip", "rstrip", "single_word")
 _IN_UTF8 = frozenset(bytes([byte]) for byte in range(256)) - {bytes([byte]) for byte in (0xC0, 0xC1, *range(0xF5, 256))}
 _OUTER_SPACE = regex.compile(r"\A\s|\s\Z")
-MIXED = 25_000_000
-"""The most characters of `normalized` added tokens, times those of the others, for which overlaps are looked for."""
 COPY = "in a copy of the file"
 
 
@@ -125,9 +121,6 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> list[AddedToken]:
             raise ValueError(f"{position}: {shortened(text)} is a duplicate")
         flags = {name: bool(token.get(name)) for name in _FLAGS}
         added[text] = AddedToken(text, **flags, id=read_id(token["id"], f"{position}: the id", text))
-        if (flags["lstrip"] or flags["rstrip"]) and _OUTER_SPACE.search(text):
-            what = f"{shortened(text)} has lstrip or rstrip and begins or ends with white space"
-            raise ValueError(f"{position}: {what}, with which tokenizers can panic; unset the flag {COPY}")
     return list(added.values())
 
 
@@ -222,13 +215,18 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
         fix = "expected one ByteLevel step, which makes the model byte-level"
         raise ValueError(f"{where}: pre_tokenizer: {fix}")
     contents = {token.content for token in pipeline.added_tokens}
+    for token in pipeline.added_tokens:
+        if (token.lstrip or token.rstrip) and _OUTER_SPACE.search(token.content):
+            what = f"{shortened(token.content)} has lstrip or rstrip and begins or ends with white space"
+            fix = f"tokenizers can panic; unset the flag {COPY}"
+            raise ValueError(f"{where}: added_tokens: {what}, with which {fix}")
     if model.get("unk_token") not in _UNSET and (missing := _IN_UTF8 - {read_key(key, where) for key in keys}):
         fix = f"unset unk_token {COPY}, and such a byte is dropped"
         raise ValueError(f"{where}: model: unk_token is set, and {min(missing)!r} is not in the vocabulary; {fix}")
     if pipeline.lookup == "whole":
-        folds = any(form in ("NFKC", "NFKD") for form in pipeline.normalizer)
+        changes = set(";`K") if {*pipeline.normalizer} <= {"NFC", "NFD"} else set(map(chr, range(128)))
         for token in pipeline.added_tokens:
-            if token.content in keys and (token.single_word or folds):
+            if token.content in keys and (token.single_word or (pipeline.normalizer and changes & {*token.content})):
                 what = f"ignore_merges can look up {shortened(token.content)}, which is a key, as an ordinary token"
                 raise ValueError(f"{where}: added_tokens: {what}; take it out of model.vocab {COPY}")
         for key in keys:
@@ -238,9 +236,7 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
     forms: dict[str, str] = {}
     for token in pipeline.added_tokens:
         if token.normalized:
-            form = token.content
-            for name in pipeline.normalizer:
-                form = unicodedata.normalize(name, form)
+            form = normalize(token.content, pipeline.normalizer)
             if forms.setdefault(form, token.content) != token.content:
                 both = f"{shortened(forms[form])} and {shortened(token.content)}"
                 what = f"{both} have one normal form, and tokenizers takes either"
@@ -250,31 +246,8 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
 def _needs_pipeline(pipeline: Pipeline) -> bool:
     """Return whether special tokens and a pattern do not suffice."""
     tokens = pipeline.added_tokens
-    if pipeline.normalizer or pipeline.lookup != "pair":
-        return True
-    if any(token.lstrip or token.rstrip or token.single_word or token.id is not None for token in tokens):
-        return True
-    # Tokens that are not `normalized` are matched first, so that overlapping matches are not leftmost-longest.
-    kinds = [[token.content for token in tokens if token.normalized is kind] for kind in (True, False)]
-    if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
-        return True
-    pairs = [*product(*kinds), *product(*reversed(kinds))]
-    return any(straddles(first, second) or first.startswith(second) for first, second in pairs)
-
-
-def pattern_of(steps: Sequence[Step]) -> str | None:
-    """Return the pattern that splits as the steps do, or None: a name, or an expression for `regex` without flags."""
-    match steps:
-        case [ByteLevel(False, is_split)]:
-            return "gpt2" if is_split else "none"
-        case [Split(expression, behavior, invert), ByteLevel(False, False)]:
-            name = _KNOWN.get(expression)
-            if (behavior, invert) == ("Isolated", False):
-                nested = regex.search(r"\[[^\]]*\[|&&", re.sub(r"\\.", "", expression))
-                return name or (None if nested or may_match_empty(expression) else expression)
-            if (behavior, invert) == ("Removed", True):
-                return name  # these match all of every text
-    return None
+    has_own_id = any(token.id is not None for token in tokens)
+    return bool(pipeline.normalizer) or pipeline.lookup != "pair" or has_own_id or not are_plain(tokens)
 
 
 def write(path: AnyPath, model: Model) -> None:
@@ -367,7 +340,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
     following = len(model.vocab) - 1
     for text, index in reversed(ids.items()):
         token = ordinary.pop(index, b"")
-        if index == following and token == text.encode("utf-8"):
+        if index == following and token == text.encode("utf-8") and token not in used:
             following -= 1
         elif spell(token) == text:
             ordinary[index] = token

@@ -86,7 +86,7 @@ EVERY = [
     ],
 )
 def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: Draft) -> None:
-    cases = list(answered(ABC, [*EVERY, last]))
+    cases = list(answered(Reach(ABC), [*EVERY, last]))
     with pytest.raises(CommandError, match=rf"^abc-kind-000{len(cases)}: tokenizers gives .* no pack is written$"):
         agree(ABC, cases, [engine("Honest"), engine(name)])
     agreed = agree(ABC, cases, [engine("Honest")]).asked["tokenizers"]
@@ -95,7 +95,7 @@ def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: 
 
 def test_tiktoken_may_differ_for_a_known_reason() -> None:
     drafts = [draft(Encode(text)) for text in ("<e>", "<e>x", "1x", "ax")]
-    agreement = agree(AMBIGUOUS, list(answered(AMBIGUOUS, drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")])
+    agreement = agree(AMBIGUOUS, list(answered(Reach(AMBIGUOUS), drafts[:3])), [engine("LiesAboutX", "tiktoken", "bytes")])
     assert [(row["case"][-1], row["reason"]) for row in agreement.differs] == [
         ("2", "if two special tokens begin at one position, it chooses by hash order"),
         ("3", "it drops text that the pattern does not match"),
@@ -103,7 +103,7 @@ def test_tiktoken_may_differ_for_a_known_reason() -> None:
     assert agreement.asked["tiktoken"]["agrees"] == 1
     for others, name in ((drafts, "tiktoken"), (drafts[1:2], "tokenizers"), (drafts[2:3], "tokenizers")):
         with pytest.raises(CommandError, match=f"{name} gives"):
-            agree(AMBIGUOUS, list(answered(AMBIGUOUS, others)), [engine("LiesAboutX", name)])
+            agree(AMBIGUOUS, list(answered(Reach(AMBIGUOUS), others)), [engine("LiesAboutX", name)])
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_cases_have_both_values_if_the_lookup_matters() -> None:
     model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
     drafts, found = words(Reach(model), Draw("0"))
     assert found["by-bytes"]
-    cases = list(answered(model, [draft for draft in drafts if draft.clause == "MERGE-PAIR-1"]))
+    cases = list(answered(Reach(model), [draft for draft in drafts if draft.clause == "MERGE-PAIR-1"]))
     assert cases
     for case in cases:
         assert case.expected.under("pair") != case.expected.under("bytes")
     differing, same = (draft(Batch(("a", text))) for text in ("abc", "ab"))
-    assert [case.operation for case in answered(model, [differing, same, same])] == [same.operation]
+    assert [case.operation for case in answered(Reach(model), [differing, same, same])] == [same.operation]
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))

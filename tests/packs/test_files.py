@@ -67,12 +67,14 @@ def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) 
     [
         (lambda document: document["model"].update(type="Unigram", vocab=[]), "the model is 'Unigram'; expected BPE"),
         (lambda document: document["model"].update(type="WordPiece"), "the model is 'WordPiece'; expected BPE"),
-        (lambda document: document.update(normalizer={"type": "NFC"}), "normalizer is set"),
+        (
+            lambda document: document.update(normalizer={"type": "Lowercase"}),
+            "'Lowercase' is not supported",
+        ),
         (lambda document: document["model"].update(byte_fallback=True), "byte_fallback is set"),
-        (lambda document: document["model"].update(ignore_merges=True), "ignore_merges is set"),
         (
             lambda document: document.update(pre_tokenizer={"type": "Whitespace"}),
-            "write its split as one expression in a copy",
+            "write it as Split, Digits, Punctuation or ByteLevel",
         ),
         (lambda document: document["model"]["vocab"].pop("a"), "lacks b'a', the left part of merge 0"),
         (lambda document: document["model"]["merges"].append(["a", "b c"]), "model.merges[2]"),

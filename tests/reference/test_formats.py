@@ -25,7 +25,6 @@ PIECES = [
     *["\u0301", "日本", "\t", "A", "\u00a0", "🦊", " world", "\r\n"],
 ]
 ABC_OTHERWISE = Model({**BYTES, 256: b"bc", 257: b"ab", 258: b"abc"}, ((b"b", b"c"), (b"a", b"b"), (b"ab", b"c")))
-OVERLAP = [{"id": 256, "content": "<e>"}, {"id": 300, "content": "<e>x", "normalized": True}]
 
 
 def texts(seed: str, count: int) -> list[str]:
@@ -318,27 +317,34 @@ class TestHuggingFace:
     @pytest.mark.parametrize(
         ("place", "value", "what"),
         [
-            ("normalizer", {"type": "NFC"}, "normalizer is set"),
+            ("normalizer", {"type": "Lowercase"}, "normalizer: 'Lowercase' is not supported; expected NFC, NFD"),
+            ("normalizer", {"type": "Sequence", "normalizers": [{"type": "Replace"}]}, "'Replace' is not supported"),
             ("truncation", {"max_length": 9}, "truncation is set"),
             ("model", None, "model: expected an object"),
             ("model.type", "WordPiece", "the model is 'WordPiece'; expected BPE"),
             ("model.dropout", 0.1, "dropout is set"),
             ("model.byte_fallback", True, "byte_fallback is set"),
-            ("model.ignore_merges", True, "ignore_merges is set"),
             ("model.vocab", [], "model.vocab: expected an object"),
             ("model.vocab.a", "x", "the id of 'a' is 'x'"),
-            ("model.vocab.<e>", 9, "'<e>' or its id 256 belongs to something else"),
+            ("model.vocab.<e>", 9, "the id 9 belongs to"),
+            (
+                "model.vocab.<e>",
+                300,
+                "the id of '<e>' is 256, but tokenizers gives it 300; put it into",
+            ),
             ("model.merges", [["a"]], "model.merges[0]: 'a' is not a merge"),
             ("model.merges", [7], "model.merges[0] is not a pair"),
-            ("pre_tokenizer", None, "pre_tokenizer: expected ByteLevel"),
-            ("pre_tokenizer.add_prefix_space", True, "pre_tokenizer: expected ByteLevel"),
-            ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: expected ByteLevel"),
-            ("added_tokens", [{"id": 256, "lstrip": True}], "added_tokens[0]: lstrip is set"),
+            ("pre_tokenizer", None, "pre_tokenizer: None is not supported; write it as Split, Digits, Punctuation or"),
+            ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: 'Whitespace' is not supported; write it as"),
+            ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "pre_tokenizer: expected one ByteLevel"),
+            ("pre_tokenizer", {"type": "Punctuation", "behavior": "x"}, "pre_tokenizer: the behavior is 'x'; expected"),
+            ("pre_tokenizer", {"type": "Split", "pattern": {}, "behavior": "Removed", "invert": True}, "a Regex or a"),
+            ("added_tokens", [{"id": 258, "content": " x", "lstrip": True}], "added_tokens: ' x' has lstrip"),
             ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: expected a non-empty content"),
             ("added_tokens", [{"content": "x"}], "added_tokens[0]: expected a non-empty content"),
-            ("added_tokens", [{"id": 300, "content": " "}], "' ' or its id 300 belongs to something else"),
+            ("added_tokens", [{"id": 300, "content": " "}], "the id of ' ' is 300, but tokenizers gives it 258"),
             ("added_tokens", [7], "added_tokens[0]: expected an object"),
-            ("added_tokens", OVERLAP, "'<e>x' and '<e>' overlap, and one"),
+            ("added_tokens", [{"id": 256, "content": "<e>"}, {"id": 258, "content": "<e>"}], "'<e>' is a duplicate"),
         ],
     )
     def test_other_than_plain_byte_level_bpe_is_rejected(
@@ -419,5 +425,6 @@ def test_many_added_and_special_tokens_load_fast(tmp_path: Path) -> None:
     for token in data["added_tokens"][:500]:
         token["normalized"] = False
     file.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(ValueError, match="500 are normalized and 500 are not, too many to compare"):
-        huggingface.read(file)
+    pipeline = huggingface.read(file).pipeline  # too many to look for overlaps
+    assert pipeline is not None
+    assert [token.normalized for token in pipeline.added_tokens] == [False] * 500 + [True] * 500

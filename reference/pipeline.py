@@ -1,0 +1,298 @@
+"""Applies the pipeline of a model as `tokenizers` does: added tokens, normalization, split steps.
+
+`PipelineEncoder` is the text encoder of a model with a pipeline. Where special tokens and one pattern give the same
+ids, it encodes like that of a model without a pipeline, over arrays too.
+
+Streams: text is encoded as soon as a position before which its ids are certain is known. Such a position is the end of
+an added token that is neither `normalized` nor beside one with a flag and, if the steps are one pattern with fences, a
+fence whose characters no normal form changes. A stream without such positions is held back until its end.
+
+Versions of Unicode: normal forms follow version 9, as in `tokenizers` 0.23: characters that are newer stay as they are
+and separate what is beside them. Everything else follows the installed `regex`; `tokenizers` has version 16 in
+expressions and `single_word`, 17 in `Digits` and 8 in `Punctuation`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, groupby, product
+from operator import itemgetter
+
+import regex
+
+from bpe_conformance.fixtures import PATTERNS, Merge, spell
+from bpe_conformance.fixtures.characters import read_ranges
+from bpe_conformance.fixtures.expression import compile_expression
+from bpe_conformance.fixtures.pipeline import (
+    AddedToken,
+    ByteLevel,
+    Digits,
+    NormalForm,
+    Pipeline,
+    Punctuation,
+    Split,
+    Step,
+)
+
+from .encoder import PreTokenEncoder
+from .fences import are_safe_from, has_fence
+from .formats.oniguruma import may_match_empty
+from .patterns import pre_tokenize, resolve
+from .special_tokens import SpecialTokenPolicy, SpecialTokens, straddles
+from .streaming import parts
+from .text_encoder import TextEncoder
+
+Cutter = Callable[[str], Iterable[str]]
+"""Cuts a piece of text into pieces, none of them empty."""
+MIXED = 25_000_000
+"""The most characters of `normalized` added tokens, times those of the others, for which overlaps are looked for."""
+_AFTER_9 = read_ranges(
+    "7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69 105C9 105D2 105DA 105E4 "
+    "10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D 10EAB-10EAC 10EFD-10EFF 10F46-10F50 10F82-10F85 11070 "
+    "1133B 11382-11385 1138B 1138E 11390-11391 113B8 113BB 113C2 113C5 113C7-113C9 113CE-113D0 1145E 11839-1183A 11930 "
+    "11935 11938 1193D-1193E 11943 119E0 11A34 11A47 11A99 11D42 11D44-11D45 11D97 11F41-11F42 1611E-16129 1612F 16D63 "
+    "16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF 1F16C "
+    "1FBF0-1FBF9"
+)
+"""The characters newer than Unicode 9 that a normal form of Unicode 16 changes, moves or composes."""
+_NEWER = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in _AFTER_9)}])")
+_SPACES = regex.compile(r"\s*")
+_SPACES_BEFORE = regex.compile(r"(?r)\s*")
+_WORD_CHARACTER = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")
+_PUNCTUATION = r"[\p{P}$+<=>^`|~\u166d\U000111c9]"
+
+
+# Which pipelines are plain
+
+
+def pattern_of(steps: Sequence[Step]) -> str | None:
+    """Return the pattern that splits as the steps do, or None: a name, or an expression for `regex` without flags."""
+    match steps:
+        case [ByteLevel(False, is_split)]:
+            return "gpt2" if is_split else "none"
+        case [Split(expression, behavior, invert), ByteLevel(False, False)]:
+            name = next((name for name, text in PATTERNS.items() if text == expression), None)
+            if (behavior, invert) == ("Isolated", False):
+                has_sets = regex.search(r"\[[^\]]*\[|&&", re.sub(r"\\.", "", expression))  # which only V1 has
+                return name or (None if has_sets or may_match_empty(expression) else expression)
+            if (behavior, invert) == ("Removed", True):
+                return name  # each of these matches all of a text
+    return None
+
+
+def are_plain(tokens: Iterable[AddedToken]) -> bool:
+    """Return whether one search for the leftmost and longest finds the same tokens."""
+    kinds: tuple[list[str], list[str]] = [], []
+    for token in tokens:
+        if token.lstrip or token.rstrip or token.single_word:
+            return False
+        kinds[token.normalized].append(token.content)
+    # Tokens that are not `normalized` are found first.
+    if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
+        return False
+    pairs = [*product(*kinds), *product(*reversed(kinds))]
+    return not any(straddles(first, second) or first.startswith(second) for first, second in pairs)
+
+
+# Added tokens and normal forms
+
+
+def normalize(text: str, forms: Iterable[NormalForm]) -> str:
+    if not text.isascii():
+        for form in forms:
+            between = _NEWER.split(text)
+            between[::2] = (unicodedata.normalize(form, part) for part in between[::2])
+            text = "".join(between)
+    return text
+
+
+class AddedTokens:
+    """The added tokens that are searched for together: those that are `normalized`, or the others."""
+
+    def __init__(self, tokens: Iterable[AddedToken], forms: Sequence[NormalForm] = ()) -> None:
+        self._token_of = {normalize(token.content, forms): token for token in tokens}
+        self.special = SpecialTokens(self._token_of)
+        flagged = [token for token in self._token_of.values() if token.lstrip or token.rstrip or token.single_word]
+        self._has_flags = bool(flagged)
+        needs_neighbour = any(token.single_word for token in flagged)
+        self.uncertain = tuple(
+            token.content
+            for token in self._token_of.values()
+            if token in flagged or (needs_neighbour and _WORD_CHARACTER.fullmatch(token.content[-1]))
+        )
+        """The tokens after which a text cannot be cut."""
+
+    def cut(self, text: str) -> Iterator[tuple[str, AddedToken | None]]:
+        """Yield each non-empty segment of a text, and the added token if it is one."""
+        if not self._has_flags:
+            for segment, is_added in self.special.cut(text):
+                yield segment, self._token_of[segment] if is_added else None
+            return
+        done = position = 0
+        while span := self.special.find(text, position):
+            start, position = span
+            token = self._token_of[text[start:position]]
+            beside = (text[max(start - 1, 0) : start], text[position : position + 1])
+            if token.single_word and any(map(_WORD_CHARACTER.fullmatch, beside)):
+                continue
+            if token.lstrip:
+                start = max(done, _SPACES_BEFORE.match(text, 0, start).start())  # type: ignore[union-attr]
+            end = _SPACES.match(text, position).end() if token.rstrip else position  # type: ignore[union-attr]
+            if done < start:
+                yield text[done:start], None
+            if start < end:
+                yield text[start:end], token
+            done = end
+        if done != len(text):
+            yield text[done:], None
+
+
+# Split steps
+
+
+def cutters(steps: Sequence[Step]) -> Iterator[Cutter]:
+    for number, step in enumerate(steps):
+        match step:
+            case Split(expression, behavior, invert):
+                yield _cutter(expression, behavior, invert)
+            case Digits(individual):
+                yield _cutter(r"\p{N}" if individual else r"\p{N}+")
+            case Punctuation(behavior):
+                yield _cutter(_PUNCTUATION, behavior)
+            case ByteLevel(prefix_space, is_split):
+                is_last = number == len(steps) - 1  # then `PreTokenEncoder` maps the characters to bytes
+                yield partial(_byte_level, prefix_space, resolve("gpt2") if is_split else None, not is_last)
+
+
+def _cutter(expression: str, behavior: str = "Isolated", invert: bool = False) -> Cutter:
+    compiled = compile_expression(expression, regex.V1)
+    if behavior == "Isolated" and not may_match_empty(expression):
+        return partial(pre_tokenize, compiled=compiled)
+    return partial(_cut, compiled, behavior, invert)
+
+
+def _cut(compiled: regex.Pattern[str], behavior: str, invert: bool, text: str) -> Iterable[str]:
+    segments: list[tuple[str, bool]] = []
+    end = 0
+    for start, stop in _matches(compiled, text):
+        if end < start:
+            segments.append((text[end:start], invert))
+        segments.append((text[start:stop], not invert))
+        end = stop
+    if end < len(text):
+        segments.append((text[end:], invert))
+    return filter(None, _pieces(segments, behavior))
+
+
+def _matches(compiled: regex.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yield matches as the Rust crate `onig` does: one that is empty and right after another does not count."""
+    position, last = 0, -1
+    while position <= len(text) and (match := compiled.search(text, position)):
+        if match.start() == match.end() == last:
+            position += 1
+            continue
+        yield match.span()
+        position = last = match.end()
+
+
+def _pieces(segments: list[tuple[str, bool]], behavior: str) -> Iterable[str]:
+    if behavior == "Removed":
+        return [segment for segment, is_match in segments if not is_match]
+    if behavior == "Contiguous":
+        return ["".join(map(itemgetter(0), group)) for _, group in groupby(segments, key=itemgetter(1))]
+    if behavior == "Isolated":
+        return map(itemgetter(0), segments)
+    step = -1 if behavior == "MergedWithNext" else 1
+    pieces: list[list[str]] = []
+    was_match = True
+    for segment, is_match in segments[::step]:
+        if is_match and not was_match:
+            pieces[-1].append(segment)
+        else:
+            pieces.append([segment])
+        was_match = is_match
+    return ["".join(piece[::step]) for piece in pieces[::step]]
+
+
+def _byte_level(prefix_space: bool, compiled: regex.Pattern[str] | None, is_mapped: bool, text: str) -> Iterable[str]:
+    if prefix_space and not text.startswith(" "):
+        text = f" {text}"
+    pieces = [text] if compiled is None else pre_tokenize(text, compiled)
+    return (spell(piece.encode("utf-8")) for piece in pieces) if is_mapped else pieces
+
+
+# Encoding texts
+
+
+@dataclass(eq=False)
+class PipelineEncoder(TextEncoder):
+    """Encodes texts of a model with a pipeline. `compiled` is the pattern of its steps, or any if they have none."""
+
+    pipeline: Pipeline
+
+    @classmethod
+    def of(
+        cls,
+        pipeline: Pipeline,
+        ids: Mapping[bytes, int],
+        merges: Iterable[Merge],
+        policy: SpecialTokenPolicy,
+        special_ids: Mapping[str, int],
+        compiled: regex.Pattern[str],
+        every_id: range,
+    ) -> PipelineEncoder:
+        """Return the encoder; `ids` has the tokens of `merges`, and those that `lookup: whole` finds."""
+        own = {token.content.encode("utf-8") for token in pipeline.added_tokens if token.id is None}
+        whole = {token: index for token, index in ids.items() if token not in own}
+        is_mapped = not isinstance(pipeline.steps[-1], ByteLevel)
+        encoder = PreTokenEncoder(ids, merges, whole=whole if pipeline.lookup == "whole" else None, is_mapped=is_mapped)
+        return cls(encoder, policy, special_ids, compiled, every_id, pipeline)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        forms, steps = self.pipeline.normalizer, self.pipeline.steps
+        allowed = [token for token in self.pipeline.added_tokens if token.content in self.policy.allowed.tokens]
+        self._raw = AddedTokens(token for token in allowed if not token.normalized)
+        self._normalized = AddedTokens((token for token in allowed if token.normalized), forms)
+        self._cutters = tuple(cutters(steps))
+        self._is_plain = are_plain(allowed) and pattern_of(steps) is not None and self.encoder.has_all_bytes
+        if self.pipeline.lookup == "whole":
+            self._is_plain &= has_fence(self.compiled)
+        late = [token.content for token in self.pipeline.added_tokens if token.normalized]
+        self._has_fences = pattern_of(steps) is not None and not (forms and late) and are_safe_from(late)
+
+    @property
+    def cut_pattern(self) -> regex.Pattern[str]:
+        keeps_fences = set(self.pipeline.normalizer) <= {"NFC"}  # other forms change characters beside them
+        return self.compiled if self._has_fences and keeps_fences else resolve("none")
+
+    def stream(self, chunks: Iterable[str], name: str = "the text") -> Iterator[int]:
+        compiled = self.compiled if self._has_fences else resolve("none")
+        checked = self.policy.checked(chunks, name)
+        texts = parts(checked, self._raw.special, compiled, self._raw.uncertain, self._is_unchanged)
+        return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
+
+    def _uses_arrays(self, texts: Sequence[str]) -> bool:
+        return super()._uses_arrays(texts) and self._is_plain and all(map(self._is_unchanged, texts))
+
+    def _is_unchanged(self, text: str) -> bool:
+        return normalize(text, self.pipeline.normalizer) == text
+
+    def _plain_parts(self, text: str) -> Iterator[Iterable[int]]:
+        encode, ids = self.encoder.encode, self.special_ids
+        for segment, token in self._raw.cut(text):
+            if token:
+                yield (ids[token.content],)
+                continue
+            for part, late_token in self._normalized.cut(normalize(segment, self.pipeline.normalizer)):
+                if late_token:
+                    yield (ids[late_token.content],)
+                    continue
+                pieces: Iterable[str] = (part,)
+                for cutter in self._cutters:
+                    pieces = chain.from_iterable(map(cutter, pieces))
+                yield chain.from_iterable(map(encode, pieces))
