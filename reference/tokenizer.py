@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -470,13 +470,14 @@ def conventional(**conventions: str) -> type[Tokenizer]:
     return type("Tokenizer", (Tokenizer,), {"conventions": conventions, "__doc__": Tokenizer.__doc__})
 
 
-def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge], needed: Iterable[bytes]) -> None:
+def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge], needed: Sequence[bytes]) -> None:
     if {*map(type, vocab)} != {int} or {*map(type, vocab.values())} != {bytes}:
         for index, token in vocab.items():
             if not isinstance(index, int) or not isinstance(token, bytes):
                 raise ValueError(f"vocab maps {index!a} to {token!a}; it must map ids (int) to tokens (bytes)")
     known = set(vocab.values())
-    if (byte := next((byte for byte in needed if byte not in known), None)) is not None:
+    if not known.issuperset(needed):
+        byte = next(byte for byte in needed if byte not in known)
         raise ValueError(f"the vocabulary has no token for the byte {byte!r}; it needs all 256")
     for rank, (left, right) in enumerate(merges):
         if left in known and right in known and left + right in known:

@@ -331,6 +331,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
     Added tokens whose ids count up from the number of keys need no key; others become keys, as plain text.
     """
     used = {part for left, right in model.merges for part in (left, right, left + right)}
+    used.update(token for token in model.vocab.values() if len(token) == 1)
     ids = {
         token.content: model.ids.get(token.content.encode("utf-8"), -1) if token.id is None else token.id
         for token in pipeline.added_tokens
