@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe_conformance.fixtures.files import parse_json, read_regular, write_text
 
@@ -30,7 +30,8 @@ class Cell:
         day: when it was tested.
         passed: how many of the `tested` tests passed.
         causes: the likely causes of the failures, the most frequent first.
-        smallest: the lines of the smallest failure.
+        clauses: the clauses that fail, and not only because of others.
+        smallest: the lines of the smallest failure: what, and both answers.
         problem: why it was not tested, or "".
     """
 
@@ -41,6 +42,7 @@ class Cell:
     passed: int = 0
     tested: int = 0
     causes: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
     smallest: tuple[str, ...] = ()
     problem: str = ""
 
@@ -65,8 +67,9 @@ def cell(result: MatrixResult, engine: str, model: str) -> Cell:
     if report is None:
         return Cell(engine, "", model, date.today().isoformat(), problem=result.problem)
     states = [test["state"] for test in report["results"] if test["state"] != "skipped"]
-    failures = [test["failure"] for test in report["results"] if "failure" in test]
-    smallest = min(failures, key=lambda failure: (bool(failure["depends_on"]), len(failure["fact"])), default=None)
+    failed = [test for test in report["results"] if "failure" in test]
+    own = [test for test in failed if not test["failure"]["depends_on"]]
+    smallest = min(own or failed, key=lambda test: len(test["failure"]["fact"]), default=None)
     causes = sorted(report["causes"], key=lambda cause: -len(cause["tests"]))
     return Cell(
         engine,
@@ -76,8 +79,16 @@ def cell(result: MatrixResult, engine: str, model: str) -> Cell:
         states.count("passed"),
         len(states),
         tuple(cause["name"] for cause in causes),
-        tuple(smallest["lines"]) if smallest else (),
+        tuple(sorted({test["clause"] for test in own})),
+        tuple(_shown(smallest)) if smallest else (),
     )
+
+
+def _shown(test: Mapping[str, Any]) -> Iterator[str]:
+    yield test["failure"]["fact"]
+    for label, text in test["failure"]["evidence"]:
+        if label in ("expected", "got"):
+            yield f"  {label:10} {text}"
 
 
 def read(file: Path) -> list[Cell]:
@@ -89,7 +100,8 @@ def read(file: Path) -> list[Cell]:
         if document["format"] != FORMAT:
             raise KeyError
         return [
-            Cell(**{**each, **{key: tuple(each[key]) for key in ("causes", "smallest")}}) for each in document["cells"]
+            Cell(**{**each, **{key: tuple(each[key]) for key in ("causes", "clauses", "smallest")}})
+            for each in document["cells"]
         ]
     except (KeyError, TypeError):
         raise ReportError(f"{file}: not a file of {FORMAT!r}; move it away, or name another directory") from None
@@ -139,5 +151,5 @@ def _details(found: Cell) -> Iterator[str]:
     named = "; ".join(map(markdown.plain, found.causes[:CAUSES])) or "none is known"
     further = f"; and {len(found.causes) - CAUSES} more" if len(found.causes) > CAUSES else ""
     yield f"{found.tested - found.passed:,} of {found.tested:,} tests fail. Likely causes: {named}{further}."
-    yield "The smallest failure:\n"
+    yield "The smallest difference:\n"
     yield from markdown.block(found.smallest)

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     asked = {word: (word, "") for word in adapters}
     jobs = [SuiteRun(word, word, isolate) for word in adapters]
     if options.models:
-        packs = _packs(options.models, options.folder / "packs")
+        packs = packs_of(options.models, options.folder / "packs")
         asked = {f"{word} on {model}": (word, model) for model in packs for word in adapters}
         jobs = [
             SuiteRun(
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(result.report is None for result in results) else 0
 
 
-def _packs(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]:
+def packs_of(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]:
     """Return the name of each model → its file and its pack, which is made unless there is one of this file."""
     packs: dict[str, tuple[str, Path]] = {}
     for word in models:

@@ -12,7 +12,17 @@ from bpe_conformance.report.document import ReportError
 from bpe_conformance.report.grid import Cell
 
 RIGHT = Cell("right", "1.0", "small", "2026-11-01", 300, 300)
-WRONG = Cell("wrong", "2.0", "small", "2026-11-02", 298, 300, ("a", "b", "c", "d"), ("encode('x')", "  got  y"))
+WRONG = Cell(
+    "wrong",
+    "2.0",
+    "small",
+    "2026-11-02",
+    298,
+    300,
+    ("a", "b", "c", "d"),
+    ("MERGE-ORDER-1",),
+    ("encode('x')", "  got  y"),
+)
 
 
 def test_a_new_result_replaces_that_of_the_same_version_only() -> None:

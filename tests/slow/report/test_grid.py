@@ -41,8 +41,10 @@ def test_the_command_keeps_earlier_results(
     assert (wrong.engine, wrong.version, wrong.model) == ("mine:Wrong", "0.1", "small")
     assert (right.passed, wrong.tested) == (right.tested, right.tested)
     assert 0 < wrong.tested - wrong.passed < 20
-    assert "encode('abc')" in wrong.smallest[1]
-    assert "[256, 99]" in "".join(wrong.smallest)
+    assert "encode('abc')" in wrong.smallest[0]
+    assert wrong.smallest[1].split() == ["expected", "abc", "[257]"]
+    assert wrong.smallest[2].split() == ["got", "ab", "|", "c", "[256,", "99]"]
+    assert wrong.clauses
     Path("mine.py").write_text(MINE.replace("0.1", "0.2").replace("[256, 99]", "[257]"), "utf-8")
     assert cli.main(["matrix", "mine:Wrong", "minimal", "--model", "small.json", "-o", "page"]) == 1
     assert "making the pack" not in capsys.readouterr().out

@@ -19,37 +19,33 @@ let next = 256;
 /** Byte → its character in GPT-2's byte map. */
 export const SPELLED = [...Array(256).keys()].map((byte) => String.fromCharCode(visible(byte) ? byte : next++));
 
-/** Return a vocabulary-only GGUF file: the bytes, the results of the merges, then the added tokens. */
-export function gguf({ pre = "gpt-2", merges = [], added = [] }) {
+/** Return a GGUF file with a vocabulary alone: the bytes, the results of the merges, `extra` entries, added tokens. */
+export function gguf({ pre = "gpt-2", merges = [], extra = [], added = [] }) {
   const parts = [];
-  const integer = (value) => parts.push(new Uint8Array(Uint32Array.of(value).buffer));
-  const long = (value) => parts.push(new Uint8Array(BigUint64Array.of(BigInt(value)).buffer));
+  const bytes = (array) => parts.push(new Uint8Array(array.buffer));
+  const long = (value) => bytes(BigUint64Array.of(BigInt(value)));
+  const int = (value) => bytes(Uint32Array.of(value));
   const text = (value) => {
-    const bytes = new TextEncoder().encode(value);
-    long(bytes.length);
-    parts.push(bytes);
+    long(Buffer.byteLength(value));
+    parts.push(Buffer.from(value));
   };
-  const list = (type, values, write) => [() => integer(9), () => integer(type), () => long(values.length), ...values.map((value) => () => write(value))];
-  const string = (value) => [() => integer(8), () => text(value)];
-  const number = (value) => [() => integer(4), () => integer(value)];
-  const tokens = [...SPELLED, ...merges.map((pair) => pair.join("")), ...added];
-  const values = {
-    "general.architecture": string("llama"),
-    ...Object.fromEntries(["context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count", "rope.dimension_count"].map((name) => [`llama.${name}`, number(8)])),
-    "llama.attention.layer_norm_rms_epsilon": [() => integer(6), () => parts.push(new Uint8Array(Float32Array.of(1e-5).buffer))],
-    "tokenizer.ggml.model": string("gpt2"),
-    "tokenizer.ggml.pre": string(pre),
-    "tokenizer.ggml.tokens": list(8, tokens, text),
-    "tokenizer.ggml.token_type": list(5, tokens.map((_, id) => (id < tokens.length - added.length ? 1 : 4)), integer),
-    "tokenizer.ggml.merges": list(8, merges.map((pair) => pair.join(" ")), text),
-  };
-  parts.push(new TextEncoder().encode("GGUF"));
-  integer(3);
-  long(0);
-  long(Object.keys(values).length);
-  for (const [key, writes] of Object.entries(values)) {
+  const entry = (key, type, value, write = type === 8 ? text : int) => {
     text(key);
-    for (const write of writes) write();
-  }
+    if (Array.isArray(value)) [9, type].forEach(int), long(value.length), value.forEach(write);
+    else int(type), write(value);
+  };
+  const tokens = [...SPELLED, ...merges.map((pair) => pair.join("")), ...extra, ...added];
+  const network = ["context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count"];
+  parts.push(Buffer.from("GGUF"));
+  int(3);
+  [0, 7 + network.length].forEach(long);
+  entry("general.architecture", 8, "llama");
+  for (const name of network) entry(`llama.${name}`, 4, 1);
+  entry("llama.attention.layer_norm_rms_epsilon", 6, 1e-5, (value) => bytes(Float32Array.of(value)));
+  entry("tokenizer.ggml.model", 8, "gpt2");
+  entry("tokenizer.ggml.pre", 8, pre);
+  entry("tokenizer.ggml.tokens", 8, tokens);
+  entry("tokenizer.ggml.token_type", 5, tokens.map((_, id) => (id < tokens.length - added.length ? 1 : 4)));
+  entry("tokenizer.ggml.merges", 8, merges.map((pair) => pair.join(" ")));
   return Buffer.concat(parts);
 }
