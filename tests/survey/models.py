@@ -16,12 +16,13 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from helpers.published_models import MODELS, fetched
+
 from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.report import grid, markdown, matrix
 from bpe_conformance.report.grid import Cell
 from bpe_conformance.report.matrix import MatrixResult, SuiteRun
-from helpers.published_models import MODELS, fetched
 from survey.environments import Environments, NotInstalledError
 from survey.listed import HERE, ListedAdapter, findings
 from survey.run import described
@@ -32,8 +33,8 @@ INTRODUCTION = """\
 Every engine below loads the file of every model below, as its users load it, and is tested with \
 [a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms, or mistral-common for Tekken. A cell \
 shows how many tests passed, or how many failed; *not loaded* is an engine that refuses the file. One test can ask \
-thousands of texts: each entry of the vocabulary is a text. `python tests/survey/models.py -o page` reproduces this page; \
-[`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
+thousands of texts: each entry of the vocabulary is a text. `python tests/survey/models.py -o page` reproduces this \
+page; [`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
 """
 ALSO = {"transformersjs": "huggingface-js"}
 """Engine → the name under which `findings.yaml` has it."""
@@ -92,8 +93,8 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     own = [finding for finding in findings() if names & {*finding.adapters}]
     yield "\n## Why\n"
     yield (
-        "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from its "
-        "directory. [The matrix](matrix.md) explains the words **bug**, **limit** and **convention**.\n"
+        "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from "
+        "its directory. [The matrix](matrix.md) explains the words **bug**, **limit** and **convention**.\n"
     )
     yield from described(own)
 
