@@ -59,7 +59,7 @@ _AFTER_9 = read_ranges(
     "1FBF0-1FBF9"
 )
 """The characters newer than Unicode 9 that a normal form of Unicode 16 changes, moves or composes."""
-_NEWER = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in _AFTER_9)}])")
+NEWER = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in _AFTER_9)}])")
 _SPACES = regex.compile(r"\s*")
 _SPACES_BEFORE = regex.compile(r"(?r)\s*")
 _WORD_CHARACTER = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")
@@ -104,7 +104,7 @@ def are_plain(tokens: Iterable[AddedToken]) -> bool:
 def normalize(text: str, forms: Iterable[NormalForm]) -> str:
     if not text.isascii():
         for form in forms:
-            between = _NEWER.split(text)
+            between = NEWER.split(text)
             between[::2] = (unicodedata.normalize(form, part) for part in between[::2])
             text = "".join(between)
     return text

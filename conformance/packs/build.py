@@ -94,7 +94,8 @@ class Pack:
 
 def build(model: Model, seed: int) -> Pack:
     reach, draw = Reach(model), Draw(f"pack {seed}")
-    texts = {index: text for index, token in sorted(model.vocab.items()) if (text := text_of(token))}
+    texts = {index: text_of(token) for index, token in sorted(model.vocab.items())}
+    texts = {index: text for index, text in texts.items() if text and not reach.is_open(text)}
     entries = {index: reach.expected(text) for index, text in texts.items()}
     others = {index: one for index, one in entries.items() if one != Expected({"": (Ids((index,)),)})}
     alone = {model.vocab[index] for index in entries.keys() - others.keys()}
@@ -134,7 +135,8 @@ def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
     numbers: Counter[str] = Counter()
     distinct: dict[Operation, Draft] = {}
     for draft in drafts:
-        distinct.setdefault(draft.operation, draft)
+        if not any(map(reach.is_open, draft.operation.texts())):
+            distinct.setdefault(draft.operation, draft)
     for operation, draft in distinct.items():
         is_encoding = isinstance(operation, Encoding)
         expected = reach.expected(operation.whole_text) if is_encoding else operation.compute(model)

@@ -12,6 +12,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.pipeline import NEWER
 from bpe_conformance.reference.textbook import Word
 
 from ..answer import Ids
@@ -45,10 +46,15 @@ class Reach:
         self.special = dict.fromkeys(model.special_tokens or ())
         self.special_tokens = {text.encode("utf-8") for text in self.special}
         self.oracle = oracle(model)
+        self.is_normalized = model.pipeline is not None and bool(model.pipeline.normalizer)
         texts = {*self.special, *map(self.oracle.normalize, self.special)}
         self._special = re.compile("|".join(sorted(map(re.escape, texts), key=len, reverse=True)) or "(?!)")
         self._words: dict[tuple[str, str], Word] = {}
         self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
+
+    def is_open(self, text: str) -> bool:
+        """Whether the normal form of a character depends on the engine's version of Unicode."""
+        return self.is_normalized and NEWER.search(text) is not None
 
     def segments(self, text: str) -> textbook.Segments:
         """Return the normalized segments of a text, and whether each is a special token."""
