@@ -141,6 +141,7 @@ add_variants(
     },
     find_added={
         "NormalizedAsOneText": lambda self, tokens, text: BaseEncoder.find_added(self, tokens, self.normalize(text)),
+        "AddedTokensAsText": lambda self, tokens, text: BaseEncoder.find_added(self, (), text),
         "NormalizedFlagIgnored": _flags(normalized=False),
         "LstripIgnored": _flags(lstrip=False),
         "RstripIgnored": _flags(rstrip=False),
@@ -164,10 +165,16 @@ add_variants(
     cut_at={
         "MergedAsIsolated": _behaviors({"MergedWithPrevious": "Isolated", "MergedWithNext": "Isolated"}),
         "ContiguousAsIsolated": _behaviors({"Contiguous": "Isolated"}),
+        "IsolatedAsContiguous": _behaviors({"Isolated": "Contiguous"}),
         "RemovedAsIsolated": _behaviors({"Removed": "Isolated"}),
         "EmptyMatchesIgnored": lambda self, piece, matches, behavior, invert=False: textbook.cut_at(
             piece, [(start, end) for start, end in matches if start < end], behavior, invert
         ),
+    },
+    touches_word={
+        "SingleWordOnlyBetweenSpaces": lambda self, text, start, stop: bool(
+            (text[max(0, start - 1) : start] + text[stop : stop + 1]).strip()
+        )
     },
     stays_whole={
         "WholeIgnored": lambda self, word: False,

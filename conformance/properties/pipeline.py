@@ -82,14 +82,17 @@ def _added(data: bytes) -> tuple[AddedToken, ...]:
 
 def _pipelines(implementation: Implementation) -> Encodings:
     def build(data: bytes, chosen: bytes, number: int) -> Question[Encode]:
-        parts = strategies.pieces((*ASCII, *OTHERS), data)
         forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 < 4)
         added = _added(chosen[6 : 6 + 2 * (chosen[2] % 4)])
-        lookup = "whole" if chosen[2] >= 192 and not any(token.single_word for token in added) else "pair"
+        contents = tuple(token.content for token in added)
+        parts = strategies.pieces((*ASCII, *OTHERS, *contents * 5), data)
+        is_clear = {*forms} <= {"NFC", "NFD"} and not any(token.single_word for token in added)
+        lookup = (
+            "whole" if chosen[2] >= 160 and is_clear else "pair"
+        )  # else it can find an added token (PIPELINE-WHOLE-1)
         text, seen = "".join(parts), [*parts]
         for form in forms:
             seen = [unicodedata.normalize(form, part) for part in [*seen, text]]
-        contents = tuple(token.content for token in added)
         pipeline = Pipeline(forms, added, _steps(chosen[2:6]), lookup)
         model = replace(table(seen, number, implementation, contents), pipeline=pipeline)
         return Question(Encode(text), _with_entries(model, text) if lookup == "whole" or number % 4 == 3 else model)
@@ -105,7 +108,7 @@ def _with_entries(model: Model, text: str) -> Model:
     return replace(model, vocab={**model.vocab, **dict(enumerate([*words][::2], first))})
 
 
-@Drawn("law-pipeline", "PIPELINE-EQUAL-1", ("from_tokenizer_json", "encode"), _pipelines, 60)
+@Drawn("law-pipeline", "PIPELINE-EQUAL-1", ("from_tokenizer_json", "encode"), _pipelines, 100)
 def equal(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """Any pipeline gives the ids of the steps, in their order."""
     yield equals_oracle(implementation, question, "PIPELINE-EQUAL-1")
