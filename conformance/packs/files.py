@@ -124,12 +124,12 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
         raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
 
 
-def fit(implementation: Implementation, model: Model, where: str) -> None:
+def fit(implementation: Implementation, model: Model | None, where: str) -> None:
     """Let an engine that has loaded a model's file be tested on `model`; CommandError if an id is another token there.
 
     Ids that only one of the two has do not count, because some formats pad the vocabulary.
     """
-    if (file := implementation.model_file) is None:
+    if (file := implementation.model_file) is None or model is None:
         return
     try:
         vocab = read_model_files([str(file)], Overrides()).model.vocab

@@ -209,3 +209,12 @@ def test_tiktoken_has_the_ids_of_the_file_as_ranks(folder: Path) -> None:
     huggingface.write("p.json", Model(swapped, SMALL.merges, ("<|e|>",), pipeline=whole))
     adapter: Any = resolve("tiktoken:p.json")
     assert adapter().encode("abc ab<|e|>") == [256, 32, 257, 258]
+
+
+def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "text.txt").write_text("abc ab<|e|>", "utf-8")
+    huggingface.write("same.json", SMALL)
+    huggingface.write("other.json", OTHER)
+    assert main(["compare", "huggingface:m", "textbook:same.json", "--corpus", "text.txt"]) == 0
+    assert main(["compare", "huggingface:m", "engine:other.json", "--corpus", "text.txt"]) == 2
+    assert "engine:other.json: the id 257 is b'abd' in its file" in capsys.readouterr().err
