@@ -7,15 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe_conformance.fixtures.files import parse_json, read_regular, write_text
 
 from . import markdown
-from .document import ReportError
-
-if TYPE_CHECKING:
-    from .matrix import MatrixResult
+from .document import Document, ReportError
 
 FORMAT = "bpe-conformance models 1"
 FILE = "models.json"
@@ -62,10 +59,9 @@ class Cell:
         )
 
 
-def cell(result: MatrixResult, engine: str, model: str) -> Cell:
-    report = result.report
+def cell(engine: str, model: str, report: Document | None, problem: str) -> Cell:
     if report is None:
-        return Cell(engine, "", model, date.today().isoformat(), problem=result.problem)
+        return Cell(engine, "", model, date.today().isoformat(), problem=problem)
     states = [test["state"] for test in report["results"] if test["state"] != "skipped"]
     failed = [test for test in report["results"] if "failure" in test]
     own = [test for test in failed if not test["failure"]["depends_on"]]

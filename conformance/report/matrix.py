@@ -101,7 +101,10 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     files = write(folder, results)
     if options.models:
-        files += grid.write(folder, grid.merged(cells, [grid.cell(result, *asked[result.name]) for result in new]))
+        files += grid.write(
+            folder,
+            grid.merged(cells, [grid.cell(*asked[result.name], result.report, result.problem) for result in new]),
+        )
     print_lines(f"wrote {options.folder / file.name}" for file in files)
     return 1 if any(result.report is None for result in results) else 0
 

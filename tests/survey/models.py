@@ -24,7 +24,7 @@ from bpe_conformance.report import grid, markdown, matrix
 from bpe_conformance.report.grid import Cell
 from bpe_conformance.report.matrix import MatrixResult, SuiteRun
 from survey.environments import Environments, NotInstalledError
-from survey.listed import HERE, ListedAdapter, findings
+from survey.listed import FOUND_IN_ENGINES, HERE, Finding, ListedAdapter, findings
 from survey.run import described
 
 INTRODUCTION = """\
@@ -74,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             jobs.append(SuiteRun(name, f"{engine.name}:{file}", [*isolate, "--bpe-pack", str(pack)], variables))
     results += matrix.run_jobs(jobs, options.folder, options.jobs)
     local = str(fetched(next(iter(MODELS))).parents[1])
-    cells = grid.merged(earlier, [_without(local, grid.cell(result, *asked[result.name])) for result in results])
+    cells = grid.merged(
+        earlier, [_without(local, grid.cell(*asked[result.name], result.report, result.problem)) for result in results]
+    )
     grid.write(options.folder, cells)
     write_text(options.folder / "models.md", "\n".join([*lines(cells), ""]))
     return 0
@@ -90,7 +92,7 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     yield INTRODUCTION
     yield from grid.lines(cells)
     names = {*(cell.engine for cell in cells), *(ALSO.get(cell.engine, "") for cell in cells)}
-    own = [finding for finding in findings() if names & {*finding.adapters}]
+    own = [finding for finding in known() if names & {*finding.adapters}]
     yield "\n## Why\n"
     yield (
         "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from "
@@ -99,11 +101,15 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     yield from described(own)
 
 
+def known() -> list[Finding]:
+    return [*findings(), *findings(FOUND_IN_ENGINES)]
+
+
 def unexplained(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the clauses that fail in a cell and have no finding of this engine."""
     for cell in cells:
         name = ALSO.get(cell.engine, cell.engine)
-        own = [finding for finding in findings() if name in finding.adapters]
+        own = [finding for finding in known() if name in finding.adapters]
         missing = {*cell.clauses} - {clause for finding in own for clause in (finding.clause, *finding.also)}
         if missing:
             yield f"{cell.engine} on {cell.model}: {markdown.plain(', '.join(sorted(missing)))}"
