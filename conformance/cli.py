@@ -46,6 +46,7 @@ COMMANDS = (
     Subcommand("explain", "spec_tools.explain", "merge-priority-beats-leftmost"),
     Subcommand("export", "spec_tools.export", "bpe-spec"),
     Subcommand("pack", "packs.build", "my-model/tokenizer.json -o my-model/golden"),
+    Subcommand("inspect", "packs.inspect", "my-model/tokenizer.json"),
     Subcommand("lint", "spec_tools.lint", "--spec fixtures"),
     Subcommand("regenerate", "spec_tools.regenerate", "--check"),
     Subcommand("conventions", "spec_tools.conventions", "mypkg.mymodule:Tokenizer", runs_adapters=True),
@@ -65,6 +66,7 @@ HELP = {
     "export": "write the specification as plain JSON with its schema, for test runners in other languages",
     "pack": "make golden cases for one model from its own files, for --bpe-pack and for test runners in other "
     "languages",
+    "inspect": "show what a model is, and what is odd about it; or what each of its steps makes of one text",
     "lint": "check the clauses, cases and models of the specification; exit 1 if one breaks a rule",
     "regenerate": "recompute the expected values of the cases with the textbook oracle",
     "conventions": "probe which conventions an adapter follows, and print what it should declare",

@@ -142,6 +142,17 @@ class LoadsFiles(Protocol[T_co]):
         """Build a tokenizer from files in the format of GPT-2."""
 
 
+class LoadsTokenizerJson(Protocol[T_co]):
+    """An adapter that loads a `tokenizer.json`: a class method of the class, or an attribute of the function."""
+
+    def from_tokenizer_json(self, path: str, /) -> T_co:
+        """Build a tokenizer from a file in the format of Hugging Face's `tokenizers`, with a byte-level BPE model.
+
+        `encode` gives the ids of the steps of the file, without those of a post-processor. The file stays as long as
+        the tokenizer is in use.
+        """
+
+
 class ChoosesSpecialTokens(Protocol):
     """A tokenizer whose `encode` has tiktoken's parameters for special tokens."""
 

@@ -24,7 +24,7 @@ from operator import itemgetter
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS, Merge, spell
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
 from bpe_conformance.fixtures.characters import read_ranges
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.pipeline import (
@@ -38,7 +38,7 @@ from bpe_conformance.fixtures.pipeline import (
     Step,
 )
 
-from .encoder import PreTokenEncoder
+from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .fences import are_safe_from, has_fence
 from .formats.oniguruma import may_match_empty
 from .patterns import pre_tokenize, resolve
@@ -96,6 +96,17 @@ def are_plain(tokens: Iterable[AddedToken]) -> bool:
         return False
     pairs = [*product(*kinds), *product(*reversed(kinds))]
     return not any(straddles(first, second) or first.startswith(second) for first, second in pairs)
+
+
+def model_of(vocab: Mapping[int, bytes], merges: tuple[Merge, ...], pipeline: Pipeline) -> Model:
+    """Return the model of a pipeline, without it where special tokens and a pattern suffice."""
+    tokens, pattern = pipeline.added_tokens, pattern_of(pipeline.steps)
+    special = tuple(token.content for token in tokens)
+    is_plain = not pipeline.normalizer and pipeline.lookup == "pair" and are_plain(tokens)
+    has_ids = set(vocab.values()).issuperset(SINGLE_BYTES) and all(token.id is None for token in tokens)
+    if pattern is None or not is_plain or not has_ids:
+        return Model(vocab, merges, special, pipeline=pipeline)
+    return Model(vocab, merges, special, pattern)
 
 
 # Added tokens and normal forms

@@ -183,6 +183,15 @@ REMOTE = (
     *(f"bpe_conformance.adapters.signature{name}" for name in ("", ".takes", ".takes_others")),
 )
 """The names that the suite may use from the adapters."""
+WRITES_MODELS = (
+    "implementation/implementation.py",
+    "known_bugs/bases.py",
+    "packs/files.py",
+    "spec_tools/export.py",
+    "spec_tools/witnesses.py",
+    "terminal/reproduce.py",
+)
+"""The modules that read or write the file of a model."""
 REACHES_ADAPTERS = (
     "implementation/implementation.py",
     "spec_tools/witnesses.py",
@@ -197,10 +206,7 @@ def test_the_suite_reaches_a_tokenizer_only_through_the_protocol(file: Path) -> 
     for name in _imports(file):
         if _under(name, "bpe_conformance.reference") and not path.startswith("commands/"):
             oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
-            files = ("packs/files.py", "implementation/implementation.py", "known_bugs/bases.py")
-            formats = path in (*files, "spec_tools/export.py", "spec_tools/witnesses.py") and _under(
-                name, "bpe_conformance.reference.formats"
-            )
+            formats = path in WRITES_MODELS and _under(name, "bpe_conformance.reference.formats")
             packages = ("bpe_conformance.reference", "bpe_conformance.reference.superbpe")
             assert _under(name, *oracles) or formats or name in packages, name
         if path not in REACHES_ADAPTERS and not (path.startswith("implementation/") and name in REMOTE):

@@ -21,6 +21,7 @@ from jsonschema.exceptions import best_match
 
 from bpe_conformance.fixtures import Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
+from bpe_conformance.reference.formats import huggingface
 
 from ..errors import BridgeError, CrashError, HangError, ProtocolError
 from ..loading import error_line, program_arguments
@@ -465,6 +466,15 @@ def _from_files(program: Program) -> None:
         program.encode("abc", model=made["model"])
 
 
+def _from_tokenizer_json(program: Program) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "tokenizer.json")
+        huggingface.write(path, MODEL)
+        made = program.result("from_tokenizer_json", path=str(path))
+        if "encode" in program.capabilities:
+            program.encode("abc", model=made["model"])
+
+
 def _unknown_model(program: Program) -> str:
     for name, fields in (("encode", {"text": "a"}), ("decode", {"ids": []}), ("decode_bytes", {"ids": []})):
         if name in program.capabilities:
@@ -506,7 +516,7 @@ _FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     function.__name__[1:]: function
     for function in (
         *(_handshake, _field, _load, _long, _round_trip, _several_models, _pattern, _stream, _two_streams),
-        *(_cut_stream, _train, _save, _from_files, _unknown_model, _unload, _end, _again),
+        *(_cut_stream, _train, _save, _from_files, _from_tokenizer_json, _unknown_model, _unload, _end, _again),
     )
 }
 """The name in `run` -> the function of the step."""

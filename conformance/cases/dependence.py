@@ -160,7 +160,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
         alone = _encoded("", model, implementation)
         same = isinstance(alone, Refusal) and (alone.kind, alone.traceback[-1:]) == (got.kind, got.traceback[-1:])
         return Dependence("encode", "") if same and got.traceback else None
-    if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS:
+    if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS or model.pipeline is not None:
         return None
     right = oracle(model, implementation.conventions)
     pieces = textbook.pieces(text, model.special_tokens or (), right.pattern)
@@ -188,7 +188,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
 
 def _on_pieces(text: str, section: str, model: Model, implementation: Implementation, got: Ids) -> Dependence | None:
     """Find out whether the parts of a text, each encoded alone, have incorrect ids, or all have the correct ids."""
-    if section == "SPLIT":
+    if section == "SPLIT" or model.pipeline is not None:
         return None
     right = oracle(model, implementation.conventions)
     segments = textbook.cut_special(text, model.special_tokens or ())

@@ -102,7 +102,10 @@ def _side(implementation: Implementation, other: Implementation, options: argpar
     if implementation.fixed_model not in (None, model.name):
         has = f"has only the model {implementation.fixed_model}"
         raise CommandError(f"{implementation.name}: {has}; remove --table {asked}")
-    if implementation.fixed_model is None and not _supports(implementation, model.pattern):
+    if model.pipeline is not None:
+        if implementation.fixed_model is None and "from_tokenizer_json" not in implementation.capabilities:
+            raise CommandError(f"{implementation.name}: has no from_tokenizer_json, which models with a pipeline need")
+    elif implementation.fixed_model is None and not _supports(implementation, model.pattern):
         is_named = model.pattern in PATTERNS
         name = f"the pattern {model.pattern}" if is_named else "the regular expression of the table"
         raise CommandError(f"{implementation.name}: does not support {name}")

@@ -31,7 +31,7 @@ HELP = {
     "files": "a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
     "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
     "tokenizer": "gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
-    "a rank file (base64 rank); or a tokenizer.json",
+    "a rank file (base64 rank); a tokenizer.json or tekken.json; or a GGUF file",
     "--as": "text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
     "line; uint16, uint32: little-endian numbers",
 }

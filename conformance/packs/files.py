@@ -24,9 +24,10 @@ from bpe_conformance.fixtures.expression import compile_expression, is_name, pat
 from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.models import GPT2_SHA256
 from bpe_conformance.fixtures.one_line import one_line, shortened
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, NormalForm, Pipeline, Split
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
+from bpe_conformance.reference.formats import gguf, gpt2, huggingface, tekken, tiktoken
 
 from ..answer import Ids, Rows
 from ..command_line import CommandError
@@ -43,11 +44,24 @@ _LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
 
 @dataclass(frozen=True)
 class Known:
-    """The pattern and special tokens of a rank file, which does not contain them (`tiktoken_ext/openai_public.py`)."""
+    """What a rank file does not contain: pattern, special tokens, normal form.
+
+    Sources: `tiktoken_ext/openai_public.py`; QwenLM/Qwen `tokenization_qwen.py`, which normalizes before it looks for
+    special tokens.
+    """
 
     name: str
     pattern: str
     special: Mapping[str, int]
+    normalizer: tuple[NormalForm, ...] = ()
+
+    def complete(self, model: Model) -> Model:
+        model = replace(model, name=self.name)
+        if not self.normalizer:
+            return model
+        added = tuple(AddedToken(text, normalized=True) for text in self.special)
+        steps = (Split(PATTERNS[self.pattern]), ByteLevel(split=False))
+        return replace(model, pattern="gpt2", pipeline=Pipeline(self.normalizer, added, steps))
 
 
 KNOWN = {
@@ -59,8 +73,17 @@ KNOWN = {
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": Known(
         "o200k", "o200k", {_END: 199999, _PROMPT: 200018}
     ),
+    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Known(
+        "qwen",
+        "qwen2",
+        {
+            text: 151643 + number
+            for number, text in enumerate([_END, "<|im_start|>", "<|im_end|>", *(f"<|extra_{n}|>" for n in range(205))])
+        },
+        ("NFC",),
+    ),
 }
-"""sha256 of a rank file → its pattern and special tokens."""
+"""sha256 of a rank file → what it does not contain."""
 BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 
@@ -186,6 +209,14 @@ def _folder(folder: Path, given: Overrides) -> ModelSource:
 
 
 def _file(file: Path, given: Overrides) -> ModelSource:
+    with file.open("rb") as stream:
+        if stream.read(4) == gguf.MAGIC:
+            stream.seek(0)
+            digest = hashlib.sha256()
+            while part := stream.read(1 << 20):
+                digest.update(part)
+            model = replace(gguf.read(file), name=file.stem)
+            return ModelSource(model, "GGUF", {file.name: digest.hexdigest()}, (gguf.NOTE,))
     data = read_regular(file)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _ranks(file, given)
@@ -193,6 +224,8 @@ def _file(file: Path, given: Overrides) -> ModelSource:
         document = parse_json(data.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError:
         document = {}  # the reader of the format reports the error
+    if tekken.is_tekken(document):
+        return ModelSource(replace(tekken.read(file), name=file.stem), "tekken.json", {file.name: _sha256(data)})
     if document and "model" not in document:
         missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
         raise CommandError(f"{file}: {missing}")
@@ -230,7 +263,7 @@ def _ranks(file: Path, given: Overrides) -> ModelSource:
         raise CommandError(f"{file}: a rank file does not contain its pattern; {fix}")
     known = known or Known(file.stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
-    return ModelSource(replace(model, name=known.name), "rank file", {file.name: digest})
+    return ModelSource(known.complete(model), "rank file", {file.name: digest})
 
 
 def _built_in(name: str, given: Overrides) -> ModelSource:

@@ -33,9 +33,10 @@ FARTHEST = 0x40000  # from here on, all characters are for private use or unassi
 CONTINUATION = bytes(range(0x80, 0xC0))
 NO_UTF8 = "no UTF-8 text contains their bytes"
 NOT_BUILT = "the merges do not build them from their bytes"
+CHANGED = "normalization changes every text that contains them"
 UNSETTLED = "one of their characters has another class in another version of Unicode"
 NOT_FOUND = "no text was found that contains them"
-IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
+IMPOSSIBLE = (NO_UTF8, NOT_BUILT, CHANGED, UNSETTLED)
 
 
 class Reach:
@@ -146,6 +147,8 @@ class Reach:
         bodies = list(bodies_of(token))
         if not bodies:
             return NO_UTF8, f"<{show.hex_line(token)}>"
+        if all(self.oracle.normalize(body) != body for body in bodies):
+            return CHANGED, show.token(token)  # each part of a normalized text is normalized
         built = self.steps(token)[0]
         if built != (token,):
             return NOT_BUILT, f"{show.token(token)} is {' | '.join(map(show.token, built))}"

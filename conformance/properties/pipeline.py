@@ -60,7 +60,7 @@ EXPRESSIONS = (
 def _steps(data: bytes) -> tuple[Step, ...]:
     """Return up to three steps and ByteLevel among them."""
     steps: list[Step] = []
-    for byte in data[:3]:
+    for byte in filter(None, data[:3]):
         behavior, kind = BEHAVIORS[byte % 5], byte // 5 % 16
         several: dict[int, Step] = {0: Digits(), 1: Digits(individual=True), 2: Punctuation(), 3: Punctuation(behavior)}
         steps.append(several.get(kind) or Split(EXPRESSIONS[kind % len(EXPRESSIONS)], behavior, byte % 3 == 0))
@@ -82,14 +82,12 @@ def _added(data: bytes) -> tuple[AddedToken, ...]:
 
 def _pipelines(implementation: Implementation) -> Encodings:
     def build(data: bytes, chosen: bytes, number: int) -> Question[Encode]:
-        forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 < 4)
+        forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 > 3)
         added = _added(chosen[6 : 6 + 2 * (chosen[2] % 4)])
         contents = tuple(token.content for token in added)
         parts = strategies.pieces((*ASCII, *OTHERS, *contents * 5), data)
         is_clear = {*forms} <= {"NFC", "NFD"} and not any(token.single_word for token in added)
-        lookup = (
-            "whole" if chosen[2] >= 160 and is_clear else "pair"
-        )  # else it can find an added token (PIPELINE-WHOLE-1)
+        lookup = "whole" if chosen[2] >= 160 and is_clear else "pair"  # or it may find an added token: PIPELINE-WHOLE-1
         text, seen = "".join(parts), [*parts]
         for form in forms:
             seen = [unicodedata.normalize(form, part) for part in [*seen, text]]

@@ -260,12 +260,14 @@ def _model(case: Case, model: Model) -> str:
         parts.append(f"the table of {model.name}")
     elif model.merges and "shows" not in raw:
         parts.append(code(_merges(model.merges)))
-    if model.special_tokens and not model.name:
+    if model.pipeline is not None:
+        parts.append(code("; ".join(show.pipeline(model.pipeline))))
+    elif model.special_tokens and not model.name:
         parts.append(f"special {code(', '.join(map(quoted, model.special_tokens)))}")
         entries = set(model.vocab.values())
         if absent := [text for text in dict.fromkeys(model.special_tokens) if text and text.encode() not in entries]:
             parts.append(f"no entry for {code(', '.join(map(quoted, absent)))}")
-    elif model.special_tokens == ():
+    elif model.special_tokens == () and model.pipeline is None:
         parts.append("no special tokens, `[]`")
     if model.pattern != "gpt2":
         parts.append(f"pattern {model.pattern}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
+from bpe_conformance.reference.formats import huggingface
 
 from ..operations import Directory, Load, Question, Train
 from ..outcome import Command, RunResult
@@ -24,6 +25,8 @@ def one_line(asked: Question[Any], command: Command) -> str:
     if not head or not call or asked.operation.call().uses_files:
         return ""
     if _is_unknown_table(asked.model, command) or (asked.model is not None and asked.model.is_gpt2):
+        return ""
+    if asked.model is not None and asked.model.pipeline is not None:
         return ""
     if asked.model is None and command.trains_from_file:
         return ""
@@ -140,6 +143,14 @@ def _vocab(model: Model) -> str:
 def _model(model: Model, command: Command) -> list[str]:
     if command.fixed_model:
         return [f"tokenizer = {command.built_by}()"]
+    if model.pipeline is not None:
+        return [
+            "import pathlib",
+            "import tempfile",
+            'path = pathlib.Path(tempfile.mkdtemp(), "tokenizer.json")',
+            f"path.write_text({huggingface.rendered(model)!a}, 'utf-8')",
+            f"tokenizer = {command.built_by}.from_tokenizer_json(str(path))",
+        ]
     further = "".join(f", {one}" for one in _further(model, command))
     if not model.is_large:
         lines = [f"vocab = {_vocab(model)}", f"merges = {list(model.merges)!a}"]

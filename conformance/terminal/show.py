@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.pipeline import AddedToken, Pipeline
 
 from .. import answer as answers
 from ..operations import Call, Directory, Lazy, Merges, OwnTable, StoredIds
@@ -188,6 +189,24 @@ def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between:
     if start + 2 * NEAR < len(parts):
         window.append(f"{len(parts) - start - 2 * NEAR} more ...")
     return between.join(window)
+
+
+def pipeline(steps: Pipeline) -> list[str]:
+    """Return the parts of a pipeline in order, each in a few words, without settings that have their default.
+
+    >>> pipeline(Pipeline(("NFC",), (AddedToken("<s>", lstrip=True),), lookup="whole"))
+    ['NFC', "added '<s>' (lstrip)", 'ByteLevel', 'lookup whole']
+    """
+    parts: list[str] = [*steps.normalizer]
+    for value in (*steps.added_tokens, *steps.steps):
+        settings = {part.name: getattr(value, part.name) for part in fields(value)}
+        flags = [name for name, one in settings.items() if one is True and name != "split"]
+        flags += ["no split"] if settings.get("split") is False else []
+        words = ["added"] if isinstance(value, AddedToken) else [type(value).__name__]
+        words += [ascii(settings[name]) for name in ("content", "expression") if name in settings]
+        words += [settings["behavior"]] if settings.get("behavior", "Isolated") != "Isolated" else []
+        parts.append(" ".join([*words, *([f"({', '.join(flags)})"] if flags else [])]))
+    return parts if steps.lookup == "pair" else [*parts, f"lookup {steps.lookup}"]
 
 
 # Calls, and what is expected of them

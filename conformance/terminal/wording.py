@@ -10,7 +10,7 @@ from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
-from ..operations import OPERATIONS, Encode, Encoding, Question, Stream
+from ..operations import OPERATIONS, Encode, Encoding, Question, Stream, oracle
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
@@ -23,7 +23,7 @@ NEEDS = {
     "new process": "Python's hash seed and locale do not apply to a program",
 }
 """What a test needs → why the suite skips it if that is missing."""
-METHODS = {kind.needs[0] for kind in OPERATIONS.values()} - NEEDS.keys()
+METHODS = {"from_tokenizer_json", *(kind.needs[0] for kind in OPERATIONS.values())} - NEEDS.keys()
 """The methods of the adapter protocol, each of which is a need, too."""
 FILES: dict[str, dict[Any, str]] = {
     "version_line": {False: "merges.txt has no version line", True: "merges.txt begins with a version line"},
@@ -67,12 +67,16 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         if missing:
             shown = [*map(show.token, missing[:8]), *([f"{len(missing) - 8} more"] if len(missing) > 8 else [])]
             yield "lacks", f"the vocabulary has no {', '.join(shown)}"
-    if model.special_tokens:
+    if model.pipeline is not None:
+        yield "pipeline", "; ".join(show.pipeline(model.pipeline))
+    elif model.special_tokens:
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
         yield "special", show.packed([*(f"{token}," for token in shown[:-1]), shown[-1]], width, " ")
     if model.special_tokens and isinstance(asked.operation, Encode):
-        segments = textbook.cut_special(asked.operation.text, model.special_tokens)
+        text, special = asked.operation.text, list(model.special_tokens)
+        is_plain = model.pipeline is None
+        segments = textbook.cut_special(text, special) if is_plain else oracle(model).find_special(text, special)
         shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
         if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")

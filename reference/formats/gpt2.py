@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
@@ -92,20 +93,21 @@ def merges_of_pairs(
     """
     ranks: dict[Merge, int] = {}
     known = None if vocab is None else set(vocab.values())
+    token = cache(unspell)
     for rank, parts in enumerate(pairs):
         try:
             if len(parts) != 2 or not all(parts):
                 raise ValueError(f"{shortened(' '.join(parts))} is not a merge; expected two tokens and one space")
-            left, right = merge = unspell(parts[0]), unspell(parts[1])
+            left, right = merge = token(parts[0]), token(parts[1])
         except ValueError as error:
             raise ValueError(f"{position(rank)}: {error}") from None
         if ranks.setdefault(merge, rank) != rank:
             twice = f"{shortened(' '.join(parts))} is a duplicate of merge {ranks[merge]}"
             raise ValueError(f"{position(rank)}: {twice}")
-        if known is not None and not known.issuperset((left, right, left + right)):
+        if known is not None and not (left in known and right in known and left + right in known):
             roles = {"left part": left, "right part": right, "result": left + right}
-            role, token = next((role, token) for role, token in roles.items() if token not in known)
-            raise ValueError(f"{position(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
+            role, part = next((role, part) for role, part in roles.items() if part not in known)
+            raise ValueError(f"{position(rank)}: the vocabulary lacks {shortened(part)}, the {role} of merge {rank}")
         yield merge
 
 

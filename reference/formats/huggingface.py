@@ -32,7 +32,7 @@ from bpe_conformance.fixtures.pipeline import (
     Step,
 )
 
-from ..pipeline import are_plain, normalize, pattern_of
+from ..pipeline import model_of, normalize
 from . import read_utf8, write_utf8
 from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 from .oniguruma import translated
@@ -72,11 +72,7 @@ def read(path: AnyPath) -> Model:
         "whole" if model.get("ignore_merges") else "pair",
     )
     _check_pipeline(pipeline, keys, model, where)
-    special = tuple(token.content for token in tokens)
-    pattern = pattern_of(pipeline.steps)
-    if pattern is None or _needs_pipeline(pipeline) or not set(vocab.values()).issuperset(map(bytes, zip(range(256)))):
-        return Model(vocab, merges, special, pipeline=pipeline)
-    return Model(vocab, merges, special, pattern)
+    return model_of(vocab, merges, pipeline)
 
 
 def _checked(value: Any, kind: type, where: str) -> Any:
@@ -96,13 +92,15 @@ def _pairs(model: Mapping[str, Any], where: str) -> dict[tuple[str, ...], int]:
     """Return the pairs of spelled tokens, and where they are in the array; of equal pairs, the last one counts."""
     pairs: dict[tuple[str, ...], int] = {}
     for number, pair in enumerate(_checked(model.get("merges", []), list, where)):
-        if isinstance(pair, str) and pair.startswith(HEADER):
-            continue
-        parts = pair.split(" ") if isinstance(pair, str) else pair
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        if isinstance(pair, str):
+            if pair.startswith(HEADER):
+                continue
+            pair = pair.split(" ")
+        elif not isinstance(pair, list) or {*map(type, pair)} != {str}:
             raise ValueError(f"{where}[{number}] is not a pair of strings")
-        pairs.pop(tuple(parts), None)
-        pairs[tuple(parts)] = number
+        parts = tuple(pair)
+        pairs.pop(parts, None)
+        pairs[parts] = number
     return pairs
 
 
@@ -241,13 +239,6 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
                 both = f"{shortened(forms[form])} and {shortened(token.content)}"
                 what = f"{both} have one normal form, and tokenizers takes either"
                 raise ValueError(f"{where}: added_tokens: {what}; remove one of them {COPY}")
-
-
-def _needs_pipeline(pipeline: Pipeline) -> bool:
-    """Return whether special tokens and a pattern do not suffice."""
-    tokens = pipeline.added_tokens
-    has_own_id = any(token.id is not None for token in tokens)
-    return bool(pipeline.normalizer) or pipeline.lookup != "pair" or has_own_id or not are_plain(tokens)
 
 
 def write(path: AnyPath, model: Model) -> None:

@@ -29,7 +29,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
         parts = line.split(" ")
         if len(parts) != 2 or not (parts[1].isascii() and parts[1].isdigit()):
             raise ValueError(f"{where}: {shortened(line)} is not base64, a space and a rank")
-        token, rank = _token(parts[0], where), read_id(int(parts[1][:20]), f"{where}: the rank")
+        token, rank = read_token(parts[0], where), read_id(int(parts[1][:20]), f"{where}: the rank")
         if not token or token in ranks or rank in taken:
             what = f"the token {shortened(token)} is empty, or it or the rank {rank} is a duplicate"
             raise ValueError(f"{where}: {what}")
@@ -38,7 +38,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
     return ranks
 
 
-def _token(written: str, where: str) -> bytes:
+def read_token(written: str, where: str) -> bytes:
     """Return the bytes of canonical base64, the form that every encoder writes; readers differ on other forms."""
     try:
         token = base64.b64decode(written, validate=True)

@@ -344,13 +344,22 @@ def test_without_special_tokens_the_layout_is_undetermined():
     assert report.status == 0
 
 
-def test_unknown_lookup_is_reported():
+def test_lookup_of_whole_pre_tokens_is_found():
     class Whole(Tokenizer):
         def merge(self, word):
             whole = b"".join(word)
             return (whole,) if whole in self.ids else super().merge(word)
 
-    report = report_of(Whole)
+    assert report_of(Whole).found["lookup"] == "whole"
+
+
+def test_unknown_lookup_is_reported():
+    class Longest(Tokenizer):
+        def merge(self, word):
+            whole = b"".join(word)
+            return (whole,) if whole in self.ids else word
+
+    report = report_of(Longest)
     assert report.findings[3].broken
     assert report.status == 1
 

@@ -1,0 +1,193 @@
+"""`bpe-conformance inspect`: what a model is, and what is odd about it, on one screen; or its steps on one text."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.pipeline import AddedToken, Step
+
+from ..command_line import CommandError, print_lines
+from ..terminal import show
+from .cases import PIECES, Draw, all_real_text, alternatives_met, covering
+from .files import ModelSource, add_options, overrides, read_model_files
+from .reach import Reach, measure, text_of
+
+WIDTH = 100
+LABEL = 12
+TRIED = 2000  # how many texts are tried for an alternative of a split
+LONGEST = 200  # characters of an expression that are shown
+FLAGS = ("normalized", "lstrip", "rstrip", "single_word")
+MOST_TOKENS = 4  # how many added tokens are shown
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    named = "gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json"
+    parser.add_argument("table", nargs="+", metavar="MODEL", help=named)
+    parser.add_argument("--text", metavar="TEXT", help="show what each step makes of this text instead")
+    add_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    source = read_model_files(options.table, overrides(options))
+    reach = Reach(source.model)
+    if options.text is None:
+        lines = [*_description(source), *_odd(reach)]
+    else:
+        lines = list(_steps(reach, options.text))
+    print_lines(line for name, text in lines for line in _wrapped(name, text))
+    return 0
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    lines = textwrap.wrap(ascii_only(text), WIDTH - LABEL, break_on_hyphens=False) or [""]
+    return [f"{'' if number else name:<{LABEL}}{line}" for number, line in enumerate(lines)]
+
+
+# What it is
+
+
+def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
+    model = source.model
+    files = ", ".join(source.sources)
+    yield "model", f"{model.name} ({files}): {len(model.vocab):,} tokens, {len(model.merges):,} merges"
+    pipeline = model.pipeline
+    if pipeline is None:
+        yield "splits", f"by {_short(model.expression)}"
+    else:
+        yield "normalizer", ", then ".join(pipeline.normalizer) or "none"
+        for number, step in enumerate(pipeline.steps, 1):
+            yield f"step {number}", _step(step)
+    is_whole = pipeline is not None and pipeline.lookup == "whole"
+    yield "lookup", "whole: a pre-token that is an entry is one token (ignore_merges)" if is_whole else "pair: by merges"
+    tokens = pipeline.added_tokens if pipeline is not None else tuple(map(AddedToken, model.special_tokens or ()))
+    groups: dict[str, list[AddedToken]] = {}
+    for token in tokens:
+        groups.setdefault(", ".join(flag for flag in FLAGS if getattr(token, flag)) or "no flags", []).append(token)
+    for flags, some in groups.items():
+        shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
+        shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)
+        yield "added", f"{show.counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
+
+
+def _id(model: Model, token: AddedToken) -> int:
+    return model.ids[token.content.encode("utf-8")] if token.id is None else token.id
+
+
+def _step(step: Step) -> str:
+    settings = {part.name: getattr(step, part.name) for part in fields(step)}
+    shown = [f"{name} {value}" for name, value in settings.items() if name != "expression"]
+    return f"{type(step).__name__} ({', '.join(shown)})" + "".join(
+        f": {_short(value)}" for name, value in settings.items() if name == "expression"
+    )
+
+
+def _short(expression: str) -> str:
+    name = pattern_name(expression)
+    expression = expression.translate({ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t"})
+    if name in PATTERNS:
+        return f"the pattern {name}"
+    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 4]} ..."
+
+
+# What is odd
+
+
+def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
+    """Yield what is odd, each with how to see it: what `--text` shows, or the ids."""
+    model = reach.model
+    texts = {index: text_of(token) for index, token in sorted(model.vocab.items()) if token not in reach.special_tokens}
+    ids = {index: reach.ids(text) for index, text in texts.items() if text}
+    others = [index for index, found in ids.items() if found != [index]]
+    changed = [index for index in others if reach.oracle.normalize(texts[index]) != texts[index]]
+    cut = [index for index in others if index not in changed and len(reach.pre_tokens(texts[index])) > 1]
+    yield from _about(changed, texts, "are not one token, because normalization changes them")
+    yield from _about(cut, texts, "are not one token, because a step cuts them")
+    if reach.oracle.lookup == "whole":
+        built = {index: reach.steps(model.vocab[index])[0] for index in ids}
+        whole = [index for index, word in built.items() if len(word) > 1 and ids[index] == [index]]
+        yield from _about(whole, texts, "are one token only by the lookup whole")
+    alone = {model.vocab[index] for index in ids.keys() - others}
+    coverage = measure(reach, covering(reach, Draw("inspect"), alone), alone)
+    for reason, found in coverage["not_reached"].items():
+        yield "odd", f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(found['examples'][:3])}"
+    idle = [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]
+    if idle:
+        pair = model.merges[idle[0]]
+        made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))
+        how = f"the bytes of rank {idle[0]}, {show.joined(pair)}, become {made} by other merges"
+        yield "odd", f"{show.counted(len(idle), 'merge')} never apply: {how}{_see(text_of(pair[0] + pair[1]))}"
+    yield from _alternatives(reach)
+    yield from _added(reach)
+    yield from _ids(model)
+
+
+def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[tuple[str, str]]:
+    if indexes:
+        shortest = min(indexes, key=lambda index: (len(texts[index]), index))
+        yield "odd", f"{show.counted(len(indexes), 'entry')} {what}: id {shortest}{_see(texts[shortest])}"
+
+
+def _see(text: str) -> str:
+    return f"; see --text {text!a}" if text else ""
+
+
+def _alternatives(reach: Reach) -> Iterator[tuple[str, str]]:
+    draw = Draw("inspect")
+    pieces = list(PIECES.values())
+    texts = [all_real_text(), *(draw.pieces(pieces[number % len(pieces)], 6) for number in range(TRIED))]
+    for part in alternatives_met(reach, texts)["not_met"]:
+        yield "odd", f"the alternative {_short(part)} matches in none of {len(texts):,} texts that were tried"
+
+
+def _added(reach: Reach) -> Iterator[tuple[str, str]]:
+    """Yield the added tokens that are not found in their own text, or inside another one."""
+    tokens = list(reach.special)
+    for token in tokens:
+        if reach.segments(token) != [(token, True)]:
+            found = " | ".join(ascii(segment) for segment, _ in reach.segments(token))
+            yield "odd", f"the added token {token!a} is not found in its own text, which becomes {found}{_see(token)}"
+    inside = [(inner, outer) for outer in tokens for inner in tokens if inner != outer and inner in outer]
+    if inside:
+        inner, outer = inside[0]
+        both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"
+        yield "odd", f"{show.counted(len(inside), 'pair')} of added tokens hide one another: {both}"
+
+
+def _ids(model: Model) -> Iterator[tuple[str, str]]:
+    counts = Counter(model.vocab.values())
+    if twice := [token for token, count in counts.items() if count > 1]:
+        ids = [index for index, token in model.vocab.items() if token == twice[0]]
+        same = f"{show.token(twice[0])} has the ids {', '.join(map(str, ids))}"
+        yield "odd", f"{show.counted(len(twice), 'token')} with several ids: {same}"
+    if missing := [byte for byte in range(256) if bytes([byte]) not in counts]:
+        yield "odd", f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}"
+    if gaps := sorted({*range(max(model.vocab) + 1)} - model.vocab.keys()):
+        yield "odd", f"{show.counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
+
+
+# The steps on one text
+
+
+def _steps(reach: Reach, text: str) -> Iterator[tuple[str, str]]:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise CommandError("--text is not UTF-8") from None
+    yield "text", ascii(text)
+    for segment, special in reach.segments(text):
+        if special:
+            yield "added", f"{segment!a} {reach.oracle.special_id(segment)}"
+            continue
+        yield "segment", ascii(segment)
+        for piece in reach.oracle.split(segment):
+            data = b"".join(reach.oracle.atoms(piece))
+            tokens = " | ".join(f"{show.token(token)} {reach.oracle.ids[token]}" for token in reach.merged(piece))
+            yield "pre-token", f"{show.token(data)}: {tokens}"
+    yield "ids", " ".join(map(str, reach.ids(text)))
