@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.formats import gguf, huggingface, tekken
 
 from ..bridge.client import RemoteTokenizer, bridge
 from ..errors import AdapterError, BridgeError, one_line
-from . import gguf, model_file
+from . import model_file
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
 
@@ -30,7 +30,7 @@ def llamacpp(rest: str) -> Any:
     folder = tempfile.TemporaryDirectory(prefix="bpe-conformance-")
     made = Path(folder.name, f"{path.stem}.gguf")
     try:
-        gguf.write(made, huggingface.read(path))
+        gguf.write(made, tekken.read(path) if "tekken" in path.name else huggingface.read(path))
     except ValueError as error:
         raise AdapterError(f"{one_line(spec)}: {one_line(str(error))}") from None
     adapter: Any = _program("llamacpp.mjs", spec, made)

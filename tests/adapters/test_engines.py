@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,9 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.adapters import AdapterError, engines, loading, resolve
-from bpe_conformance.adapters.engines import gguf
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
-from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split, Step
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference.formats import huggingface
 
@@ -114,71 +112,16 @@ def test_the_name_of_an_engine_is_that_before_the_colon(folder: Path) -> None:
     assert adapter() is adapter()
 
 
-TEKKEN = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
-    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 BYTES = ByteLevel(split=False)
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (Model({}, ()), "gpt-2"),
-        (Model({}, (), pattern="llama3"), "dbrx"),
-        (Model({}, (), pattern=TEKKEN), "tekken"),
-        (Model({}, (), pipeline=Pipeline(steps=(Split(PATTERNS["llama3"]), BYTES), lookup="whole")), "llama-bpe"),
-        (Model({}, (), pipeline=Pipeline(steps=(Split(PATTERNS["o200k"], "Removed", invert=True), BYTES))), "gpt-4o"),
-        (Model({}, (), pipeline=Pipeline(("NFC",), steps=(Split(PATTERNS["qwen2"]), BYTES))), "qwen2"),
-        (Model({}, (), pipeline=Pipeline(steps=(Digits(individual=True), ByteLevel()))), "smollm"),
-    ],
-)
-def test_llamacpp_has_a_name_for_the_split_of_a_model(model: Model, name: str) -> None:
-    assert gguf.pre_tokenizer(model) == name
-
-
-@pytest.mark.parametrize(
-    "steps", [(Digits(), ByteLevel()), (Split("a|b"), BYTES), (Split(PATTERNS["o200k"], "Removed"), BYTES)]
-)
-def test_a_split_that_llamacpp_does_not_have_is_named(steps: tuple[Step, ...], folder: Path) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"llama.cpp has no pre-tokenizer for {steps[0]}")):
-        gguf.write(folder / "x.gguf", Model(SMALL.vocab, SMALL.merges, (), pipeline=Pipeline(steps=steps)))
-    assert not (folder / "x.gguf").exists()
-
-
-def test_a_gguf_file_has_every_token_at_its_id(tmp_path: Path) -> None:
-    vocab = {**SMALL.vocab, 260: b"<|x|>"}
-    gguf.write(tmp_path / "x.gguf", Model(vocab, SMALL.merges, ("<|e|>", "<|x|>")))
-    read = read_gguf((tmp_path / "x.gguf").read_bytes())
-    tokens = read["tokenizer.ggml.tokens"]
-    assert tokens[97:99] + tokens[256:] == ["a", "b", "ab", "abc", "<|e|>", "[PAD259]", "<|x|>"]
-    assert tokens[32] == "\u0120"
-    assert read["tokenizer.ggml.token_type"] == [1] * 258 + [3, 5, 3]
-    assert read["tokenizer.ggml.merges"] == ["a b", "ab c"]
-    assert (read["tokenizer.ggml.model"], read["tokenizer.ggml.pre"]) == ("gpt2", "gpt-2")
-
-
-def read_gguf(data: bytes) -> dict[str, Any]:
-    """Return the values of a GGUF file that has no tensors."""
-    position = 0
-
-    def take(form: str) -> Any:
-        nonlocal position
-        (value,) = struct.unpack_from(f"<{form}", data, position)
-        position += struct.calcsize(f"<{form}")
-        return value
-
-    def value(kind: int) -> Any:
-        if kind == 9:
-            kind, size = take("I"), take("Q")
-            return [value(kind) for _ in range(size)]
-        return take(f"{take('Q')}s").decode() if kind == 8 else take({4: "I", 5: "i", 6: "f"}[kind])
-
-    assert (take("4s"), take("I"), take("Q")) == (b"GGUF", 3, 0)
-    read = {value(8): value(take("I")) for _ in range(take("Q"))}
-    assert position == len(data)
-    return read
+def test_a_split_that_llamacpp_does_not_have_gives_one_line(folder: Path) -> None:
+    huggingface.write("d.json", Model(SMALL.vocab, SMALL.merges, (), pipeline=Pipeline(steps=(Digits(), ByteLevel()))))
+    with pytest.raises(
+        AdapterError, match=r"llamacpp:d\.json: llama\.cpp has no pre-tokenizer for this model"
+    ) as raised:
+        resolve("llamacpp:d.json")
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
