@@ -82,31 +82,29 @@ def run(options: argparse.Namespace) -> int:
         cells = grid.read(folder / grid.FILE) if options.models else []
     except ReportError as error:
         raise CommandError(str(error)) from None
-    isolate = ["--bpe-isolate"] if options.isolate else []
-    asked = {word: (word, "") for word in adapters}
-    jobs = [SuiteRun(word, word, isolate) for word in adapters]
-    if options.models:
-        packs = packs_of(options.models, options.folder / "packs")
-        asked = {f"{word} on {model}": (word, model) for model in packs for word in adapters}
-        jobs = [
-            SuiteRun(
-                name,
-                word if ":" in word else f"{word}:{packs[model][0]}",
-                [*isolate, "--bpe-pack", str(packs[model][1])],
-            )
-            for name, (word, model) in asked.items()
-        ]
-    new = run_jobs(jobs, options.folder, options.jobs)
+    asked = _asked(adapters, options)
+    new = run_jobs([job for job, *_ in asked.values()], options.folder, options.jobs)
     results = [*(MatrixResult(report["adapter"]["name"], report) for report in earlier), *new]
     folder.mkdir(parents=True, exist_ok=True)
     files = write(folder, results)
     if options.models:
-        files += grid.write(
-            folder,
-            grid.merged(cells, [grid.cell(*asked[result.name], result.report, result.problem) for result in new]),
-        )
+        found = [grid.cell(*asked[result.name][1:], result.report, result.problem) for result in new]
+        files += grid.write(folder, grid.merged(cells, found))
     print_lines(f"wrote {options.folder / file.name}" for file in files)
     return 1 if any(result.report is None for result in results) else 0
+
+
+def _asked(adapters: Sequence[str], options: argparse.Namespace) -> dict[str, tuple[SuiteRun, str, str]]:
+    """Return the name of each run → the run, its engine and its model, which is "" without `--model`."""
+    isolate = ["--bpe-isolate"] if options.isolate else []
+    if not options.models:
+        return {word: (SuiteRun(word, word, isolate), word, "") for word in adapters}
+    asked = {}
+    for model, (file, pack) in packs_of(options.models, options.folder / "packs").items():
+        for word in adapters:
+            name, adapter = f"{word} on {model}", word if ":" in word else f"{word}:{file}"
+            asked[name] = SuiteRun(name, adapter, [*isolate, "--bpe-pack", str(pack)]), word, model
+    return asked
 
 
 def packs_of(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]:
