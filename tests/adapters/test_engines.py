@@ -13,10 +13,12 @@ from helpers.project import Project
 
 from bpe_conformance.adapters import AdapterError, engines, loading, resolve
 from bpe_conformance.cli import main
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.packs.files import fit
+from bpe_conformance.reference.formats import gguf, huggingface
 
 pytest.importorskip("tokenizers")
 SMALL = read_model(
@@ -152,6 +154,24 @@ def test_tiktoken_has_the_ids_of_the_file_as_ranks(folder: Path) -> None:
     huggingface.write("p.json", Model(swapped, SMALL.merges, ("<|e|>",), pipeline=whole))
     adapter: Any = resolve("tiktoken:p.json")
     assert adapter().encode("abc ab<|e|>") == [256, 32, 257, 258]
+
+
+def test_the_vocabulary_of_a_gguf_file_is_compared_with_the_pack(folder: Path) -> None:
+    class Engine:
+        model = str(folder / "small.gguf")
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    gguf.write("small.gguf", SMALL)
+    implementation = Implementation("engine", Engine)
+    fit(implementation, SMALL, "pack")
+    assert implementation.fixed_model == "small"
+    with pytest.raises(CommandError, match="engine: the id 257 is b'abc' in its file, and b'abd' in pack"):
+        fit(implementation, OTHER, "pack")
+    (folder / "small.gguf").write_bytes(b"GGUF")
+    fit(implementation, OTHER, "pack")
+    assert "not compared with that of pack" in implementation.notes[-1]
 
 
 def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
