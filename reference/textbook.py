@@ -335,6 +335,8 @@ class Encoding:
     """
 
     conventions: ClassVar[Mapping[str, str]] = {}
+    digits = r"\p{N}"
+    punctuation = r"[\p{P}$+<=>^`|~]"
 
     def __init__(
         self,
@@ -483,9 +485,9 @@ class Encoding:
             case Split(expression, behavior, invert):
                 return self.cut_at(piece, find_matches(piece, expression), behavior, invert)
             case Digits(individual):
-                return self.cut_at(piece, find_matches(piece, r"\p{N}"), "Isolated" if individual else "Contiguous")
+                return self.cut_at(piece, find_matches(piece, self.digits), "Isolated" if individual else "Contiguous")
             case Punctuation(behavior):
-                return self.cut_at(piece, find_matches(piece, r"[\p{P}$+<=>^`|~]"), behavior)
+                return self.cut_at(piece, find_matches(piece, self.punctuation), behavior)
             case ByteLevel(prefix_space, is_split):
                 text = " " + piece if prefix_space and not piece.startswith(" ") else piece
                 parts = split(text) if is_split else [text]

@@ -9,13 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from bpe_conformance.fixtures import spell, unspell
-from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Punctuation, Split, Step
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Matches, Segments, Word
+from bpe_conformance.reference.textbook import Segments, Word
 
 from .bases import BaseEncoder, add_variants
-
-Behaviors = dict[str, str]
 
 
 class NormalizedTokensFirst(BaseEncoder):
@@ -33,6 +31,12 @@ class AddedTokensLongestFirst(BaseEncoder):
             cut = ([part] if part[1] else textbook.cut_special(part[0], [form]) for part in segments)
             segments = [part for parts in cut for part in parts]
         return segments
+
+
+class AddedTokensInOrderOfFile(BaseEncoder):
+    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
+        parts = re.split(f"({'|'.join(map(re.escape, forms)) or '(?!)'})", text)
+        return [(part, index % 2 == 1) for index, part in enumerate(parts)]
 
 
 class SplitsSeeWholeText(BaseEncoder):
@@ -62,62 +66,6 @@ class MappedLast(BaseEncoder):
         return super().atoms(pre_token if self.pipeline is None else spell(pre_token.encode("utf-8")))
 
 
-def _steps(change: Callable[[list[Step]], list[Step]]) -> Callable[[BaseEncoder, Iterable[Step], str], list[str]]:
-    """Return `apply_all` with other steps before ByteLevel."""
-
-    def apply_all(self: BaseEncoder, steps: Iterable[Step], segment: str) -> list[str]:
-        listed = [*steps]
-        last = next(index for index, step in enumerate(listed) if isinstance(step, ByteLevel))
-        return BaseEncoder.apply_all(self, [*change(listed[:last]), *listed[last:]], segment)
-
-    return apply_all
-
-
-def _step(kind: type[Step], **settings: Any) -> Callable[[BaseEncoder, Step, str], list[str]]:
-    """Return `apply` with other settings of one kind of step."""
-
-    def apply(self: BaseEncoder, step: Step, piece: str) -> list[str]:
-        return BaseEncoder.apply(self, replace(step, **settings) if isinstance(step, kind) else step, piece)
-
-    return apply
-
-
-def _matching(kind: type[Step], expression: str) -> Callable[[BaseEncoder, Step, str], list[str]]:
-    """Return `apply` with another expression of `Digits` or `Punctuation`."""
-
-    def apply(self: BaseEncoder, step: Step, piece: str) -> list[str]:
-        if not isinstance(step, kind):
-            return BaseEncoder.apply(self, step, piece)
-        behavior = step.behavior if isinstance(step, Punctuation) else "Contiguous"
-        behavior = "Isolated" if isinstance(step, Digits) and step.individual else behavior
-        return self.cut_at(piece, textbook.find_matches(piece, expression), behavior)
-
-    return apply
-
-
-def _behaviors(others: Behaviors) -> Callable[..., list[str]]:
-    """Return `cut_at` that takes behaviors for others."""
-
-    def cut_at(self: BaseEncoder, piece: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
-        return textbook.cut_at(piece, matches, others.get(behavior, behavior), invert)
-
-    return cut_at
-
-
-def _flags(**flags: Any) -> Callable[[BaseEncoder, Sequence[AddedToken], str], Segments]:
-    """Return `find_added` that gives every added token these flags."""
-
-    def find_added(self: BaseEncoder, tokens: Sequence[AddedToken], text: str) -> Segments:
-        return BaseEncoder.find_added(self, [replace(token, **flags) for token in tokens], text)
-
-    return find_added
-
-
-def _in_order(self: BaseEncoder, text: str, forms: Iterable[str]) -> Segments:
-    parts = re.split(f"({'|'.join(map(re.escape, forms)) or '(?!)'})", text)
-    return [(part, index % 2 == 1) for index, part in enumerate(parts)]
-
-
 class PrefixSpaceOnlyAtStart(BaseEncoder):
     def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
         steps = self.pipeline.steps if self.pipeline is not None else ()
@@ -125,50 +73,71 @@ class PrefixSpaceOnlyAtStart(BaseEncoder):
         return super().find_added(tokens, f" {text}" if has_prefix and text and text[0] != " " else text)
 
     def apply(self, step: Step, piece: str) -> list[str]:
-        return _step(ByteLevel, prefix_space=False)(self, step, piece)
+        return super().apply(replace(step, prefix_space=False) if isinstance(step, ByteLevel) else step, piece)
+
+
+def _given(step: str, change: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
+    """Return a step that does the correct thing with other arguments."""
+    return lambda self, *arguments: getattr(BaseEncoder, step)(self, *change(*arguments))
+
+
+def _tokens(**flags: Any) -> Callable[..., Any]:
+    return _given("find_added", lambda tokens, text: ([replace(token, **flags) for token in tokens], text))
+
+
+def _step(kind: type[Step], **settings: Any) -> Callable[..., Any]:
+    return _given("apply", lambda step, *more: (replace(step, **settings) if isinstance(step, kind) else step, *more))
+
+
+def _behaviors(**others: str) -> Callable[..., Any]:
+    return _given("cut_at", lambda piece, found, name, *more: (piece, found, others.get(name, name), *more))
+
+
+def _before_byte_level(change: Callable[[list[Step]], list[Step]]) -> Callable[..., Any]:
+    def changed(steps: Sequence[Step], segment: str) -> tuple[list[Step], str]:
+        last = next(index for index, step in enumerate(steps) if isinstance(step, ByteLevel))
+        return [*change([*steps[:last]]), *steps[last:]], segment
+
+    return _given("apply_all", changed)
+
+
+def _canonical(self: BaseEncoder, text: str) -> str:
+    forms = self.pipeline.normalizer[:1] if self.pipeline is not None else ()
+    return unicodedata.normalize("NFD" if forms[0] in ("NFD", "NFKD") else "NFC", text) if forms else text
 
 
 add_variants(
     __name__,
     BaseEncoder,
-    normalize={
-        "NormalizerLeftOut": lambda self, text: text,
-        "CompatibilityForgotten": lambda self, text: (
-            unicodedata.normalize(next((form.replace("K", "") for form in self.pipeline.normalizer), "NFC"), text)
-            if self.pipeline.normalizer
-            else text
-        ),
-    },
+    normalize={"NormalizerLeftOut": lambda self, text: text, "CompatibilityForgotten": _canonical},
     find_added={
         "NormalizedAsOneText": lambda self, tokens, text: BaseEncoder.find_added(self, tokens, self.normalize(text)),
-        "AddedTokensAsText": lambda self, tokens, text: BaseEncoder.find_added(self, (), text),
-        "NormalizedFlagIgnored": _flags(normalized=False),
-        "LstripIgnored": _flags(lstrip=False),
-        "RstripIgnored": _flags(rstrip=False),
-        "SingleWordIgnored": _flags(single_word=False),
+        "AddedTokensAsText": _given("find_added", lambda tokens, text: ((), text)),
+        "NormalizedFlagIgnored": _tokens(normalized=False),
+        "LstripIgnored": _tokens(lstrip=False),
+        "RstripIgnored": _tokens(rstrip=False),
+        "SingleWordIgnored": _tokens(single_word=False),
     },
-    search_added={"AddedTokensInOrderOfFile": _in_order},
     apply_all={
-        "SplitsInReverse": _steps(lambda steps: steps[::-1]),
-        "OnlyFirstSplit": _steps(lambda steps: steps[:1]),
+        "SplitsInReverse": _before_byte_level(lambda steps: steps[::-1]),
+        "OnlyFirstSplit": _before_byte_level(lambda steps: steps[:1]),
     },
     apply={
         "InvertIgnored": _step(Split, invert=False),
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
         "OwnSplitOfByteLevelForgotten": _step(ByteLevel, split=False),
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),
-        "DigitsDecimalOnly": _matching(Digits, r"\d"),
         "DigitsAlwaysIndividual": _step(Digits, individual=True),
-        "PunctuationWithoutSymbols": _matching(Punctuation, r"\p{P}"),
-        "PunctuationAscii": _matching(Punctuation, r"[!-/:-@\[-`{-~]"),
     },
+    digits={"DigitsDecimalOnly": r"\d"},
+    punctuation={"PunctuationWithoutSymbols": r"\p{P}", "PunctuationAscii": r"[!-/:-@\[-`{-~]"},
     cut_at={
-        "MergedAsIsolated": _behaviors({"MergedWithPrevious": "Isolated", "MergedWithNext": "Isolated"}),
-        "ContiguousAsIsolated": _behaviors({"Contiguous": "Isolated"}),
-        "IsolatedAsContiguous": _behaviors({"Isolated": "Contiguous"}),
-        "RemovedAsIsolated": _behaviors({"Removed": "Isolated"}),
-        "EmptyMatchesIgnored": lambda self, piece, matches, behavior, invert=False: textbook.cut_at(
-            piece, [(start, end) for start, end in matches if start < end], behavior, invert
+        "MergedAsIsolated": _behaviors(MergedWithPrevious="Isolated", MergedWithNext="Isolated"),
+        "ContiguousAsIsolated": _behaviors(Contiguous="Isolated"),
+        "IsolatedAsContiguous": _behaviors(Isolated="Contiguous"),
+        "RemovedAsIsolated": _behaviors(Removed="Isolated"),
+        "EmptyMatchesIgnored": _given(
+            "cut_at", lambda piece, found, *more: (piece, [span for span in found if span[0] < span[1]], *more)
         ),
     },
     touches_word={

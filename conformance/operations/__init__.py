@@ -15,25 +15,7 @@ from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
 """The operations of golden cases."""
-_ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes, Entries)
-OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}  # name of an operation → its class
+_EVERY: tuple[type[Operation], ...] = (*IN_YAML, DecodeBytes, Entries)
+OPERATIONS = {kind.name: kind for kind in _EVERY}  # name of an operation → its class
 CLASSES = (*dict.fromkeys(kind.conformance_class for kind in IN_YAML), "pipeline")
 """The conformance classes, in the order of verdicts."""
-
-__all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
-__all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
-__all__ += ["Encode", "EncodeAllowed", "Encoding", "Entries", "Expected", "Laziness", "Lazy", "Load"]
-__all__ += [
-    "ManyCalls",
-    "Merges",
-    "Narrowed",
-    "Operation",
-    "OwnTable",
-    "Question",
-    "Save",
-    "Setting",
-    "StoredIds",
-    "Stream",
-]
-__all__ += ["StreamCutEverywhere", "Train"]
-__all__ += ["conventions_of", "expression", "oracle", "pieces", "token_of", "training_key"]

@@ -8,17 +8,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.pipeline import (
-    BEHAVIORS,
-    NORMAL_FORMS,
-    AddedToken,
-    ByteLevel,
-    Digits,
-    Pipeline,
-    Punctuation,
-    Split,
-    Step,
-)
+from bpe_conformance.fixtures import pipeline as values
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Punctuation, Split, Step
 
 from ..implementation.implementation import Implementation
 from ..operations import Encode, Question, pieces
@@ -28,40 +19,16 @@ from .engine import Drawn, Verdicts
 from .strategies import Encodings, Pieces, some_bytes, table
 
 ASCII: Pieces = ("a", "b", " ", "1", "-", "  ", "\n", "ab", ".", "A", "<s>", "12", "_", "bc", "c", "x", "'s", "--")
-OTHERS: Pieces = (
-    "é",
-    "e\u0301",
-    "²",
-    "ﬁ",
-    "\u0323",
-    "\u00a0",
-    "日",
-    "\u1100\u1161",
-    "Ⅷ",
-    "€",
-    "🦊",
-    "a\u0323\u0302",
-    "ạ",
-)
+OTHERS: Pieces = (*"²ﬁ\u0323\u00a0日Ⅷ€🦊éạ", "e\u0301", "\u1100\u1161", "a\u0323\u0302")
 CONTENTS = ("<s>", "ab", "abc", "bc", "a b", "ạ", "a\u0323", "<s", "s>", "ﬁ", "12", "-a", "  ", "xx")
-EXPRESSIONS = (
-    r"-",
-    r"\s+(?!\S)|\s+",
-    r"\p{N}{1,3}",
-    r" ?\p{L}+",
-    r"(?=b)",
-    r"[a-z]+|[^a-z\s]+",
-    r"(?<=a)b",
-    r"|a",
-    r"\.",
-)
+EXPRESSIONS = ("-", r"\s+(?!\S)|\s+", r"\p{N}{1,3}", r" ?\p{L}+", "(?=b)", r"[a-z]+|[^a-z\s]+", "(?<=a)b", "|a")
 
 
 def _steps(data: bytes) -> tuple[Step, ...]:
     """Return up to three steps and ByteLevel among them."""
     steps: list[Step] = []
     for byte in filter(None, data[:3]):
-        behavior, kind = BEHAVIORS[byte % 5], byte // 5 % 16
+        behavior, kind = values.BEHAVIORS[byte % 5], byte // 5 % 16
         several: dict[int, Step] = {0: Digits(), 1: Digits(individual=True), 2: Punctuation(), 3: Punctuation(behavior)}
         steps.append(several.get(kind) or Split(EXPRESSIONS[kind % len(EXPRESSIONS)], behavior, byte % 3 == 0))
     choice = data[3]
@@ -82,7 +49,7 @@ def _added(data: bytes) -> tuple[AddedToken, ...]:
 
 def _pipelines(implementation: Implementation) -> Encodings:
     def build(data: bytes, chosen: bytes, number: int) -> Question[Encode]:
-        forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 > 3)
+        forms = tuple(values.NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 > 3)
         added = _added(chosen[6 : 6 + 2 * (chosen[2] % 4)])
         contents = tuple(token.content for token in added)
         parts = strategies.pieces((*ASCII, *OTHERS, *contents * 5), data)
@@ -91,7 +58,7 @@ def _pipelines(implementation: Implementation) -> Encodings:
         text, seen = "".join(parts), [*parts]
         for form in forms:
             seen = [unicodedata.normalize(form, part) for part in [*seen, text]]
-        pipeline = Pipeline(forms, added, _steps(chosen[2:6]), lookup)
+        pipeline = values.Pipeline(forms, added, _steps(chosen[2:6]), lookup)
         model = replace(table(seen, number, implementation, contents), pipeline=pipeline)
         return Question(Encode(text), _with_entries(model, text) if lookup == "whole" or number % 4 == 3 else model)
 

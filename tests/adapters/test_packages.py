@@ -91,7 +91,6 @@ FAULTS = {
     "ffbpe": {"file-load-plain", "special-scan-prefix"},
     "ffbpe-largest-content": {"file-load-plain", "special-scan-prefix"},
     "gigatoken": {"train-end-one-merge-short"},
-    "huggingface-ignore-merges": {"merge-order-not-longest-left"},
     "kitoken": {"special-scan-prefix", "split-space-tab"},
     "lexibyte": {"special-scan-prefix"},
     "minibperust": {"special-scan-prefix"},

@@ -155,7 +155,7 @@ def test_only_values_and_marks_are_written(spec):
     added = "    agrees: [honest]\n"
     assert after.replace("    agrees: [hand, honest]\n", "").replace(added, "") == CASES
     assert "ids: [97, 256]}\n    agrees: [honest]\n    # another\n" in after
-    assert "whole: {tokens: [\"x\", \"a\", \"bc\"], ids: [120, 97, 256]}\n    agrees: [honest]\n" in after
+    assert 'whole: {tokens: ["x", "a", "bc"], ids: [120, 97, 256]}\n    agrees: [honest]\n' in after
     trained = (spec / "cases" / "train.yaml").read_text()
     assert trained.startswith(TRAIN)
     assert trained.count("\n") == TRAIN.count("\n") + 8
