@@ -91,14 +91,20 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield INTRODUCTION
     yield from grid.lines(cells)
-    names = {*(cell.engine for cell in cells), *(ALSO.get(cell.engine, "") for cell in cells)}
-    own = [finding for finding in known() if names & {*finding.adapters}]
+    failing: dict[str, set[str]] = {}
+    for cell in cells:
+        failing.setdefault(ALSO.get(cell.engine, cell.engine), set()).update(cell.clauses)
+    own = [one for one in known() if any(explains(one, failing.get(name, set())) for name in one.adapters)]
     yield "\n## Why\n"
     yield (
         "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from "
         "its directory. [The matrix](matrix.md) explains the words **bug**, **limit** and **convention**.\n"
     )
     yield from described(own)
+
+
+def explains(finding: Finding, clauses: set[str]) -> bool:
+    return bool({finding.clause, *finding.also} & clauses)
 
 
 def known() -> list[Finding]:
