@@ -37,7 +37,7 @@ thousands of texts: each entry of the vocabulary is a text. `python tests/survey
 page; [`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
 """
 ALSO = {"transformersjs": "huggingface-js"}
-"""Engine → the name under which `findings.yaml` has it."""
+"""Engine → the name under which `findings.yaml` has it, too."""
 
 
 def engines() -> list[ListedAdapter]:
@@ -93,7 +93,8 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     yield from grid.lines(cells)
     failing: dict[str, set[str]] = {}
     for cell in cells:
-        failing.setdefault(ALSO.get(cell.engine, cell.engine), set()).update(cell.clauses)
+        for name in names(cell):
+            failing.setdefault(name, set()).update(cell.clauses)
     own = [one for one in known() if any(explains(one, failing.get(name, set())) for name in one.adapters)]
     yield "\n## Why\n"
     yield (
@@ -101,6 +102,11 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
         "its directory. [The matrix](matrix.md) explains the words **bug**, **limit** and **convention**.\n"
     )
     yield from described(own)
+
+
+def names(cell: Cell) -> set[str]:
+    """Return the names under which the findings have the engine of a cell."""
+    return {cell.engine, ALSO.get(cell.engine, cell.engine)}
 
 
 def explains(finding: Finding, clauses: set[str]) -> bool:
@@ -114,8 +120,7 @@ def known() -> list[Finding]:
 def unexplained(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the clauses that fail in a cell and have no finding of this engine."""
     for cell in cells:
-        name = ALSO.get(cell.engine, cell.engine)
-        own = [finding for finding in known() if name in finding.adapters]
+        own = [finding for finding in known() if names(cell) & {*finding.adapters}]
         missing = {*cell.clauses} - {clause for finding in own for clause in (finding.clause, *finding.also)}
         if missing:
             yield f"{cell.engine} on {cell.model}: {markdown.plain(', '.join(sorted(missing)))}"
