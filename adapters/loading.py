@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from .bridge.client import bridge
+from .engines import of_package
 from .errors import AdapterError, BridgeError, one_line
 
 BUILT_IN: dict[str, str] = {
@@ -35,6 +36,8 @@ BUILT_IN: dict[str, str] = {
     "splintr-json": "bpe_conformance.adapters.packages.splintr:JsonTokenizer",
     "splintr-cl100k": "bpe_conformance.adapters.packages.splintr:Cl100kTokenizer",
     "splintr-o200k": "bpe_conformance.adapters.packages.splintr:O200kTokenizer",
+    "iree": "bpe_conformance.adapters.packages.iree:Tokenizer",
+    "snaptokens": "bpe_conformance.adapters.packages.snaptokens:Tokenizer",
     "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
     "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
     "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
@@ -70,6 +73,9 @@ SHAPES = {
     "cs336": "bpe_conformance.adapters.shapes.cs336:cs336",
     "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",
     "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
+    "llamacpp": "bpe_conformance.adapters.engines.programs:llamacpp",
+    "mistral": "bpe_conformance.adapters.engines.mistral:mistral",
+    "transformersjs": "bpe_conformance.adapters.engines.programs:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = 8
@@ -83,7 +89,7 @@ def resolve(spec: str) -> object:
     Args:
         spec: `pkg.module:Class` (the current directory is first on `sys.path`; `:Outer.make` names an
             attribute of an attribute), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, `cs336:MODULE`,
-            `minbpe:MODULE:Class`, or `encoding:MODULE:OBJECT`.
+            `minbpe:MODULE:Class`, `encoding:MODULE:OBJECT`, or `NAME:PATH`, an engine over a model's file.
 
     Raises:
         AdapterError: if it does not name a usable adapter; the message is one line that says what to do.
@@ -94,6 +100,8 @@ def resolve(spec: str) -> object:
     if prefix in SHAPES:
         make: Any = load(SHAPES[prefix])
         return make(rest)
+    if prefix in BUILT_IN and rest:
+        return of_package(spec, load(BUILT_IN[prefix]))
     if ":" not in spec:
         if spec not in BUILT_IN:
             raise AdapterError(_unknown_name(spec))

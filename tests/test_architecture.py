@@ -90,7 +90,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "selection": ("operations", "spec"),
     "outcome": ("answer", "operations", "spec"),
     "terminal": ("answer", "operations", "outcome"),
-    "report": ("command_line", "operations", "spec", "outcome", "terminal"),
     "cases": ("answer", "implementation", "operations", "spec", "outcome"),
     "properties": ("answer", "implementation", "operations", "spec", "outcome", "cases"),
     "known_bugs": (
@@ -115,8 +114,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cases",
         "properties",
     ),
-    "packs": ("command_line", "answer", "operations", "spec", "terminal", "known_bugs", "spec_tools"),
+    "packs": (
+        "command_line",
+        "answer",
+        "implementation",
+        "operations",
+        "spec",
+        "terminal",
+        "known_bugs",
+        "spec_tools",
+    ),
+    "report": ("command_line", "operations", "spec", "outcome", "terminal", "packs"),
     "session": (
+        "command_line",
         "answer",
         "implementation",
         "operations",

@@ -2,7 +2,11 @@
 // tokenizer.json:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/huggingface.mjs"
-import { installed, versionOf } from "./npm.mjs";
+//
+// With the path of a tokenizer.json, it has only that model; `--adapter transformersjs:PATH` runs it so.
+import { readFileSync } from "node:fs";
+
+import { installed, modelFile, versionOf } from "./npm.mjs";
 import { fromHex, serve, toHex } from "./protocol.mjs";
 
 const NAME = "@huggingface/tokenizers";
@@ -28,6 +32,20 @@ function preTokenizer(pattern) {
 }
 
 class Tokenizer {
+  constructor(json) {
+    this.tokenizer = new (installed(NAME).Tokenizer)(json, { clean_up_tokenization_spaces: false });
+  }
+
+  encode(text) {
+    return this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  decode(ids) {
+    return this.tokenizer.decode(ids, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+  }
+}
+
+class TableTokenizer extends Tokenizer {
   constructor({ vocab, merges, special_tokens, pattern }) {
     const learned = new Set(merges.map(([left, right]) => left + right));
     const special = new Set((special_tokens ?? []).filter((text) => text !== ""));
@@ -47,21 +65,10 @@ class Tokenizer {
       tokens.set(id, toHex(content));
       return { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
     });
-    this.shown = { vocab: [...tokens], merges };
     const model = { type: "BPE", vocab: spelled, merges: merges.map((pair) => pair.map(spell)) };
     const json = { model, added_tokens, normalizer: null, post_processor: null };
-    this.tokenizer = new (installed(NAME).Tokenizer)(
-      { ...json, pre_tokenizer: preTokenizer(pattern), decoder: byteLevel(true) },
-      { clean_up_tokenization_spaces: false },
-    );
-  }
-
-  encode(text) {
-    return this.tokenizer.encode(text, { add_special_tokens: false }).ids;
-  }
-
-  decode(ids) {
-    return this.tokenizer.decode(ids, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+    super({ ...json, pre_tokenizer: preTokenizer(pattern), decoder: byteLevel(true) });
+    this.shown = { vocab: [...tokens], merges };
   }
 
   table() {
@@ -69,9 +76,15 @@ class Tokenizer {
   }
 }
 
-await serve(() => ({
-  name: NAME,
-  version: versionOf(NAME),
-  offers: ["encode", "decode", "pattern"],
-  load: (given) => new Tokenizer(given),
-}));
+const read = (path) => new Tokenizer(JSON.parse(readFileSync(path, "utf8")));
+const path = modelFile();
+
+await serve(() => {
+  const about = { name: NAME, version: versionOf(NAME), offers: ["encode", "decode"] };
+  if (path !== null) {
+    const tokenizer = read(path);
+    return { ...about, model: path, load: () => tokenizer };
+  }
+  about.offers.push("pattern", "from_tokenizer_json");
+  return { ...about, load: (given) => new TableTokenizer(given), from_tokenizer_json: (given) => read(given.path) };
+});

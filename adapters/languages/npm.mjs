@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 import { fromHex, toHex, utf8 } from "./protocol.mjs";
 
@@ -19,6 +20,9 @@ export function modelNamed() {
   return process.exit(2);
 }
 
+/** Return the path of a model's file that the command line names, or null. */
+export const modelFile = () => process.argv[2] ?? null;
+
 const require = createRequire(join(process.cwd(), "package.json"));
 
 /** Return the result of `find` for a name, or throw a one-line error that says what to install. */
@@ -33,6 +37,9 @@ function located(find, name) {
 
 /** Return a package from node_modules in the current directory, or from NODE_PATH. */
 export const installed = (name) => located(require, name);
+
+/** The same for a package that only `import` loads. */
+export const imported = (name) => import(pathToFileURL(located(require.resolve, name)));
 
 /** Return the version of an installed package, which need not export its package.json. */
 export function versionOf(name) {

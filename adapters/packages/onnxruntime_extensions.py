@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,16 @@ class Tokenizer(JsonTokenizer):
     version = onnxruntime_extensions.__version__
 
     def load(self, path: str) -> Any:
-        config = Path(path).with_name("tokenizer_config.json")
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            if (config := Path(path).with_name("tokenizer_config.json")).exists():
+                shutil.copy(config, folder)
+            return self._load(Path(shutil.copy(path, folder)))
+
+    def _load(self, path: Path) -> Any:
+        config = path.with_name("tokenizer_config.json")
         kind = "PreTrainedTokenizerFast" if self._has_own_pattern else "GPT2Tokenizer"
-        config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
+        if not config.exists():
+            config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
         return pp_api.Tokenizer(str(config.parent), {"skip_special_tokens": False})
 
     def encode(self, text: str) -> list[int]:

@@ -46,6 +46,14 @@ class JsonTokenizer(_Encoder, JsonBase):
     def load(self, path: str) -> Any:
         return splintr.from_json(path)
 
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode_raw(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        if self._tokenizer.encode(""):
+            raise NotImplementedError("it has no encode_batch without the model's template")
+        return super().encode_batch(texts)
+
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode_with_special(list(ids)))
 

@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
+from bpe_conformance.fixtures.pipeline import Pipeline
+from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
+from bpe_conformance.reference.pipeline import pattern_of
 
 from . import Pattern, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
@@ -20,6 +23,29 @@ class Tokenizer(RanksTokenizer):
     """`tiktoken.Encoding`. An empty special token is an error, because `encode` would never return."""
 
     version = tiktoken.__version__
+
+    @classmethod
+    def from_model_file(cls, path: str) -> Tokenizer:
+        """Return the encoding of a `tokenizer.json`, with its ids as ranks; a ValueError names what tiktoken lacks."""
+        model = huggingface.read(path)
+        pattern, pipeline = model.pattern, model.pipeline or Pipeline()
+        if model.pipeline is not None:
+            pattern = pattern_of(pipeline.steps) or ""
+        if pipeline.normalizer:
+            raise ValueError(f"the normalizer is {' and '.join(pipeline.normalizer)}; tiktoken has none")
+        if not pattern:
+            raise ValueError(
+                "pre_tokenizer is not one expression that matches all of every text; tiktoken has no other"
+            )
+        if any(token.lstrip or token.rstrip or token.single_word for token in pipeline.added_tokens):
+            raise ValueError("an added token has lstrip, rstrip or single_word; tiktoken has no such setting")
+        special = {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()}
+        ordinary = {token: index for token, index in model.ids.items() if index not in special.values()}
+        tokenizer = cls.__new__(cls)
+        tokenizer._tokenizer = tokenizer.load(
+            RankTable(ordinary, special, dict(model.vocab)), PATTERNS.get(pattern, pattern)
+        )
+        return tokenizer
 
     def load(self, ranks: RankTable, pattern: str) -> Any:
         if "" in ranks.special:

@@ -58,11 +58,19 @@ class JsonTokenizer:
     """An adapter over a package that reads a `tokenizer.json`."""
 
     version: ClassVar[str]
+    _tokenizer: Any
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self._has_own_pattern = pattern is not None
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        tokenizer = cls.__new__(cls)
+        tokenizer._has_own_pattern = True
+        tokenizer._tokenizer = tokenizer.load(path)
+        return tokenizer
 
     def load(self, path: str) -> Any:
         raise NotImplementedError

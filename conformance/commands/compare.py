@@ -16,7 +16,7 @@ from ..answer import first_difference
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..packs.files import add_options, overrides, read_model_files
+from ..packs.files import add_options, fit, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show
 from .common import bars, size
@@ -90,12 +90,15 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
     for implementation in (left, right):
         if "encode" not in implementation.capabilities:
             raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
+    if options.table is None and left.model_file and right.model_file:
+        options.table = left.fixed_model
     return _side(left, right, options), _side(right, left, options)
 
 
 def _side(implementation: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
     asked = options.table or implementation.fixed_model or other.fixed_model or "gpt2"
     model = read_model_files([asked], overrides(options)).model
+    fit(implementation, model, asked)
     if implementation.fixed_model not in (None, model.name):
         has = f"has only the model {implementation.fixed_model}"
         raise CommandError(f"{implementation.name}: {has}; remove --table {asked}")

@@ -82,7 +82,7 @@ class Implementation:
         self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         self._elsewhere: dict[str, Implementation] = {}
         model = getattr(target, "model", None)
-        self.fixed_model = model if isinstance(model, str) else None  # the only model that it has, or None
+        self.fixed_model = model if isinstance(model, str) else None  # or None; a path for an engine without a pack
         self.conventions = capabilities.conventions(name, target)
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():
@@ -112,6 +112,12 @@ class Implementation:
             return "Python"
         announced = getattr(self.target, "language", "")
         return announced if isinstance(announced, str) else ""
+
+    @property
+    def model_file(self) -> Path | None:
+        """The file that an engine has loaded its model from, which is then its `model`, or None."""
+        file = Path(str(getattr(self.target, "model", "")))
+        return file if file.is_absolute() and file.is_file() else None
 
     @property
     def is_program(self) -> bool:

@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from bpe_conformance.reference.formats import gguf, gpt2, huggingface, tekken, t
 
 from ..answer import Ids, Rows
 from ..command_line import CommandError
+from ..implementation.implementation import Implementation
 from ..operations import OPERATIONS, Entries, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
 
@@ -143,6 +145,26 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
+
+
+def fit(implementation: Implementation, model: Model | None, where: str) -> None:
+    """Let an engine that has loaded a model's file be tested on `model`; CommandError if an id is another token there.
+
+    Ids that only one of the two has do not count, because some formats pad the vocabulary.
+    """
+    if (file := implementation.model_file) is None or model is None:
+        return
+    try:
+        vocab = read_model_files([str(file)], Overrides()).model.vocab
+    except CommandError as error:
+        implementation.note(f"the vocabulary of the file is not compared with that of {where}: {error}")
+        vocab = {}
+    for index in sorted(vocab.keys() & model.vocab.keys()):
+        if vocab[index] != model.vocab[index]:
+            other = f"the id {index} is {vocab[index]!r} in its file, and {model.vocab[index]!r} in {where}"
+            fix = f"bpe-conformance pack {shlex.quote(str(file))} -o DIR"
+            raise CommandError(f"{implementation.name}: {other}; make a pack of this file: {fix}")
+    implementation.fixed_model = model.name
 
 
 def checked_pattern(pattern: str) -> str:

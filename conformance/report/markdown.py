@@ -73,7 +73,7 @@ def _causes(report: Document) -> Iterator[str]:
             case "error":
                 yield f"\nRaised in {code(cause['place'])}." if cause["place"] else ""
         yield "\nThe smallest failing case:\n"
-        yield from _block(results[cause["smallest"]]["failure"]["lines"])
+        yield from block(results[cause["smallest"]]["failure"]["lines"])
     if report["unexplained"]:
         yield f"\nNo known cause explains the other {len(report['unexplained'])}."
     if report["passes_alone"]:
@@ -86,14 +86,14 @@ def _causes(report: Document) -> Iterator[str]:
 def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:
     yield f"\n<details><summary>{title}: {len(results)}</summary>\n"
     for result in results[:SHOWN]:
-        yield from _block(result["failure"]["lines"])
+        yield from block(result["failure"]["lines"])
         yield ""
     if len(results) > SHOWN:
         yield f"... and {len(results) - SHOWN} more: {', '.join(code(result['id']) for result in results[SHOWN:])}\n"
     yield "</details>"
 
 
-def _block(lines: Sequence[str]) -> Iterator[str]:
+def block(lines: Sequence[str]) -> Iterator[str]:
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from (fence, *lines, fence)
 

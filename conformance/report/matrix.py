@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -17,7 +18,9 @@ from bpe_conformance.fixtures.files import write_text
 
 from ..command_line import CommandError, print_lines
 from ..operations import CLASSES
-from . import document, markdown, page
+from ..packs.build import make
+from ..packs.files import MANIFEST, Overrides, read_model_files
+from . import document, grid, markdown, page
 from .document import Document, ReportError
 
 RUN_SECONDS = 1800
@@ -61,6 +64,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     jobs = "the number of implementations to test at the same time"
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help=jobs)
     parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
+    of_model = "a model's file, as for `pack`: test each ADAPTER with a pack of it, NAME as NAME:FILE; repeatable"
+    parser.add_argument("--model", dest="models", action="append", metavar="FILE", default=[], help=of_model)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -71,17 +76,52 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{repeated} is named more than once; name each implementation once")
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: must be at least 1")
+    folder = options.folder.absolute()
     try:
         earlier = [document.read(Path(word)) for word in reports]
+        cells = grid.read(folder / grid.FILE) if options.models else []
     except ReportError as error:
         raise CommandError(str(error)) from None
-    jobs = [SuiteRun(word, word, ["--bpe-isolate"] if options.isolate else []) for word in adapters]
-    results = [MatrixResult(report["adapter"]["name"], report) for report in earlier]
-    results += run_jobs(jobs, options.folder, options.jobs)
-    folder = options.folder.absolute()
+    asked = _asked(adapters, options)
+    new = run_jobs([job for job, *_ in asked.values()], options.folder, options.jobs)
+    results = [*(MatrixResult(report["adapter"]["name"], report) for report in earlier), *new]
     folder.mkdir(parents=True, exist_ok=True)
-    print_lines(f"wrote {options.folder / file.name}" for file in write(folder, results))
+    files = write(folder, results)
+    if options.models:
+        found = [grid.cell(*asked[result.name][1:], result.report, result.problem) for result in new]
+        files += grid.write(folder, grid.merged(cells, found))
+    print_lines(f"wrote {options.folder / file.name}" for file in files)
     return 1 if any(result.report is None for result in results) else 0
+
+
+def _asked(adapters: Sequence[str], options: argparse.Namespace) -> dict[str, tuple[SuiteRun, str, str]]:
+    """Return the name of each run → the run, its engine and its model, which is "" without `--model`."""
+    isolate = ["--bpe-isolate"] if options.isolate else []
+    if not options.models:
+        return {word: (SuiteRun(word, word, isolate), word, "") for word in adapters}
+    asked = {}
+    for model, (file, pack) in packs_of(options.models, options.folder / "packs").items():
+        for word in adapters:
+            name, adapter = f"{word} on {model}", word if ":" in word else f"{word}:{file}"
+            asked[name] = SuiteRun(name, adapter, [*isolate, "--bpe-pack", str(pack)]), word, model
+    return asked
+
+
+def packs_of(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]:
+    """Return the name of each model → its file and its pack, which is made unless there is one of this file."""
+    packs: dict[str, tuple[str, Path]] = {}
+    for word in models:
+        source = read_model_files([word], Overrides())
+        name, pack = source.model.name, folder / source.model.name
+        if name in packs:
+            raise CommandError(f"{word}: its model is named {name}, as that of {packs[name][0]}; rename one of them")
+        manifest = pack / MANIFEST
+        if not manifest.exists() or json.loads(manifest.read_text("utf-8"))["source"]["sha256"] != dict(source.sources):
+            print_lines([f"making the pack of {name}"], flush=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            make(source, 0, pack)
+        packs[name] = word, pack
+    return packs
 
 
 def run_jobs(jobs: Sequence[SuiteRun], folder: Path, workers: int) -> list[MatrixResult]:

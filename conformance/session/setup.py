@@ -16,7 +16,8 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
-from ..implementation.implementation import Implementation, LoadError, load
+from ..command_line import CommandError
+from ..implementation.implementation import Implementation, load
 from ..outcome import Command
 from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
@@ -42,7 +43,7 @@ class Setup:
             raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
         if directory and seed is not None:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
-        self.implementation = implementation = _implementation(config)
+        self.implementation = implementation = _implementation(config, self.spec)
         self.command = Command(
             option("--adapter"),
             dict(_options(config)),
@@ -91,8 +92,8 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     return replace(spec, cases=cases, models={**spec.models, **models})
 
 
-def _implementation(config: pytest.Config) -> Implementation:
-    """Import the adapter and find out what it supports; its output is dropped."""
+def _implementation(config: pytest.Config, spec: Spec) -> Implementation:
+    """Import the adapter and find out what it supports; its output is dropped. An engine's model must be the pack's."""
     name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
     if not name:
         raise pytest.UsageError(
@@ -106,8 +107,13 @@ def _implementation(config: pytest.Config) -> Implementation:
     if capture is not None:
         capture.resume_global_capture()
     try:
-        return load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
-    except LoadError as error:
+        loaded = load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
+        if (pack := config.getoption("--bpe-pack")) and spec.cases:
+            from ..packs.files import fit
+
+            fit(loaded, spec.cases[0].question.model, pack)
+        return loaded
+    except CommandError as error:
         raise pytest.UsageError(str(error)) from None
     finally:
         if capture is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures.one_line import ascii_only
@@ -150,7 +152,12 @@ def _notes(result: RunResult) -> Iterator[str]:
     for first, *others in alike.values():
         yield f"{first} (a report lists {counted(len(others), 'more note')})" if others else first
     model = result.tested.model
-    if model is not None and not result.tested_outcomes:
+    if model is None or result.tested_outcomes:
+        return
+    if Path(model).is_absolute():
+        made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
+        yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
+    else:
         yield (
             f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. "
             "Rename the attribute if the class takes any vocabulary; use --bpe-pack to test a vocabulary of your own"

@@ -13,6 +13,7 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 HERE = Path(__file__).parent
 LISTED = HERE / "implementations.yaml"
 FOUND = HERE / "findings.yaml"
+FOUND_IN_ENGINES = HERE / "engine_findings.yaml"
 SCRIPTS = HERE / "scripts"
 
 
@@ -83,9 +84,9 @@ def implementations() -> list[ListedAdapter]:
     return [ListedAdapter(**entry) for entry in _entries(LISTED)]
 
 
-def findings() -> list[Finding]:
+def findings(file: Path = FOUND) -> list[Finding]:
     """Return what is known about them."""
-    return [Finding(**entry) for entry in _entries(FOUND)]
+    return [Finding(**entry) for entry in _entries(file)]
 
 
 def _entries(file: Path) -> list[dict[str, Any]]:

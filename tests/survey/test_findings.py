@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from bpe_conformance.spec import installed_spec
-from survey.listed import SCRIPTS, Finding, findings
+from survey.listed import FOUND_IN_ENGINES, SCRIPTS, Finding, findings
 
 NAMES = sorted(file.name for file in SCRIPTS.iterdir() if file.name.startswith("confirm_"))
-FOUND = findings()
+FOUND = [*findings(), *findings(FOUND_IN_ENGINES)]
 
 
 def test_every_finding_has_a_script_unless_it_is_a_limit() -> None:

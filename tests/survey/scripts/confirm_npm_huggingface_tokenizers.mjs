@@ -7,14 +7,16 @@ const plain = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173
 let next = 256;
 const spelling = [...Array(256).keys()].map((byte) => String.fromCharCode(plain(byte) ? byte : next++));
 
-function made({ pattern = null, merges = [], without = "" } = {}) {
+function made({ pattern = null, merges = [], without = "", normalizer = null, added = [] } = {}) {
   const vocab = Object.fromEntries(spelling.map((token, byte) => [token, byte]).filter(([token]) => token !== without));
   merges.forEach((pair, rank) => (vocab[pair.join("")] = 256 + rank));
   const level = { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: pattern === null };
   const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
   const pre_tokenizer = pattern === null ? level : { type: "Sequence", pretokenizers: [split, level] };
   const model = { type: "BPE", vocab, merges };
-  const json = { model, added_tokens: [], normalizer: null, post_processor: null, pre_tokenizer, decoder: level };
+  const added_tokens = added.map((content, index) => ({ id: 256 + index, content, special: true, normalized: false }));
+  added_tokens.forEach(({ id, content }) => (vocab[content] = id));
+  const json = { model, added_tokens, normalizer, post_processor: null, pre_tokenizer, decoder: level };
   return new Tokenizer(json, { clean_up_tokenization_spaces: false });
 }
 
@@ -26,3 +28,4 @@ check("DECODE-UNKNOWN-1", () => made().decode([97, 999]), "an error");
 check("ERROR-TABLE-1", () => encode("az", { without: "z" }), "an error");
 check("SPLIT-CL100K-5", () => encode("a \nb", { pattern: CL100K, merges: [[space, line]] }), [97, 256, 98]);
 check("SPLIT-CL100K-1", () => encode("'\u017fa", { pattern: CL100K, merges: [["\xbf", "a"]] }), [39, 197, 191, 97]);
+check("PIPELINE-ORDER-1", () => encode("\uff1ct>", { normalizer: { type: "NFKC" }, added: ["<t>"] }), [60, 116, 62]);

@@ -1,0 +1,27 @@
+"""IREE's tokenizer (on PyPI: iree-tokenizer) as an adapter: a C encoder over a `tokenizer.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from . import require
+from .tokenizer_json import JsonTokenizer
+
+iree = require("iree.tokenizer", "iree-tokenizer")
+
+
+class Tokenizer(JsonTokenizer):
+    """`iree.tokenizer.Tokenizer.from_file`."""
+
+    version = version("iree-tokenizer")
+
+    def load(self, path: str) -> Any:
+        return iree.Tokenizer.from_file(path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_batch(list(texts)))

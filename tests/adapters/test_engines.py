@@ -1,0 +1,183 @@
+"""Engines over a model's file: `NAME:PATH`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.project import Project
+
+from bpe_conformance.adapters import AdapterError, engines, loading, resolve
+from bpe_conformance.cli import main
+from bpe_conformance.command_line import CommandError
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.packs.files import fit
+from bpe_conformance.reference.formats import gguf, huggingface
+
+pytest.importorskip("tokenizers")
+SMALL = read_model(
+    {"merges": [["a", "b"], ["ab", "c"]], "special_tokens": ["<|e|>"], "extra": [[258, "<|e|>"]]}, "small"
+)
+OTHER = Model({**SMALL.vocab, 257: b"abd"}, (SMALL.merges[0], (b"ab", b"d")), SMALL.special_tokens)
+ENGINE = """
+from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.textbook import Tokenizer
+
+class Panic(BaseException):
+    pass
+
+class Engine:
+    version = "1.2"
+
+    @classmethod
+    def from_tokenizer_json(cls, path):
+        model = huggingface.read(path)
+        if 257 not in model.vocab:
+            raise Panic("unsupported size\\nof the vocabulary")
+        return Tokenizer(model.vocab, model.merges, model.special_tokens)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    huggingface.write("m/tokenizer.json", SMALL)
+    (tmp_path / "an_engine.py").write_text(ENGINE, "utf-8")
+    monkeypatch.delitem(sys.modules, "an_engine", raising=False)
+    monkeypatch.setitem(loading.BUILT_IN, "engine", "an_engine:Engine")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", ["m", "m/tokenizer.json"])
+def test_an_engine_loads_the_file_of_a_model(folder: Path, path: str) -> None:
+    adapter = resolve(f"huggingface:{path}")
+    implementation = Implementation("huggingface:m", adapter)
+    assert implementation.model_file == folder / "m" / "tokenizer.json"
+    assert implementation.version == resolve("huggingface").version  # type: ignore[attr-defined]
+    assert implementation.conventions["tie_break"] == "lex-greater"  # that of a trainer, which it is not
+    assert "train" not in implementation.capabilities
+    assert implementation.build(SMALL).encode("abc<|e|>ab") == [257, 258, 256]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("huggingface:absent", "huggingface:absent: there is no such file; write huggingface:PATH"),
+        ("huggingface:.", "huggingface:.: there is no tokenizer.json or tekken.json in this directory"),
+        ("huggingface:an_engine.py", "huggingface:an_engine.py: huggingface does not load it: expected"),
+        ("engine:m2/tokenizer.json", "engine:m2/tokenizer.json: engine does not load it: unsupported size of the voc"),
+        ("minimal:m", "minimal:m: minimal reads no file of a model; write --adapter minimal"),
+        ("llamacpp:absent.gguf", "llamacpp:absent.gguf: there is no such file"),
+    ],
+)
+def test_a_file_that_an_engine_does_not_load_gives_one_line(folder: Path, spec: str, message: str) -> None:
+    (folder / "m2").mkdir()
+    huggingface.write("m2/tokenizer.json", Model(dict(list(SMALL.vocab.items())[:256]), ()))
+    with pytest.raises(AdapterError, match=re.escape(message)) as raised:
+        resolve(spec)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_engine_is_tested_with_a_pack_of_its_model(project: Project) -> None:
+    def run(adapter: str) -> pytest.RunResult:
+        return project.pytester.runpytest_inprocess("conformance", "--adapter", adapter, "--bpe-pack", "pack")
+
+    huggingface.write(project.path / "small.json", SMALL)
+    huggingface.write(project.path / "other.json", OTHER)
+    assert main(["pack", str(project.path / "small.json"), "-o", str(project.path / "pack")]) == 0
+    assert "PASS: encoder" in run("huggingface:small.json").stdout.str()
+    (line,) = [line for line in run("huggingface:other.json").errlines if line.startswith("ERROR")]
+    differs = "the id 257 is b'abd' in its file, and b'abc' in pack"
+    fix = f"make a pack of this file: bpe-conformance pack {project.path / 'other.json'} -o DIR"
+    assert line == f"ERROR: huggingface:other.json: {differs}; {fix}"
+
+
+def test_without_a_pack_the_run_says_how_to_make_one(project: Project) -> None:
+    huggingface.write(project.path / "small.json", SMALL)
+    run = project.judge("huggingface:small.json")
+    assert run.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    text = " ".join(run.stdout.str().split())
+    assert f"make one: bpe-conformance pack {project.path / 'small.json'} -o DIR, then add --bpe-pack DIR" in text
+
+
+def test_the_name_of_an_engine_is_that_before_the_colon(folder: Path) -> None:
+    adapter = engines.loaded("x:m", lambda path: path, "2")
+    assert (adapter.__name__, adapter.version, adapter.model) == ("x", "2", str(folder / "m" / "tokenizer.json"))
+    assert adapter() is adapter()
+
+
+BYTES = ByteLevel(split=False)
+
+
+def test_a_split_that_llamacpp_does_not_have_gives_one_line(folder: Path) -> None:
+    huggingface.write("d.json", Model(SMALL.vocab, SMALL.merges, (), pipeline=Pipeline(steps=(Digits(), ByteLevel()))))
+    with pytest.raises(
+        AdapterError, match=r"llamacpp:d\.json: llama\.cpp has no pre-tokenizer for this model"
+    ) as raised:
+        resolve("llamacpp:d.json")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "lacks"),
+    [
+        (Pipeline(("NFC", "NFKD")), "the normalizer is NFC and NFKD"),
+        (Pipeline(steps=(Digits(), ByteLevel())), "pre_tokenizer is not one expression"),
+        (
+            Pipeline(added_tokens=(AddedToken("<|e|>", lstrip=True),)),
+            "an added token has lstrip, rstrip or single_word",
+        ),
+    ],
+)
+def test_tiktoken_names_the_setting_that_it_lacks(folder: Path, pipeline: Pipeline, lacks: str) -> None:
+    pytest.importorskip("tiktoken")
+    huggingface.write(
+        "p.json", replace(SMALL, special_tokens=tuple(t.content for t in pipeline.added_tokens), pipeline=pipeline)
+    )
+    with pytest.raises(AdapterError, match=f"tiktoken:p.json: tiktoken does not load it: {lacks}"):
+        resolve("tiktoken:p.json")
+
+
+def test_tiktoken_has_the_ids_of_the_file_as_ranks(folder: Path) -> None:
+    pytest.importorskip("tiktoken")
+    swapped = {**SMALL.vocab, 256: b"abc", 257: b"ab"}
+    steps = (Split(PATTERNS["llama3"]), BYTES)
+    whole = Pipeline((), (AddedToken("<|e|>"),), steps, "whole")
+    huggingface.write("p.json", Model(swapped, SMALL.merges, ("<|e|>",), pipeline=whole))
+    adapter: Any = resolve("tiktoken:p.json")
+    assert adapter().encode("abc ab<|e|>") == [256, 32, 257, 258]
+
+
+def test_the_vocabulary_of_a_gguf_file_is_compared_with_the_pack(folder: Path) -> None:
+    class Engine:
+        model = str(folder / "small.gguf")
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    gguf.write("small.gguf", SMALL)
+    implementation = Implementation("engine", Engine)
+    fit(implementation, SMALL, "pack")
+    assert implementation.fixed_model == "small"
+    with pytest.raises(CommandError, match="engine: the id 257 is b'abc' in its file, and b'abd' in pack"):
+        fit(implementation, OTHER, "pack")
+    (folder / "small.gguf").write_bytes(b"GGUF")
+    fit(implementation, OTHER, "pack")
+    assert "not compared with that of pack" in implementation.notes[-1]
+
+
+def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "text.txt").write_text("abc ab<|e|>", "utf-8")
+    huggingface.write("same.json", SMALL)
+    huggingface.write("other.json", OTHER)
+    assert main(["compare", "huggingface:m", "textbook:same.json", "--corpus", "text.txt"]) == 0
+    assert main(["compare", "huggingface:m", "engine:other.json", "--corpus", "text.txt"]) == 2
+    assert "engine:other.json: the id 257 is b'abd' in its file" in capsys.readouterr().err

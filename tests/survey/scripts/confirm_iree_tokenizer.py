@@ -1,0 +1,25 @@
+"""Show the findings in iree-tokenizer. Run it with `pip install iree-tokenizer==0.3.0`."""
+
+import json
+
+from iree.tokenizer import Tokenizer
+from shared import LLAMA3, check, finish, tokenizer_json
+
+
+def encode(text, **options):
+    return list(Tokenizer.from_str(tokenizer_json(**options)).encode(text))
+
+
+def encode_ordinary(text, token):
+    """Encode with an added token that is not `special`, which only decoding may notice."""
+    document = json.loads(tokenizer_json(special=[token]))
+    document["added_tokens"][0]["special"] = False
+    return list(Tokenizer.from_str(json.dumps(document)).encode(text))
+
+
+lines = [("\u010a", "\u0109"), ("\u010a\u0109", "\u010a")]
+check("MERGE-ORDER-1", lambda: encode("ccc", merges=[("c", "c"), ("c", "cc")]), [256, 99])
+check("SPLIT-LLAMA3-1", lambda: encode("\n\t\n", merges=lines, pattern=LLAMA3), [257])
+check("PIPELINE-ID-1", lambda: encode_ordinary("a<t>", "<t>"), [97, 256])
+check("LAW-ROUNDTRIP-1", lambda: len(encode("a" * 100)), 100)
+finish()
