@@ -37,6 +37,14 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Offsets:
+    """Ids, and for each the characters of the text that it covers: (start, end), end exclusive."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Table:
     vocab: Mapping[int, bytes]
     merges: tuple[Merge, ...]
@@ -49,7 +57,10 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Measure:
+    """How much was held back."""
+
     amount: int
+    what: str = "character"
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class Fault:
     traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
-Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
+Answer: TypeAlias = Ids | Text | Bytes | Rows | Offsets | Table | Accepted | Measure | Changed | Refusal | Fault
 
 TIMED_OUT = "TimedOut"
 MALFORMED = "Malformed"
@@ -94,10 +105,12 @@ def canonical(answer: Answer) -> Any:
             return {"bytes": data.hex()}
         case Rows(rows):
             return {"rows": [list(row) for row in rows]}
+        case Offsets(ids, spans):
+            return {"ids": list(ids), "spans": list(map(list, spans))}
         case Table(vocab, merges):
             entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
             return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
-        case Measure(amount):
+        case Measure(amount, _):
             return {"measure": amount}
         case Changed():
             return {"changed": True}
@@ -140,6 +153,7 @@ class Lossless:
 @dataclass(frozen=True)
 class AtMost:
     amount: int
+    what: str = "character"
 
 
 @dataclass(frozen=True)
@@ -295,6 +309,13 @@ class TextDivergence(Divergence):
 class RowDivergence(Divergence):
     row: int
     token: int = 0
+
+
+@dataclass(frozen=True)
+class SpanDivergence(Divergence):
+    """The ids are correct, and the spans differ at this token."""
+
+    token: int
 
 
 @dataclass(frozen=True)

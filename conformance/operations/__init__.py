@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from .batch import Batch
 from .decode import Decode, DecodeBytes, Decoding
+from .detokenize import Detokenize, Waiting
 from .encode import Construct, Encode, EncodeAllowed, Encoding
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, Save
+from .offsets import EncodeWithOffsets
 from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Operation, Question
 from .setting import Conventions, Setting, expression, oracle, token_of
 from .stream import Laziness, Stream, StreamCutEverywhere
 from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
+IN_YAML += (Detokenize, EncodeWithOffsets)
 """The operations of golden cases."""
 _ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes,)
 OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}  # name of an operation → its class
@@ -21,6 +24,7 @@ CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))
 
 __all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
 __all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
+__all__ += ["Detokenize", "EncodeWithOffsets", "Waiting"]
 __all__ += ["Encode", "EncodeAllowed", "Encoding", "Expected", "Laziness", "Lazy", "Load", "ManyCalls"]
 __all__ += ["Merges", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
 __all__ += ["StreamCutEverywhere", "Train"]
