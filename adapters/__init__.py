@@ -8,17 +8,3 @@ from .bridge.client import RemoteTokenizer
 from .errors import AdapterError, AdapterUnavailable, CrashError, HangError, ProtocolError, RemoteError
 from .loading import BUILT_IN, resolve
 from .shapes.functions import with_trainer
-
-__all__ = [
-    "BUILT_IN",
-    "AdapterError",
-    "AdapterUnavailable",
-    "CrashError",
-    "HangError",
-    "MalformedAnswer",
-    "ProtocolError",
-    "RemoteError",
-    "RemoteTokenizer",
-    "resolve",
-    "with_trainer",
-]

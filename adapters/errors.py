@@ -25,28 +25,17 @@ class AdapterUnavailable(AdapterError, ImportError):
 
 
 class RemoteFailure(Exception):
-    """A call to an implementation in another process failed. Base of `BridgeError` and `RemoteError`.
+    """A call to an implementation in another process failed. Base of `BridgeError` and `RemoteError`."""
 
-    Attributes:
-        message: what happened, in one line.
-        details: the traceback of the exception, or the last lines of standard error; or "".
-        process_failed: whether the process failed, or the implementation tried to end it or changed its state.
-    """
-
-    message: str
-    details: str
-    process_failed: bool
+    message: str  # what happened, in one line
+    details: str  # the traceback of the exception, or the last lines of standard error; or ""
+    process_failed: bool  # whether the process failed, or the implementation tried to end it or changed its state
 
 
 class BridgeError(RemoteFailure, AdapterError):
     """The process crashed, hung, used up its memory or broke the protocol. The next call starts it again.
 
-    Attributes:
-        operation: the operation that was requested.
-        got: what the process did.
-        rule: the rule of PROTOCOL.md that it broke, or "".
-        fix: what its author can do, or "".
-        stderr: the last lines that the process wrote to standard error.
+    `got` is what the process did, `rule` the rule of PROTOCOL.md that it broke, and `fix` what its author can do.
     """
 
     process_failed = True
@@ -75,12 +64,7 @@ class ProtocolError(BridgeError):
 
 
 class RemoteError(RemoteFailure):
-    """The implementation raised an exception; its process continues.
-
-    Attributes:
-        type: the name of the exception's class, in the program's own language.
-        traceback: its traceback, or "".
-    """
+    """The implementation raised an exception, `type` in the program's own language; its process continues."""
 
     def __init__(self, type_: str, message: str, traceback: str = "") -> None:
         super().__init__(f"{type_}: {message}")

@@ -15,10 +15,8 @@ from . import __version__
 from .command_line import CommandError, TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
-BROKEN_PIPE = 141
-"""The exit status that a shell reports for a program that SIGPIPE ended."""
-INTERRUPTED = 130
-"""The exit status that a shell reports for a program that SIGINT ended."""
+BROKEN_PIPE = 141  # the exit status that a shell reports for a program that SIGPIPE ended
+INTERRUPTED = 130  # the exit status that a shell reports for a program that SIGINT ended
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ COMMANDS = (
     Subcommand("regenerate", "spec_tools.regenerate", "--check"),
     Subcommand("conventions", "spec_tools.conventions", "mypkg.mymodule:Tokenizer", runs_adapters=True),
     Subcommand("check-bridge", "commands.check_bridge", '"cmd:node tok.js"'),
-    Subcommand("known-bugs", "known_bugs.command", "| less"),
+    Subcommand("known-bugs", "known_bugs.matrix", "| less"),
     Subcommand("matrix", "report.matrix", "reference mypkg.mymodule:Tokenizer -o page"),
     Subcommand("train", "commands.train", "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok"),
     Subcommand("encode", "commands.encode", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),

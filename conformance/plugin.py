@@ -10,8 +10,7 @@ import pytest
 
 SUITE = Path(__file__).parent
 NAME = "conformance"
-RUN = "bpe-conformance-run"
-"""The name under which a run is registered as a plugin."""
+RUN = "bpe-conformance-run"  # the name under which a run is registered as a plugin
 
 
 WHAT = {

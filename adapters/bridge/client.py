@@ -42,8 +42,7 @@ ONE_REPLY = (
     "a program writes one reply to each request to standard output, and nothing else",
     "write everything except replies to standard error",
 )
-KINDS = ("result", "not_claimed", "error")
-"""The kinds of replies; each reply has one of these members."""
+KINDS = ("result", "not_claimed", "error")  # the kinds of replies; each reply has one of these members
 _ENDED = "the program ended, or closed its standard output"
 _TO_THE_END = (
     "the program replies to every request until its input ends",
@@ -94,6 +93,7 @@ class Client:
         self.time_limit = time_limit
         self.start_limit = start_limit
         self.trace: Callable[[str, bytes], None] | None = None
+        self.sent = ""  # the last request
         self.lock = threading.RLock()
         self.process: Process | None = None
         self._env = env
@@ -102,7 +102,6 @@ class Client:
         self._hello: dict[str, Any] = {}
         self._loaded: OrderedDict[str, int] = OrderedDict()
         self._made: dict[str, int] = {}
-        self._forgotten: list[str] = []
         self._later: list[tuple[str, dict[str, Any]]] = []
 
     @property
@@ -149,7 +148,8 @@ class Client:
 
     def forget(self, key: str) -> None:
         """Unload a model of `train` or `from_files` before the next request. Safe in a finalizer."""
-        self._forgotten.append(key)
+        if (model := self._made.pop(key, None)) is not None:
+            self._later.append(("unload", {"model": model}))
 
     def later(self, process: Process, operation: str, fields: dict[str, Any]) -> None:
         """Send a request before the next one, unless the program has been restarted. Safe in a finalizer."""
@@ -173,7 +173,6 @@ class Client:
         self._sequence = 0
         self._loaded.clear()
         self._made.clear()
-        self._forgotten.clear()
         self._later.clear()
         return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
 
@@ -189,6 +188,7 @@ class Client:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._sequence += 1
         line = wire.dump({"seq": self._sequence, "op": operation, **fields})
+        self.sent = line.decode("ascii").rstrip("\n")
         try:
             self._trace(">", line)
             process.send(line)
@@ -196,7 +196,7 @@ class Client:
         except BaseException:
             self._stop()  # after any interruption, the next reply would belong to this request
             raise
-        return Reply(operation, line.decode("ascii").rstrip("\n"), message)
+        return Reply(operation, self.sent, message)
 
     def _handshake(self) -> dict[str, Any]:
         started = time.monotonic()
@@ -240,10 +240,8 @@ class Client:
         return True
 
     def _send_later(self) -> None:
-        forgotten, self._forgotten = self._forgotten, []
-        handles = [self._made.pop(key) for key in forgotten if key in self._made]
         later, self._later = self._later, []
-        for operation, fields in [*later, *(("unload", {"model": handle}) for handle in handles)]:
+        for operation, fields in later:
             with contextlib.suppress(NotImplementedError, RemoteError, MalformedAnswer):
                 self._result(operation, self.exchange(operation, fields))
 
@@ -326,22 +324,14 @@ class RemoteTokenizer:
     """A tokenizer in another process. `bridge` derives one class from it for each program.
 
     The methods return ids unchecked, because the suite checks the answers of every implementation.
-
-    Attributes:
-        client: the client of the program, with `time_limit`, `start()`, `pid` and `close()`.
-        capabilities: the capabilities that the program announced.
-        conventions: the conventions that the program declared.
-        pattern: the fixed split pattern that the program declared, or None.
-        language: the programming language of the program, or "".
-        version: the version of the program, or "".
     """
 
-    client: ClassVar[Client]
-    capabilities: ClassVar[frozenset[str]] = frozenset()
-    conventions: ClassVar[Mapping[str, str]] = {}
-    pattern: ClassVar[str | None] = None
-    language: ClassVar[str] = ""
-    version: ClassVar[str] = ""
+    client: ClassVar[Client]  # of the program, with `time_limit`, `start()`, `pid` and `close()`
+    capabilities: ClassVar[frozenset[str]] = frozenset()  # that the program announced
+    conventions: ClassVar[Mapping[str, str]] = {}  # that the program declared
+    pattern: ClassVar[str | None] = None  # the fixed split pattern that the program declared, or None
+    language: ClassVar[str] = ""  # the programming language of the program, or ""
+    version: ClassVar[str] = ""  # the version of the program, or ""
     _source: ModelRequest
     _table: tuple[dict[int, bytes], list[Merge]] | None = None
 
@@ -432,32 +422,40 @@ def _init_fixed(self: RemoteTokenizer) -> None:
     self._load("load", {})
 
 
-def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[Any]:
-    client = self.client
-    with client.lock:
-        stream = wire.read_handle(self._call("stream_open", {}), "stream")
-        process = client.process
-    assert process is not None
+def _streamed(name: str) -> Any:
+    """Return the method that sends a stream, one item in each request."""
+    kind = wire.STREAMS[name]
+    method = {} if name == next(iter(wire.STREAMS)) else {"method": name}
 
-    def ask(operation: str, fields: dict[str, Any]) -> tuple[list[Any], bool]:
-        self._refuse_surrogates(fields)
-        reply = client.request(operation, {"stream": stream, **fields}, process)
-        if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
-            raise MalformedAnswer(f'{operation} returned {type(reply).__name__}; expected {{"ids": [...]}}')
-        return reply["ids"], reply.get("ended") is True
+    def stream(self: RemoteTokenizer, items: Iterable[Any]) -> Iterator[Any]:
+        client = self.client
+        with client.lock:
+            handle = wire.read_handle(self._call("stream_open", method), "stream")
+            process = client.process
+        assert process is not None
 
-    closed = False
-    try:
-        for chunk in chunks:
-            ids, ended = ask("stream_feed", {"text": wire.write_text(chunk)})
-            yield from ids
-            if ended:
-                break
-        closed = True
-        yield from ask("stream_close", {})[0]
-    finally:
-        if not closed:
-            client.later(process, "stream_close", {"stream": stream})
+        def ask(operation: str, fields: dict[str, Any]) -> tuple[list[Any], bool]:
+            self._refuse_surrogates(fields)
+            reply = client.request(operation, {"stream": handle, **fields}, process)
+            if not isinstance(reply, dict) or not isinstance(reply.get(kind.yields), list):
+                expected = f'{{"{kind.yields}": [...]}}'
+                raise MalformedAnswer(f"{operation} returned {type(reply).__name__}; expected {expected}")
+            return kind.result.read(reply[kind.yields]), reply.get("ended") is True
+
+        closed = False
+        try:
+            for item in items:
+                values, ended = ask("stream_feed", {kind.item: kind.argument.write(item)})
+                yield from values
+                if ended:
+                    break
+            closed = True
+            yield from ask("stream_close", {})[0]
+        finally:
+            if not closed:
+                client.later(process, "stream_close", {"stream": handle})
+
+    return stream
 
 
 def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None) -> type[RemoteTokenizer]:
@@ -473,8 +471,7 @@ def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = 
     is_fixed = isinstance(model, str)
     methods = {name: _method(name, names) for name in names & wire.OPERATIONS.keys() - {"load"}}
     methods["__init__"] = _init_fixed if is_fixed else _method("load", names)
-    if "encode_iterable" in names:
-        methods["encode_iterable"] = _encode_iterable
+    methods |= {name: _streamed(name) for name in names & wire.STREAMS.keys()}
     space: dict[str, Any] = {
         "__doc__": RemoteTokenizer.__doc__,
         "__module__": __name__,

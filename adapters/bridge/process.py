@@ -25,8 +25,7 @@ _ROUNDS = 50
 _PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
-Environment = Mapping[str, str] | None
-"""Environment variables to add."""
+Environment = Mapping[str, str] | None  # environment variables to add
 
 
 class Process:

@@ -24,8 +24,7 @@ from ..errors import ENDINGS
 from ..signature import takes
 from . import wire
 
-GIBIBYTES = 4.0
-"""GiB of memory that the adapter may allocate, unless `--memory` says otherwise."""
+GIBIBYTES = 4.0  # GiB of memory that the adapter may allocate, unless `--memory` says otherwise
 
 _PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40
@@ -38,51 +37,49 @@ class Disturbance(Exception):
 
 
 class Stream:
-    """An `encode_iterable` that runs in its own thread until it needs a chunk that has not arrived.
+    """A method of `wire.STREAMS` that runs in its own thread until it needs an item that has not arrived.
 
-    `feed` passes it the chunk and returns the ids that it yields before it needs the next one.
+    `feed` passes it the item and returns what it yields before it needs the next one.
     """
 
-    def __init__(self, encode_iterable: Callable[[Iterator[str]], Any]) -> None:
-        self._encode_iterable = encode_iterable
-        self._chunks: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    def __init__(self, name: str, method: Callable[[Iterator[Any]], Any]) -> None:
+        self._name, self._method, self._kind = name, method, wire.STREAMS[name]
+        self._given: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        self._ids: list[Any] = []
-        self.ended = False
-        threading.Thread(target=self._run, name="encode_iterable", daemon=True).start()
+        self._yielded: list[Any] = []
+        self._has_ended = False
+        threading.Thread(target=self._run, name=name, daemon=True).start()
         self._wait()
 
     def _run(self) -> None:
+        end: BaseException | None = None
         try:
-            for index in answers.iterate("encode_iterable", self._encode_iterable(self._pull())):
-                self._ids.append(index)
+            for value in answers.iterate(self._name, self._method(self._pull())):
+                self._yielded.append(value)
         except BaseException as error:
-            self.ended = True
-            self._events.put(error)
-        else:
-            self.ended = True
-            self._events.put(None)
+            end = error
+        self._has_ended = True
+        self._events.put(end)
 
-    def _pull(self) -> Iterator[str]:
+    def _pull(self) -> Iterator[Any]:
         while True:
             self._events.put(None)
-            chunk = self._chunks.get()
-            if chunk is None:
+            if (item := self._given.get()) is None:
                 return
-            yield chunk
+            yield item
 
     def _wait(self) -> None:
-        error = self._events.get()
-        if error is not None:
+        if (error := self._events.get()) is not None:
             raise error
 
-    def feed(self, chunk: str | None) -> dict[str, Any]:
-        """Pass one chunk, or None for the end, and return the ids that it yields."""
-        if not self.ended:
-            self._chunks.put(chunk)
+    def feed(self, request: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Pass the item of a request, or the end if there is none, and return what the method yields."""
+        item = None if request is None else self._kind.argument.read(request[self._kind.item])
+        if not self._has_ended:
+            self._given.put(item)
             self._wait()
-        ids, self._ids = self._ids, []
-        return {"ids": answers.rebuild_ids("encode_iterable", ids), "ended": self.ended}
+        yielded, self._yielded = self._yielded, []
+        return {self._kind.yields: self._kind.result.write(self._name, yielded, item), "ended": self._has_ended}
 
 
 class Server:
@@ -167,9 +164,7 @@ class Server:
             if not isinstance(self._adapter, type):
                 names |= {"encode", "decode"}
         shown = self._adapter if sample is None else sample
-        for name in (*wire.methods(), "encode_iterable"):
-            if _has(self._adapter, name) or _has(sample, name):
-                names.add(name)
+        names |= {name for name in wire.METHODS if _has(self._adapter, name) or _has(sample, name)}
         names |= {name for name in ("train", "from_files") if _has(self._adapter, name)}
         for name, operation in wire.OPERATIONS.items():
             called = getattr(self._adapter if name in wire.MAKERS else shown, name, None)
@@ -210,12 +205,13 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
+        name = request.get("method", next(iter(wire.STREAMS)))
         handle = next(self._numbers)
-        self._streams[handle] = Stream(self._method(request, "encode_iterable"))
+        self._streams[handle] = Stream(name, self._method(request, name))
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return self._streams[request["stream"]].feed(wire.read_text(request["text"]))
+        return self._streams[request["stream"]].feed(request)
 
     def do_stream_close(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return self._streams.pop(request["stream"]).feed(None)

@@ -1,26 +1,26 @@
 """The JSON-lines protocol (PROTOCOL.md) as values: messages, and the operations that client, server and check share.
 
-To add a method, add it to `OPERATIONS` and to protocol.schema.json.
+To add a method, add it to `OPERATIONS`, or to `STREAMS`, and to protocol.schema.json.
 """
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_bytes, rebuild_ids, rebuild_rows, rebuild_text
 from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
-SMALLEST_ID = -(2**31)
-"""The smallest id in a request: the suite also asks `decode` for negative ids."""
+SMALLEST_ID = -(2**31)  # the smallest id in a request: the suite also asks `decode` for negative ids
 
 WireText = str | dict[str, list[int]]
+T = TypeVar("T")
 
 
 def dump(message: Mapping[str, Any]) -> bytes:
@@ -93,13 +93,11 @@ def write_vocab(vocab: Any) -> list[list[Any]]:
 
 
 def read_vocab(value: Any) -> dict[int, bytes]:
-    try:
-        vocab = {answers.rebuild_id("vocab", index, "contains"): read_bytes(token) for index, token in value}
-    except MalformedAnswer:
-        raise
-    except (TypeError, ValueError) as error:
-        raise MalformedAnswer(f"expected vocab as pairs of id and hex: {type(error).__name__}: {error}") from None
-    if len(vocab) < len(value):
+    pairs = _read_pairs(
+        value, lambda index: answers.rebuild_id("vocab", index, "contains"), "vocab as pairs of id and hex"
+    )
+    vocab = dict(pairs)
+    if len(vocab) < len(pairs):
         raise MalformedAnswer("vocab has a repeated id")
     return vocab
 
@@ -109,12 +107,16 @@ def write_merges(merges: Any) -> list[list[str]]:
 
 
 def read_merges(value: Any) -> list[Merge]:
+    return _read_pairs(value, read_bytes, "merges as pairs of hex")
+
+
+def _read_pairs(value: Any, first: Callable[[Any], T], expected: str) -> list[tuple[T, bytes]]:
     try:
-        return [(read_bytes(left), read_bytes(right)) for left, right in value]
+        return [(first(left), read_bytes(right)) for left, right in value]
     except MalformedAnswer:
         raise
     except (TypeError, ValueError) as error:
-        raise MalformedAnswer(f"expected merges as pairs of hex: {type(error).__name__}: {error}") from None
+        raise MalformedAnswer(f"expected {expected}: {type(error).__name__}: {error}") from None
 
 
 def read_member(value: Any, name: str) -> Any:
@@ -180,6 +182,19 @@ class Operation:
     capability: str = ""
 
 
+@dataclass(frozen=True)
+class Streamed:
+    """A method that reads an iterator and returns another one.
+
+    Each request has one item of the first, its member `item`; each reply what the method then yields, in `yields`.
+    """
+
+    item: str
+    argument: Argument
+    yields: str
+    result: Returned
+
+
 TEXT = Argument(write_text, read_text)
 GIVEN_IDS = Argument(_write_ids, _same)
 PATH = Argument(lambda path: str(Path(path).absolute()), str)
@@ -230,8 +245,9 @@ OPERATIONS = {
     "save": Operation({"folder": PATH}, NOTHING),
 }
 """Name of a method, or `load` for the constructor → its operation."""
-MAKERS = ("load", "train", "from_files")
-"""The operations that make a model; the others are methods of one."""
+STREAMS = {"encode_iterable": Streamed("text", TEXT, "ids", IDS)}
+"""Name of a method that takes several requests → what they contain; the first one is the method of `stream_open`."""
+MAKERS = ("load", "train", "from_files")  # the operations that make a model; the others are methods of one
 RESULTS: Mapping[str, Returned] = {
     **{name: operation.result for name, operation in OPERATIONS.items()},
     "unload": NOTHING,
@@ -258,5 +274,4 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
     return values, {key: further.read(request[key]) for key, further in operation.further.items() if key in request}
 
 
-def methods() -> Sequence[str]:
-    return [name for name in OPERATIONS if name not in MAKERS]
+METHODS = (*(name for name in OPERATIONS if name not in MAKERS), *STREAMS)  # what a tokenizer can have

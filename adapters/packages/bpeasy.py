@@ -10,8 +10,7 @@ from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 from . import LearnedTable, refuse_special_tokens, require
 
 bpeasy = require("bpeasy", "'bpe-conformance[bpeasy]'")
-NO_LIMIT = 1 << 30
-"""As `max_token_length`, which bpeasy requires: longer than any token."""
+NO_LIMIT = 1 << 30  # as `max_token_length`, which bpeasy requires: longer than any token
 
 
 class Trainer:

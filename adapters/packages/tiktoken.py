@@ -13,8 +13,7 @@ from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
 _educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
-Choice: TypeAlias = Collection[str]
-"""The text `all`, or special tokens."""
+Choice: TypeAlias = Collection[str]  # the text `all`, or special tokens
 
 
 class Tokenizer(RanksTokenizer):

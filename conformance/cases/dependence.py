@@ -33,12 +33,10 @@ from ..outcome import Dependence, Mismatch, Outcome
 from .judging import compare
 
 MOST_PIECES = 16
-MOST_PARTS = 16
-"""The most parts of a stream that the search finds."""
+MOST_PARTS = 16  # the most parts of a stream that the search finds
 LONGEST_IN_PARTS = 10_000
 """In characters. Longer streams are not searched for parts, because the search encodes the text dozens of times."""
-AT_ENDS = 8
-"""The most ids that a fault changes only because they are at the end of a text."""
+AT_ENDS = 8  # the most ids that a fault changes only because they are at the end of a text
 
 
 def ask(question: Question[Any], implementation: Implementation) -> Answer:

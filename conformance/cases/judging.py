@@ -132,8 +132,7 @@ def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventi
     return asked.accepts(asked.answer(setting), mismatch.answer, setting)
 
 
-MOST_COUNTED = 1_000_000
-"""The largest training, in characters × entries, whose pairs are counted again."""
+MOST_COUNTED = 1_000_000  # the largest training, in characters × entries, whose pairs are counted again
 
 
 # What an implementation does not support

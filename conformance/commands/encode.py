@@ -25,8 +25,7 @@ NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
 BITS = {"uint16": 16, "uint32": 32}
 FORMS = ("text", "jsonl", *NUMBERS)
 BATCH = 1 << 16
-LONGEST = 20
-"""Maximum number of digits of an id."""
+LONGEST = 20  # maximum number of digits of an id
 HELP = {
     "files": "a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
     "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",

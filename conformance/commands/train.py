@@ -33,8 +33,7 @@ HELP = {
     "first two, or only the first if the pattern is not gpt2",
     "unit_pattern": "SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
 }
-SAMPLE = 10_000_000
-"""Bytes of the first file that are encoded to report the bytes per token."""
+SAMPLE = 10_000_000  # bytes of the first file that are encoded to report the bytes per token
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,8 +27,7 @@ from .time_limit import Clock, TimeLimit
 
 __all__ = ["Implementation", "LoadError", "Trained", "constructor_arguments", "load"]
 T = TypeVar("T")
-IMPORT_FACTOR = 6
-"""How many times as long as a case the import of the adapter may take."""
+IMPORT_FACTOR = 6  # how many times as long as a case the import of the adapter may take
 _REMOTE_GRACE = 1.0
 """Seconds for the connection to another process to notice its own time limit, because its message is better."""
 Spawn = Callable[[Mapping[str, str]], Any] | None
@@ -63,19 +62,7 @@ class Trained:
 
 
 class Implementation:
-    """The implementation under test: a class or a factory of the adapter protocol.
-
-    Attributes:
-        limit: seconds that the calls of one case may take, or infinity.
-        spawn: starts it in a new process, or None if that is not possible.
-        notes: lines for the user, in addition to the results.
-        declared: the declared conventions that differ from the defaults.
-        fixed_model: the name of the only model that it has, or None if it takes any.
-        spellings: pattern → what it calls it, for training with the prefix `train-`; nothing is passed for others.
-        returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
-        capabilities: what it supports, see `capabilities.settle`; and `new process`, if it can be started in another
-            process, with Python's hash seed and locale.
-    """
+    """The implementation under test: a class or a factory of the adapter protocol."""
 
     def __init__(self, name: str, target: Any, limit: float = 10.0, spawn: Spawn = None, stderr: int = 2) -> None:
         """Find out what `target` declares and supports. `stderr` gets what the user has to know at once."""
@@ -83,16 +70,16 @@ class Implementation:
             raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
         self.name = name
         self.target = target
-        self.limit = limit or math.inf
-        self.spawn = spawn
-        self.notes: list[str] = []
-        self.spellings: dict[str, str] = {}
-        self.returns_pair = False
+        self.limit = limit or math.inf  # seconds that the calls of one case may take, or infinity
+        self.spawn = spawn  # starts it in a new process, or None if that is not possible
+        self.notes: list[str] = []  # lines for the user, in addition to the results
+        self.spellings: dict[str, str] = {}  # pattern → what it calls it, in training with the prefix `train-`
+        self.returns_pair = False  # whether `train` returned a pair (vocab, merges), no tokenizer
         self._time = TimeLimit(stderr)
         self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         self._elsewhere: dict[str, Implementation] = {}
         model = getattr(target, "model", None)
-        self.fixed_model = model if isinstance(model, str) else None
+        self.fixed_model = model if isinstance(model, str) else None  # the only model that it has, or None
         self.conventions = capabilities.conventions(name, target)
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():
@@ -100,7 +87,7 @@ class Implementation:
         with output.restored():  # the tests report changes
             self.capabilities = capabilities.settle(self, stderr)
         if spawn and not self.is_program:
-            self.capabilities |= {"new process"}
+            self.capabilities |= {"new process"}  # with another hash seed and locale of Python
 
     # Who it is
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
-KEPT = 64 * 1024
-"""The most bytes that are kept of the standard output of one item, and of its standard error."""
+KEPT = 64 * 1024  # the most bytes that are kept of the standard output of one item, and of its standard error
 CUT = b"\n... the rest is cut\n"
 _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "LC_MESSAGES")
 

@@ -21,12 +21,10 @@ from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
-SHOWN_FRAMES = 4
-"""How many frames of a traceback are shown, the innermost ones."""
+SHOWN_FRAMES = 4  # how many frames of a traceback are shown, the innermost ones
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
-_OUR_MODULE = "/protocol.mjs:"
-"""Marks the frames of the module that implements the protocol for JavaScript programs."""
+_OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
@@ -44,10 +42,8 @@ class CallFailed(Exception):
 class Raised(CallFailed):
     """A call raised.
 
-    Attributes:
-        where: lines of its traceback, without the suite's own frames; `place` is file:line of the innermost of them.
-        is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
-            ended.
+    `where` are lines of its traceback without the suite's own frames, and `place` is file:line of the innermost.
+    `is_error` is false for a `BaseException` and for a process that ended, which are no answers.
     """
 
     def __init__(self, call: str, error: BaseException) -> None:

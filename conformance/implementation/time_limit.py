@@ -18,10 +18,8 @@ from typing import Any, NoReturn, TypeVar
 from .proxy import TimedOut
 
 T = TypeVar("T")
-REPEAT = 0.25
-"""Seconds after which a call that continues, for example to clean up, is interrupted again."""
-ATTEMPTS = 20
-"""Interruptions after which the process ends, if a call catches them all."""
+REPEAT = 0.25  # seconds after which a call that continues, for example to clean up, is interrupted again
+ATTEMPTS = 20  # interruptions after which the process ends, if a call catches them all
 WATCHDOG_FACTOR = 10
 WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
@@ -51,15 +49,12 @@ class TimeLimit:
     """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, a late answer is still refused.
-
-    Attributes:
-        seconds: seconds that all calls have taken, without those of a diagnosis.
-        keeps_watchdog: whether the watchdog keeps running between calls, because its thread takes longer to start and
-            end than most of them. `stop_watchdog` must then end it.
+    If `keeps_watchdog` is set, its thread keeps running between calls, most of which are shorter than its start, until
+    `stop_watchdog` ends it.
     """
 
     def __init__(self, stderr: int = 2) -> None:
-        self.seconds = 0.0
+        self.seconds = 0.0  # that all calls have taken, without those of a diagnosis
         self.keeps_watchdog = False
         self._stderr = stderr
         self._clocks: list[Clock] = []

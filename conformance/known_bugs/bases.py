@@ -16,14 +16,12 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word
 
-NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
-"""Names of special tokens that people write into their code."""
+NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")  # names of special tokens that people write into their code
 
 INHERITED = frozenset({"constructor", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__proto__"})
 """Members of every plain object in JavaScript."""
 
-ENOUGH = 2_048
-"""How many characters a stream collects before it looks for a position to cut."""
+ENOUGH = 2_048  # how many characters a stream collects before it looks for a position to cut
 
 
 class BaseTrainer(textbook.Training):

@@ -29,34 +29,23 @@ from . import KnownBug, known_bugs, matrix
 from .bases import BaseTrainer
 from .matrix import Matrix
 
-PASSED = 3
-"""How many failures a passing test outweighs that a cause predicts to fail."""
-SAME_ERROR = 3
-"""The least number of failures for which one error is a cause."""
-MOST = 5
-"""The most causes that the search takes, and the most bugs whose answers under other conventions are computed."""
-REPLAYED = 60
-"""The most golden cases on which a bug is tested again."""
+PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
+SAME_ERROR = 3  # the least number of failures for which one error is a cause
+MOST = 5  # the most causes that the search takes, and the most bugs whose answers under other conventions are computed
+REPLAYED = 60  # the most golden cases on which a bug is tested again
 
 Conventions = tuple[tuple[str, str], ...]
 OPEN: Conventions = (("tie_break", "unspecified"),)
-_ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}
-"""The operations that the oracle answers."""
+_ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The answers of a run to golden cases.
+    """The answers of a run to golden cases."""
 
-    Attributes:
-        clauses: each case that was tested → its clause.
-        answers: each case that did not pass → the fingerprint of its answer.
-        dependent: those of `answers` that fail because of another part.
-    """
-
-    clauses: Mapping[str, str]
-    answers: Mapping[str, str]
-    dependent: Set[str] = frozenset()
+    clauses: Mapping[str, str]  # each case that was tested → its clause
+    answers: Mapping[str, str]  # each case that did not pass → the fingerprint of its answer
+    dependent: Set[str] = frozenset()  # those of `answers` that fail because of another part
 
     def section(self, case: str) -> str:
         return self.clauses[case].partition("-")[0]
@@ -64,25 +53,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A possible cause.
+    """A possible cause."""
 
-    Attributes:
-        cause: without its tests.
-        same: the cases that fail with its answers.
-        other: the cases that it predicts to fail, and that fail with another answer.
-        passed: the cases that it predicts to fail, and that pass.
-        own: the cases of `same` that belong to the clause that it breaks.
-        changes: the conventions whose value it gives. Of two causes with different values, only one is taken.
-        order: which of two causes with equal scores is preferred: the greater.
-    """
-
-    cause: BugCause | ConventionCause | ErrorCause
-    same: Set[str]
-    other: Set[str] = frozenset()
-    passed: Set[str] = frozenset()
-    own: Set[str] = frozenset()
-    changes: Conventions = ()
-    order: int = 0
+    cause: BugCause | ConventionCause | ErrorCause  # without its tests
+    same: Set[str]  # the cases that fail with its answers
+    other: Set[str] = frozenset()  # the cases that it predicts to fail, and that fail with another answer
+    passed: Set[str] = frozenset()  # the cases that it predicts to fail, and that pass
+    own: Set[str] = frozenset()  # the cases of `same` that belong to the clause that it breaks
+    changes: Conventions = ()  # the conventions whose value it gives; causes with different values exclude one another
+    order: int = 0  # which of two causes with equal scores is preferred: the greater
 
     @property
     def named(self) -> tuple[Bug, ...]:

@@ -1,39 +1,53 @@
-"""The matrix of golden cases × known bugs: which cases each bug fails, and with which answers."""
+"""The matrix of golden cases × known bugs, with the answers; `bpe-conformance known-bugs` lists what catches each."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..command_line import print_lines
+from ..properties import bind
+from ..spec import installed_spec
+from . import known_bugs
+
 FILE = Path(__file__).with_name("matrix.json")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add no arguments."""
+
+
+def run(options: argparse.Namespace) -> int:
+    print_lines(_listed(read()))
+    return 0
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """What the known bugs do.
+    """What the known bugs do."""
 
-    Attributes:
-        answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
-        varying: bug → one golden case that catches it, for the bugs whose answers vary; it depends on no other part.
-        properties: bug → the first property that catches it, or "".
-        dependent: bug → those cases that it fails because of another part than the case asks about.
-    """
-
-    answers: Mapping[str, Mapping[str, str]]
-    varying: Mapping[str, str]
-    properties: Mapping[str, str]
-    dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, str]]  # bug → case that it fails → fingerprint; without bugs whose answers vary
+    varying: Mapping[str, str]  # such a bug → one golden case that catches it, and depends on no other part
+    properties: Mapping[str, str]  # bug → the first property that catches it, or ""
+    dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)  # bug → cases that it fails by another part
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""
-        found: dict[str, set[str]] = {}
-        for bug, answers in self.answers.items():
-            for case in answers:
-                found.setdefault(case, set()).add(bug)
-        return found
+        return {case: set(bugs) for case, bugs in _inverted(self.answers).items()}
+
+
+def _inverted(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return value → the keys of the rows that contain it."""
+    found: dict[str, list[str]] = {}
+    for key, values in rows.items():
+        for value in values:
+            found.setdefault(value, []).append(key)
+    return found
 
 
 def read(file: Path = FILE) -> Matrix:
@@ -45,13 +59,8 @@ def read(file: Path = FILE) -> Matrix:
             for bug in bugs:
                 answers[bug][case] = fingerprint
     fixed = {bug: found for bug, found in answers.items() if bug not in data["varying"]}
-    dependent: dict[str, set[str]] = {}
-    for case, bugs in data["dependent"].items():
-        for bug in bugs:
-            dependent.setdefault(bug, set()).add(case)
-    return Matrix(
-        fixed, data["varying"], data["properties"], {bug: frozenset(found) for bug, found in dependent.items()}
-    )
+    dependent = {bug: frozenset(cases) for bug, cases in _inverted(data["dependent"]).items()}
+    return Matrix(fixed, data["varying"], data["properties"], dependent)
 
 
 def text(matrix: Matrix) -> str:
@@ -63,14 +72,30 @@ def text(matrix: Matrix) -> str:
     cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
     parts: dict[str, Mapping[str, Any]] = {"cases": cases}
     parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
-    depending: dict[str, list[str]] = {}
-    for bug, names in matrix.dependent.items():
-        for case in names:
-            depending.setdefault(case, []).append(bug)
-    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(depending.items())}
+    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(_inverted(matrix.dependent).items())}
     return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
 
 
 def _lines(part: Mapping[str, Any]) -> str:
     rows = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
     return "{\n" + ",\n".join(rows) + "\n}" if rows else "{}"
+
+
+def _listed(matrix: Matrix) -> Iterator[str]:
+    """Yield the lines of each known bug (how many golden cases catch it, the first property), then of each property."""
+    section = ""
+    for bug in known_bugs():
+        if bug.section != section:
+            section = bug.section
+            yield f"{section}"
+        caught = len(matrix.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
+        name = matrix.properties.get(bug.id) or "no property"
+        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
+        yield f"      {bug.sentence}"
+    yield "properties"
+    first = Counter(matrix.properties.values())
+    only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
+    for property_ in bind(installed_spec().clauses):
+        more = f", of which {only[property_.id]} by no golden case" if only[property_.id] else ""
+        yield f"  {property_.id:<24}{property_.clause_id:<22}first to catch {first[property_.id]}{more}"

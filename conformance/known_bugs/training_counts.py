@@ -104,13 +104,9 @@ class ReplaceInJoinedText(BaseTrainer):
 
 
 class _CountsOnce(BaseTrainer):
-    """Counts once, then updates the counts after every merge. It is correct.
+    """Counts once, then updates the counts after every merge. It is correct."""
 
-    Attributes:
-        least: the least count of a pair that it merges.
-    """
-
-    least: ClassVar[int] = 1
+    least: ClassVar[int] = 1  # the least count of a pair that it merges
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         counts, ids = self.count(words), textbook.byte_ids(self.byte_order)

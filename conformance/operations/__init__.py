@@ -17,15 +17,6 @@ from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
 IN_YAML += (Detokenize, EncodeWithOffsets)
 """The operations of golden cases."""
-_ONLY_ASKED: tuple[type[Operation], ...] = (DecodeBytes,)
-OPERATIONS = {kind.name: kind for kind in (*IN_YAML, *_ONLY_ASKED)}  # name of an operation → its class
-CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))
-"""The conformance classes, in the order of verdicts."""
-
-__all__ = ["CLASSES", "IN_YAML", "LOOKUP_KEYS", "OPERATIONS", "TEXT_KEYS", "TRAINING_KEYS"]
-__all__ += ["Batch", "Call", "Changes", "Construct", "Conventions", "Decode", "DecodeBytes", "Decoding", "Directory"]
-__all__ += ["Detokenize", "EncodeWithOffsets", "Waiting"]
-__all__ += ["Encode", "EncodeAllowed", "Encoding", "Expected", "Laziness", "Lazy", "Load", "ManyCalls"]
-__all__ += ["Merges", "Operation", "OwnTable", "Question", "Save", "Setting", "StoredIds", "Stream"]
-__all__ += ["StreamCutEverywhere", "Train"]
-__all__ += ["conventions_of", "expression", "oracle", "token_of", "training_key"]
+_EVERY: tuple[type[Operation], ...] = (*IN_YAML, DecodeBytes)
+OPERATIONS = {kind.name: kind for kind in _EVERY}  # name of an operation → its class
+CLASSES = tuple(dict.fromkeys(kind.conformance_class for kind in IN_YAML))  # conformance classes, as verdicts have them

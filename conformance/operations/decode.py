@@ -22,10 +22,6 @@ class Decoding(Operation):
     ids: tuple[int, ...]
     conformance_class = "decoder"
 
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Operation:
-        return cls(tuple(raw["ids"]))
-
     @property
     def sequence(self) -> Sequence[int]:
         return list(self.ids)

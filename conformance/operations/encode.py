@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from bpe_conformance.fixtures import Model, read_choice, read_text
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
 
 from ..answer import (
@@ -30,9 +30,13 @@ Choice: TypeAlias = "str | tuple[str, ...]"  # special tokens that a caller choo
 
 
 class Encoding(Operation):
-    """An operation whose answer is the ids of one text."""
+    """An operation whose answer is the ids of one text, which is its field `text` unless it overrides `texts`."""
 
+    text: str
     conformance_class = "encoder"
+
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
 
     @property
     def whole_text(self) -> str:
@@ -86,18 +90,11 @@ class Encode(Encoding):
     text: str
     name, needs = "encode", ("encode",)
 
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Encode:
-        return cls(read_text(raw["text"]))
-
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Ids(tuple(receiver.encode(self.text)))
 
     def call(self) -> Call:
         return Call("encode", (self.text,))
-
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
 
 
 @dataclass(frozen=True)
@@ -106,11 +103,6 @@ class EncodeAllowed(Encoding):
     allowed_special: Choice
     disallowed_special: Choice
     name, needs = "encode_allowed", ("allowed_special",)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> EncodeAllowed:
-        chosen = (read_choice(raw[name]) for name in ("allowed_special", "disallowed_special"))
-        return cls(read_text(raw["text"]), *(tokens if tokens == "all" else tuple(tokens) for tokens in chosen))
 
     @property
     def choice(self) -> dict[str, Choice]:
@@ -147,9 +139,6 @@ class EncodeAllowed(Encoding):
     def call(self) -> Call:
         return Call("encode", (self.text,), self.choice)
 
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
-
 
 @dataclass(frozen=True)
 class Construct(Operation):
@@ -157,10 +146,6 @@ class Construct(Operation):
 
     text: str = ""  # what can be encoded to find out, where a runner cannot ask the constructor alone
     name, needs, conformance_class = "construct", ("encode",), "encoder"
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Construct:
-        return cls(read_text(raw["text"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Accepted()

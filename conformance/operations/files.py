@@ -69,9 +69,6 @@ class Load(Encoding):
         if self.options:
             yield "files", self.options
 
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
-
 
 @dataclass(frozen=True)
 class Save(Operation):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bpe_conformance.fixtures import read_text
 from bpe_conformance.reference import textbook
 
 from ..answer import Acceptable, Answer, Divergence, Offsets, SpanDivergence, first_difference
@@ -23,10 +22,6 @@ class EncodeWithOffsets(Encoding):
 
     text: str
     name, needs, conformance_class = "offsets", ("offsets",), "offsets"
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> EncodeWithOffsets:
-        return cls(read_text(raw["text"]))
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         ids, spans = receiver.encode_with_offsets(self.text)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
@@ -59,8 +59,8 @@ class Operation(ABC):
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Operation:
-        """Return the operation with the arguments that YAML spells under `input`."""
-        return cls(**raw)
+        """Return the operation with the arguments that YAML spells under `input`, by the names of the fields."""
+        return cls(**{name: _read(value) for name, value in raw.items()})
 
     def write(self) -> dict[str, Any]:
         """Return the arguments as YAML spells them; `read` is the inverse."""
@@ -180,6 +180,13 @@ class Operation(ABC):
     def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
         """Yield the changes of the declared conventions under which an incorrect answer may be correct."""
         yield from ((("lookup", key),) for key in LOOKUP_KEYS if key != conventions["lookup"])
+
+
+def _read(value: Any) -> Any:
+    """Return an argument as YAML spells it: a list is a tuple, and a mapping spells a text."""
+    if isinstance(value, list):
+        return tuple(map(_read, value))
+    return read_text(value) if isinstance(value, dict) else value
 
 
 def plain(value: Any) -> Any:

@@ -82,9 +82,6 @@ class StreamCutEverywhere(Encoding):
     def call(self) -> Call:
         return Call("encode_iterable", (self.text,), noun="chunks", is_lazy=True)
 
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
-
 
 @dataclass(frozen=True)
 class Laziness(Stream):

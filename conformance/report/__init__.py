@@ -1,4 +1,70 @@
 """The report of a run: a JSON document, and Markdown, a badge and a page made from it.
 
-`report.schema.json` describes the document. The other forms read only the document.
+`report.schema.json` describes the document. The other forms read only the document. The name of a file indicates which
+form is written.
 """
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from bpe_conformance.fixtures.files import write_text
+
+from . import document, markdown, page
+from .document import Document, ReportError
+
+ALL = ("report.json", "report.md", "badge.json", "index.html")  # the files that a report in a directory consists of
+LABEL = "byte-level BPE"  # the left half of the badge
+
+
+def badge(report: Document) -> str:
+    """Return a badge in the JSON that badge services read: the classes that pass, after those that do not.
+
+    Source: shields.io, "Endpoint Badge": schemaVersion, label, message, color.
+    """
+    verdicts, run = report["verdicts"], report["run"]
+    passed = [verdict["class"] for verdict in verdicts if verdict["verdict"] == "pass"]
+    failed = [verdict["class"] for verdict in verdicts if verdict["verdict"] != "pass"]
+    parts = [f"{', '.join(names)} {word}" for word, names in (("fail", failed), ("pass", passed)) if names]
+    is_partial = run["selected"] or run["part"] or not run["complete"] or run["missing"]
+    message = "; ".join([*parts, *(["in part"] if is_partial else [])]) or "nothing was tested"
+    color = "lightgrey" if not verdicts else "red" if failed else "yellow" if is_partial else "brightgreen"
+    return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"
+
+
+def form(path: Path) -> Callable[[Document], str]:
+    """Return the function that makes the text of a file of this name; a ReportError if it has no known ending."""
+    if path.name.endswith("badge.json"):
+        return badge
+    forms = {".json": document.text, ".md": markdown.text, ".html": lambda report: page.text([report])}
+    if path.suffix not in forms:
+        raise ReportError(
+            f"{path.name!a} is not the name of a report; write FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for "
+            "all of them"
+        )
+    return forms[path.suffix]
+
+
+def check(path: Path, folder: bool = False) -> None:
+    """Check that a report can be written to a file or directory, before anything is tested; make the directory."""
+    if folder or path.is_dir():
+        if path.exists() and not path.is_dir():
+            raise ReportError(f"{path}: cannot write the report: it is a file, not a directory")
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ReportError(f"{path}: cannot make the directory: {error.strerror}") from None
+        return
+    form(path)
+    if not path.parent.is_dir():
+        raise ReportError(f"{path}: cannot write the report: the directory {path.parent} does not exist")
+
+
+def files(path: Path) -> list[Path]:
+    return [path / name for name in ALL] if path.is_dir() else [path]
+
+
+def write(report: Document, file: Path) -> None:
+    write_text(file, form(file)(report))

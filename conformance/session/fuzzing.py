@@ -23,12 +23,10 @@ from ..properties.engine import Effort, Found, Property
 from ..spec import FOLDER
 from ..terminal.show import counted
 
-DATABASE = Path(".hypothesis", "examples")
-DIRECTORY = Path("bpe-fuzz")
-"""Hypothesis's database and the counterexamples, both relative to the current directory."""
-LONGEST = 7 * 24 * 60
-EVERY = 0.5
-"""Seconds between two updates of the progress line."""
+DATABASE = Path(".hypothesis", "examples")  # of Hypothesis, relative to the current directory
+DIRECTORY = Path("bpe-fuzz")  # the counterexamples
+LONGEST = 7 * 24 * 60  # minutes
+EVERY = 0.5  # seconds between two updates of the progress line
 
 
 class Fuzzing:

@@ -42,15 +42,12 @@ MANY_CHUNKS = 1_000
 
 MOST_LATE = 3
 """After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
-MOST_LATE_IN_A_ROW = 6
-"""After this many of them in a row, the operation is not asked any more."""
-SHORTEST_LIMIT = 1.0
-"""The shortest time limit, in seconds."""
+MOST_LATE_IN_A_ROW = 6  # after this many of them in a row, the operation is not asked any more
+SHORTEST_LIMIT = 1.0  # the shortest time limit, in seconds
 MUCH_LONGER = 3
 """If the last call takes this many times longer than every other call, starting processes is not the reason."""
 
-UNDISTURBED = "ERROR-STATE-3"
-"""The clause about the state of the process, which every item tests."""
+UNDISTURBED = "ERROR-STATE-3"  # the clause about the state of the process, which every item tests
 
 
 class TestFailed(Exception):

@@ -19,6 +19,7 @@ import pytest
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
+from .. import report as reports
 from ..answer import Changed, Fault
 from ..cases.dependence import without_blame_of_splitting
 from ..cases.judging import judge
@@ -28,27 +29,23 @@ from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.causes import diagnose
 from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
-from ..report import document, writing
+from ..report import document
 from ..selection import Entry
 from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
 from ..terminal.show import counted
-from . import known_failures
 from .items import BpeItem, pack, unpack
-from .setup import Setup
+from .setup import Setup, write_known_failures
 
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
 
-PARTS = 5
-"""How many of the selecting options a verdict names."""
-ALONE_TIMEOUT_FACTOR = 3
-"""How many times as long a case may take when it is tested again in a new process."""
+PARTS = 5  # how many of the selecting options a verdict names
+ALONE_TIMEOUT_FACTOR = 3  # how many times as long a case may take when it is tested again in a new process
 NO_DIAGNOSIS = Diagnosis()
-GRACE = 5.0
-"""Seconds after the report in which threads and processes of the implementation can end."""
+GRACE = 5.0  # seconds after the report in which threads and processes of the implementation can end
 
 
 class Run:
@@ -154,12 +151,12 @@ class Run:
             return
         status = int(session.exitstatus)
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self.config.option.collectonly:
-            self.result = self._result()
+            self.result = self._build_result()
             return
         is_interrupted = status == pytest.ExitCode.INTERRUPTED
         is_stopped = is_interrupted or bool(session.shouldstop or session.shouldfail)
         missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
-        fails = bool(missing) | (not is_interrupted and self._count_undisturbed())
+        fails = bool(missing) | (not is_interrupted and self._fail_unexplained_skips())
         self.outcomes |= without_blame_of_splitting(self.outcomes.values())
         diagnosis, problems = NO_DIAGNOSIS, []
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
@@ -169,13 +166,13 @@ class Run:
             problems = self._write_known_failures()
             self._note_untested()
 
-        def decided(result: RunResult, problems: list[str]) -> RunResult:
+        def with_status(result: RunResult, problems: list[str]) -> RunResult:
             result = replace(result, unwritten=tuple(problems))
             return replace(result, exit_status=_exit_status(status, fails, result))
 
-        result = decided(self._result(diagnosis, missing, not is_stopped), problems)
+        result = with_status(self._build_result(diagnosis, missing, not is_stopped), problems)
         problems = [*problems, *_written_reports(result, self._reports)]
-        self.result = decided(result, problems)
+        self.result = with_status(result, problems)
         session.exitstatus = self.result.exit_status
         self._take_over_failures(diagnosis)
 
@@ -190,16 +187,21 @@ class Run:
             self.implementation.note(f"{what}: {position}")
             return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
-    def _count_undisturbed(self) -> bool:
-        """Count properties that were skipped because of another failure, if no such failure counts."""
+    def _fail_unexplained_skips(self) -> bool:
+        """Count the properties as failed that were skipped because of another failure which does not count.
+
+        Return whether there are any, apart from known failures.
+        """
         faulty = at_fault(self.outcomes.values())
         dependent = [outcome for outcome in self.outcomes.values() if outcome.depends and outcome.state == "skipped"]
-        alone = [outcome for outcome in dependent if outcome.level == "must" and outcome.class_at_fault not in faulty]
-        for outcome in alone:
+        failed = set()
+        for outcome in dependent:
+            if outcome.level != "must" or outcome.class_at_fault in faulty:
+                continue
             known = self.setup.known_failures.get(outcome.test)
             state: State = "known failure" if known else "failed"
             self.outcomes[outcome.test] = replace(outcome, state=state, reason=known or "")
-        failed = {outcome.test for outcome in alone if self.outcomes[outcome.test].state == "failed"}
+            failed |= set() if known else {outcome.test}
         self._move_to_failed(failed)
         return bool(failed)
 
@@ -262,7 +264,9 @@ class Run:
 
     # The result
 
-    def _result(self, causes: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True) -> RunResult:
+    def _build_result(
+        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True
+    ) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
         of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
@@ -280,7 +284,7 @@ class Run:
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
-            causes,
+            diagnosis,
             tuple(missing),
             len(self.expected),
             all_ran,
@@ -344,7 +348,7 @@ class Run:
             if outcome.state in ("failed", "known failure") and outcome.clause is not None and not outcome.stale:
                 failures[outcome.test] = reasons.get(outcome.test) or f"fails {outcome.clause.id}; not investigated yet"
         try:
-            known_failures.write(Path(file), failures)
+            write_known_failures(Path(file), failures)
         except Exception as error:
             return [_unwritten(Path(file), "the known failures", error)]
         self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
@@ -370,7 +374,7 @@ def _report_targets(config: pytest.Config) -> list[Path]:
     for name in config.getoption("--bpe-report") or ():
         path = config.invocation_params.dir / name
         try:
-            writing.check(path, folder=name.endswith(("/", "\\")))
+            reports.check(path, folder=name.endswith(("/", "\\")))
         except document.ReportError as error:
             raise pytest.UsageError(str(error)) from None
         paths.append(path)
@@ -381,10 +385,10 @@ def _written_reports(result: RunResult, paths: list[Path]) -> list[str]:
     """Write the reports of a run. Return a line for each file that could not be written; the others are written."""
     problems = []
     built: document.Document | None = None
-    for file in [file for path in paths for file in writing.files(path)]:
+    for file in [file for path in paths for file in reports.files(path)]:
         try:
             built = document.build(result) if built is None else built
-            writing.write(built, file)
+            reports.write(built, file)
         except Exception as error:  # the run is complete, and its results are shown, whatever fails here
             problems.append(_unwritten(file, "the report", error))
     return problems

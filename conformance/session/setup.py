@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.values import write_flow
+from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
 from ..implementation.implementation import Implementation, LoadError, load
 from ..outcome import Command
@@ -19,29 +22,16 @@ from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..selection import Selection
 from ..spec import FOLDER, Spec, spec_in
-from . import known_failures
 from .fuzzing import Fuzzing
 
 if TYPE_CHECKING:
     from .corpus import Corpus
 
-LONGEST_LIMIT = 86400.0
-"""The longest time limit of a case, in seconds."""
+LONGEST_LIMIT = 86400.0  # the longest time limit of a case, in seconds
 
 
 class Setup:
-    """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError.
-
-    Attributes:
-        spec: the specification or, with `--bpe-pack`, with the cases of the pack.
-        command: the command line, as messages repeat it.
-        cases: the selected cases, in the order of the spec.
-        fuzzing: the time of `--bpe-fuzz`, or None.
-        late: operation → how many of its cases had no answer in time.
-        late_in_a_row: operation → how many of its last cases had none.
-        known_failures: test → reason.
-        listed_before: the entries of the file that `--bpe-write-known-failures` replaces.
-    """
+    """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError."""
 
     def __init__(self, config: pytest.Config) -> None:
         option = config.getoption
@@ -78,13 +68,14 @@ class Setup:
         if self.fuzzing is not None:
             self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
-        self.late: Counter[str] = Counter()
-        self.late_in_a_row: Counter[str] = Counter()
+        self.late: Counter[str] = Counter()  # operation → how many of its cases had no answer in time
+        self.late_in_a_row: Counter[str] = Counter()  # operation → how many of its last cases had none
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
-        self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
-        self.listed_before = known_failures.read(Path(written), ids) if written and Path(written).exists() else {}
+        # test → reason; and the entries of the file that is replaced
+        self.known_failures = read_known_failures(Path(listed), ids) if listed else {}
+        self.listed_before = read_known_failures(Path(written), ids) if written and Path(written).exists() else {}
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
@@ -155,3 +146,28 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
         same_name = sum(other.name == added.name for other in corpora)
         corpora.append(replace(added, number=same_name + 1))
     return corpora
+
+
+def read_known_failures(file: Path, known_ids: Collection[str]) -> dict[str, str]:
+    """Read a mapping of id to reason; raise SpecError if it is malformed or names an id that does not exist.
+
+    An unlisted failure fails the run, and so does a listed test that passes.
+    """
+    failures: dict[str, str] = {}
+    for document in read_documents(file):
+        if not isinstance(document.value, dict):
+            raise document.error((), "expected a mapping of id to reason")
+        for key, reason in document.value.items():
+            if key not in known_ids:
+                fix = "correct the id, or remove the line if a new version has dropped the test"
+                raise document.error((key,), f"there is no case or property {shortened(key)}; {fix}")
+            if not isinstance(reason, str) or not reason.strip():
+                raise document.error((key,), f"{key} needs a reason, in quotes")
+            failures[str(key)] = reason
+    return failures
+
+
+def write_known_failures(file: Path, failures: Mapping[str, str]) -> None:
+    head = "# Known failures, `id: reason`. A listed test that passes fails the run: remove it from the list."
+    lines = (f"{key}: {write_flow(reason)}" for key, reason in sorted(failures.items()))
+    write_text(file, "\n".join([head, *lines, ""]))

@@ -11,7 +11,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS
-from bpe_conformance.fixtures.values import SPELLINGS
+from bpe_conformance.fixtures.values import spelled
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
@@ -155,7 +155,7 @@ def example(case: Case) -> str:
 
 def _style(case: Case) -> show.Style:
     """Return how values look in the specification: in full, with texts as the case spells them."""
-    spellings = dict(_spellings(case.raw.get("input")))
+    spellings = dict(spelled(case.raw.get("input")))
 
     def text(value: str) -> str:
         return quoted(spellings.get(value, value))
@@ -183,15 +183,6 @@ def _style(case: Case) -> show.Style:
         entries=lambda entries: code(", ".join(f"{index} {_token(token)}" for index, token in entries)),
         reasons=False,
     )
-
-
-def _spellings(raw: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (text, spelling) for the texts of a case that are not spelled as strings."""
-    if isinstance(raw, dict) and len(raw) == 1 and SPELLINGS.issuperset(raw):
-        yield read_text(raw), raw
-    elif isinstance(raw, dict | list):
-        for part in raw.values() if isinstance(raw, dict) else raw:
-            yield from _spellings(part)
 
 
 def code(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 
-from ..answer import Ids, Rows, Text
+from ..answer import Ids, Rows
 from ..operations import Decode, EncodeAllowed, Merges, Operation, StoredIds, Train
 from ..spec import FOLDER, Case
 
@@ -80,11 +81,34 @@ def ask(target: Any, operation: Operation, model: Model | None, expected: Any) -
     if isinstance(operation, Train):
         return _training(target, operation, expected)
     assert model is not None
-    if isinstance(operation, Decode):
-        return _decoding(target, operation, model, expected)
+    table, right = model, expected
     if isinstance(operation, EncodeAllowed):
-        return _choosing(target, operation, model, expected)
-    return _encoding(target, operation, model, expected)
+        allowed = operation.allowed_special
+        chosen: dict[str, Any] = {"allowed_special": allowed if allowed == "all" else set(allowed)}
+        chosen["disallowed_special"] = operation.disallowed_special
+
+        def question() -> Any:
+            with contextlib.suppress(ValueError):
+                return list(build(target, table).encode(operation.text, **chosen))
+            return _REJECTED
+
+        right = list(expected.ids) if isinstance(expected, Ids) else _REJECTED
+    elif isinstance(operation, Decode):
+        methods = ("decode", "decode_bytes")[: 1 + hasattr(target, "decode_bytes")]
+        right = [expected.text, operation.data(model)][: len(methods)]
+
+        def question() -> Any:
+            return [getattr(build(target, table), name)(list(operation.ids)) for name in methods]
+
+    elif isinstance(expected, Ids | Rows):
+        right = list(map(list, expected.rows if isinstance(expected, Rows) else (expected.ids,)))
+
+        def question() -> Any:
+            return [list(build(target, table).encode(text)) for text in operation.texts()]
+
+    else:
+        return None
+    return Answer(_ask(question), right)
 
 
 def is_witnessed(case: Case) -> bool:
@@ -160,38 +184,6 @@ def _ask(question: Any) -> Any:
 def build(target: Any, model: Model) -> Any:
     keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
     return target(*model.fresh(), **keywords)
-
-
-def _encoding(target: Any, operation: Operation, model: Model, expected: Any) -> Answer | None:
-    if not isinstance(expected, Ids | Rows):
-        return None
-    rows = expected.rows if isinstance(expected, Rows) else (expected.ids,)
-    got = _ask(lambda: [list(build(target, model).encode(text)) for text in operation.texts()])
-    return Answer(got, list(map(list, rows)))
-
-
-def _choosing(target: Any, operation: EncodeAllowed, model: Model, expected: Any) -> Answer:
-    allowed, disallowed = operation.allowed_special, operation.disallowed_special
-
-    def encode() -> Any:
-        chosen = allowed if allowed == "all" else set(allowed)
-        try:
-            tokenizer = build(target, model)
-            return list(tokenizer.encode(operation.text, allowed_special=chosen, disallowed_special=disallowed))
-        except ValueError:
-            return _REJECTED
-
-    return Answer(_ask(encode), list(expected.ids) if isinstance(expected, Ids) else _REJECTED)
-
-
-def _decoding(target: Any, operation: Decode, model: Model, expected: Text) -> Answer:
-    ids, whole = list(operation.ids), hasattr(target, "decode_bytes")
-
-    def decode() -> Any:
-        tokenizer = build(target, model)
-        return [tokenizer.decode(ids), tokenizer.decode_bytes(ids)] if whole else [tokenizer.decode(ids)]
-
-    return Answer(_ask(decode), [expected.text, operation.data(model)] if whole else [expected.text])
 
 
 def _training(target: Any, asked: Train, expected: Merges) -> Answer | None:

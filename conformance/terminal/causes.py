@@ -14,8 +14,7 @@ from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 from .show import counted, prose
 
-MOST_EXAMPLES = 4
-"""How many causes are shown with their smallest failing case."""
+MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
     "JavaScript, the lastIndex of a regular expression with the flag g."

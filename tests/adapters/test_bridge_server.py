@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import random
 import shutil
 import sys
+import threading
 
 import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
+from bpe_conformance import reference
 from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
+from bpe_conformance.adapters.bridge import client, wire
 from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
+from bpe_conformance.adapters.bridge.server import Server
 from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 NODE = shutil.which("node")
@@ -287,3 +292,39 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
 )
 def test_reported_position_is_the_innermost_frame(reported, place):
     assert RemoteError("E", "m", reported).place == place
+
+
+class InProcess:
+    """A client whose program is a server in this process."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.lock, self.process = server, threading.RLock(), object()
+
+    def start(self):
+        return self.request("start", {"protocol": wire.PROTOCOL})
+
+    def model(self, source):
+        return self.request(source.operation, source.fields)["model"]
+
+    def request(self, operation, fields, process=None):
+        return json.loads(self.server.answer(wire.dump({"seq": 1, "op": operation, **fields})))["result"]
+
+
+def test_a_further_method_that_takes_a_stream_is_one_entry(monkeypatch):
+    class Decodes(reference.Tokenizer):
+        def decode_iterable(self, ids):
+            return codecs.iterdecode((self.decode_bytes([index]) for index in ids), "utf-8", "replace")
+
+    texts = wire.Returned("texts", "a list of strings", lambda *given: given[1])
+    further = wire.Streamed("id", wire.Argument(int, int), "texts", texts)
+    monkeypatch.setitem(wire.STREAMS, "decode_iterable", further)
+    monkeypatch.setattr(wire, "METHODS", (*wire.METHODS, "decode_iterable"))
+    monkeypatch.setattr(client, "Client", lambda *_, **__: InProcess(Server(lambda: Decodes)))
+    adapter = client.bridge(["no program"])
+    assert adapter.capabilities >= {"encode_iterable", "decode_iterable"}
+    tokenizer = adapter(VOCAB, MERGES)
+    read = []
+    deltas = tokenizer.decode_iterable(read.append(index) or index for index in [97, 0xE2, 0x82, 0xAC, 0xE2])
+    assert [next(deltas), read] == ["a", [97]]
+    assert [*deltas, read] == ["\u20ac", "\ufffd", [97, 0xE2, 0x82, 0xAC, 0xE2]]
+    assert list(tokenizer.encode_iterable(["a", "bc"])) == tokenizer.encode("abc")

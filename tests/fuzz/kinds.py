@@ -19,7 +19,7 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.packs.files import MANIFEST, Overrides, load_pack, read_model_files
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
-from bpe_conformance.session import known_failures
+from bpe_conformance.session.setup import read_known_failures
 from bpe_conformance.spec import load_spec
 
 MEMORY = 4 << 30
@@ -47,7 +47,7 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "tokenizer.json": lambda path, _: huggingface.read(path),
     "table": lambda path, _: read_model_files([str(path)], Overrides("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
-    "known failures": lambda path, _: known_failures.read(path, []),
+    "known failures": lambda path, _: read_known_failures(path, []),
     "report": lambda path, _: document.read(path),
     "pack": lambda path, folder: load_pack(_linked(path, folder, MANIFEST), {}),
     "cases": lambda path, folder: _spec(path, folder, "cases/x.yaml"),

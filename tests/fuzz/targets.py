@@ -46,7 +46,7 @@ from bpe_conformance.packs.files import (
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, matrix
-from bpe_conformance.session import known_failures
+from bpe_conformance.session.setup import read_known_failures, write_known_failures
 from bpe_conformance.spec import installed_spec, load_spec
 
 SPEC = Path(__file__).parent.parent / "spec"
@@ -290,9 +290,9 @@ def _sums(data: bytes, folder: Path) -> None:
 def _known_failures(data: bytes, folder: Path) -> None:
     ids = [case.id for case in load_spec(SPEC, check_schema=False).cases]
     file = _put(folder, "known.yaml", data)
-    found = known_failures.read(file, ids)
-    known_failures.write(file, found)
-    _hold(known_failures.read(file, ids) == found, "what was read is written as something else")
+    found = read_known_failures(file, ids)
+    write_known_failures(file, found)
+    _hold(read_known_failures(file, ids) == found, "what was read is written as something else")
 
 
 # Packs and reports

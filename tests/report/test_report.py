@@ -15,7 +15,7 @@ from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
 from bpe_conformance.outcome import Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
-from bpe_conformance.report import document, markdown, matrix, writing
+from bpe_conformance.report import badge, document, markdown, matrix
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -466,7 +466,7 @@ def test_markdown_of_several_runs_has_a_table() -> None:
     ],
 )
 def test_badge_shows_the_verdict(outcomes: list[Outcome], more: dict[str, Any], message: str, color: str) -> None:
-    found = json.loads(writing.badge(made(*outcomes, **more)))
+    found = json.loads(badge(made(*outcomes, **more)))
     assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 
 

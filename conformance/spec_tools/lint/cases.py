@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS
-from ..witnesses import HAND, load_witnesses
-from .rule import Context, Violation, at_case, rule
+from ...spec import Case
+from ..witnesses import HAND
+from .rule import Context, Violation, at_case, case_rule, rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
 ORDERS: tuple[tuple[str, ...], ...] = (
@@ -20,21 +21,17 @@ ORDERS: tuple[tuple[str, ...], ...] = (
 )
 
 
-@rule("title-words", "a title states a fact: no should, must, probably, correctly, works, test")
-def _title_words(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        match = VAGUE.search(case.title)
-        if match:
-            yield at_case(case, "title", f"the title contains {match.group()!a}; state a fact")
+@case_rule("title-words", "title", "a title states a fact: no should, must, probably, correctly, works, test")
+def _title_words(case: Case, _: Context) -> str:
+    match = VAGUE.search(case.title)
+    return f"the title contains {match.group()!a}; state a fact" if match else ""
 
 
-@rule("title-full-stop", "a title does not end with a full stop and has no space around it")
-def _title_full_stop(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        if case.title.endswith(".") and not case.title.endswith("..."):
-            yield at_case(case, "title", "the title ends with a full stop; delete it")
-        elif case.title != case.title.strip():
-            yield at_case(case, "title", "the title has white space around it; delete that")
+@case_rule("title-full-stop", "title", "a title does not end with a full stop and has no space around it")
+def _title_full_stop(case: Case, _: Context) -> str:
+    if case.title.endswith(".") and not case.title.endswith("..."):
+        return "the title ends with a full stop; delete it"
+    return "the title has white space around it; delete that" if case.title != case.title.strip() else ""
 
 
 @rule("title-unique", "two cases of one clause have different titles")
@@ -46,24 +43,18 @@ def _title_unique(context: Context) -> Iterator[Violation]:
             yield at_case(case, "title", f"{first} has the same title; state what differs")
 
 
-@rule("witness-known", f"`agrees` names only witnesses of fixtures/witnesses.yaml, or {HAND}")
-def _witness_known(context: Context) -> Iterator[Violation]:
-    known = {*(witness.name for witness in load_witnesses()), HAND}
-    for case in context.spec.cases:
-        for name in case.agrees:
-            if name not in known:
-                message = f"there is no witness {name}; describe it in witnesses.yaml, or delete the name"
-                yield at_case(case, "agrees", message)
+@case_rule("witness-known", "agrees", f"`agrees` names only witnesses of fixtures/witnesses.yaml, or {HAND}")
+def _witness_known(case: Case, context: Context) -> str:
+    unknown = ", ".join(name for name in case.agrees if name not in context.witnesses)
+    return f"there is no witness {unknown}; describe it in witnesses.yaml, or delete the name" if unknown else ""
 
 
-@rule("expect-order", "the keys of an expected value are in the order in which regenerate writes them")
-def _expect_order(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        for mapping in _mappings(case.raw.get("expect")):
-            order = _order(mapping)
-            if order != list(mapping):
-                message = f"the order of the keys is {', '.join(mapping)}; write {', '.join(order)}"
-                yield at_case(case, "expect", message)
+@case_rule("expect-order", "expect", "the keys of an expected value are in the order in which regenerate writes them")
+def _expect_order(case: Case, _: Context) -> str:
+    for mapping in _mappings(case.raw.get("expect")):
+        if (order := _order(mapping)) != list(mapping):
+            return f"the order of the keys is {', '.join(mapping)}; write {', '.join(order)}"
+    return ""
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -81,8 +72,7 @@ def _order(mapping: Mapping[str, Any]) -> list[str]:
     return list(mapping)
 
 
-@rule("any-of-note", "a case with `any_of` has a `note` that explains why each answer is correct")
-def _any_of_note(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        if not case.note and any("any_of" in mapping for mapping in _mappings(case.raw.get("expect"))):
-            yield at_case(case, "expect", "several answers are accepted; explain in `note` why each is correct")
+@case_rule("any-of-note", "expect", "a case with `any_of` has a `note` that explains why each answer is correct")
+def _any_of_note(case: Case, _: Context) -> str:
+    is_open = not case.note and any("any_of" in mapping for mapping in _mappings(case.raw.get("expect")))
+    return "several answers are accepted; explain in `note` why each is correct" if is_open else ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read_documents
 
 from ...spec import Case, Clause, Spec
+from ..witnesses import HAND, load_witnesses
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Context:
         }
 
     @cached_property
+    def witnesses(self) -> set[str]:
+        return {*(witness.name for witness in load_witnesses()), HAND}
+
+    @cached_property
     def case_counts(self) -> Counter[str]:
         return Counter(case.clause.id for case in self.spec.cases)
 
@@ -103,6 +108,22 @@ def rule(name: str, summary: str, warning: bool = False, before_loading: bool = 
         return check
 
     return add
+
+
+def case_rule(name: str, part: str, summary: str) -> Callable[[Callable[[Case, Context], str]], Check]:
+    """Return a decorator for a rule about one `part` of each case; the function returns what is wrong, or ""."""
+    return lambda fault: rule(name, summary)(
+        lambda context: (at_case(case, part, wrong) for case in context.spec.cases if (wrong := fault(case, context)))
+    )
+
+
+def clause_rule(name: str, summary: str, warning: bool = False) -> Callable[[Callable[[Clause, Context], str]], Check]:
+    """Return a decorator for a rule about each clause; the function returns what is wrong, or ""."""
+    return lambda fault: rule(name, summary, warning)(
+        lambda context: (
+            at_clause(context, one, wrong) for one in context.spec.clauses.values() if (wrong := fault(one, context))
+        )
+    )
 
 
 def at(document: Document, path: PathOf, message: str) -> Violation:

@@ -10,8 +10,8 @@ from pathlib import Path
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
 from ...properties import PROPERTIES
-from ...spec import SECTIONS, load_spec
-from .rule import Context, Violation, at, at_case, at_clause, rule
+from ...spec import SECTIONS, Case, Clause, load_spec
+from .rule import Context, Violation, at, at_case, case_rule, clause_rule, rule
 
 PIN = re.compile(r"([0-9a-f]{64})  (\S+)")
 REFERENCE = re.compile(rf"\b(?:{'|'.join(SECTIONS)})(?:-[A-Z0-9]+)+-[0-9]+\b")
@@ -61,12 +61,13 @@ def _schema(context: Context) -> Iterator[Violation]:
         yield Violation(error.file or context.folder, error.line, error.message)
 
 
-@rule("id-section", f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}")
-def _id_section(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        section = case.clause.section.lower() + "-"
-        if not case.id.startswith((section, ELSEWHERE)):
-            yield at_case(case, "id", f"the id {case.id} does not begin with {section}; rename it")
+@case_rule(
+    "id-section", "id", f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}"
+)
+def _id_section(case: Case, _: Context) -> str:
+    section = case.clause.section.lower() + "-"
+    is_right = case.id.startswith((section, ELSEWHERE))
+    return "" if is_right else f"the id {case.id} does not begin with {section}; rename it"
 
 
 @rule("id-retired", "no id in retired.yaml is used again")
@@ -98,56 +99,42 @@ def _references_exist(context: Context) -> Iterator[Violation]:
                 yield at(document, path, f"there is no clause {name}; name an existing one")
 
 
-@rule("example-exists", "every example of a clause is the id of one of its cases")
-def _example_exists(context: Context) -> Iterator[Violation]:
-    cases = {(case.clause.id, case.id) for case in context.spec.cases}
-    for clause in context.spec.clauses.values():
-        for name in clause.examples:
-            if (clause.id, name) not in cases:
-                yield at_clause(context, clause, f"{clause.id} has no case {name}; name one of its cases")
+@clause_rule("example-exists", "every example of a clause is the id of one of its cases")
+def _example_exists(clause: Clause, context: Context) -> str:
+    cases = {case.id for case in context.spec.cases if case.clause.id == clause.id}
+    unknown = ", ".join(name for name in clause.examples if name not in cases)
+    return f"{clause.id} has no case {unknown}; name one of its cases" if unknown else ""
 
 
-@rule(
+@clause_rule(
     "statement-keyword",
     "the first of MUST, SHOULD and MAY in a statement is the level of the clause; an open one has none",
 )
-def _statement_keyword(context: Context) -> Iterator[Violation]:
-    for clause in context.spec.clauses.values():
-        found = KEYWORD.search(clause.statement)
-        level = found.group().lower() if found else "unspecified"
-        if level != clause.level:
-            says = f"says {found.group()}" if found else "has no keyword"
-            message = f"{clause.id} is {clause.level}, but its statement {says}; use the keyword of the level"
-            yield at_clause(context, clause, message)
+def _statement_keyword(clause: Clause, _: Context) -> str:
+    found = KEYWORD.search(clause.statement)
+    says = f"says {found.group()}" if found else "has no keyword"
+    is_right = (found.group().lower() if found else "unspecified") == clause.level
+    return "" if is_right else f"{clause.id} is {clause.level}, but its statement {says}; use the keyword of the level"
 
 
-@rule(
+@clause_rule(
     "clause-cased", "a must or should clause has a case or a property, or `uncased`, the reason why it cannot have one"
 )
-def _clause_cased(context: Context) -> Iterator[Violation]:
-    for clause in context.spec.clauses.values():
-        if (
-            clause.level in BINDING
-            and not context.case_counts[clause.id]
-            and not clause.uncased
-            and clause.id not in WITH_PROPERTY
-        ):
-            message = f"{clause.id} has no case and no property; write one, or give the reason in `uncased`"
-            yield at_clause(context, clause, message)
+def _clause_cased(clause: Clause, context: Context) -> str:
+    is_tested = context.case_counts[clause.id] or clause.uncased or clause.id in WITH_PROPERTY
+    if clause.level not in BINDING or is_tested:
+        return ""
+    return f"{clause.id} has no case and no property; write one, or give the reason in `uncased`"
 
 
-@rule("uncased-means-none", "a clause with `uncased` has no case")
-def _uncased_means_none(context: Context) -> Iterator[Violation]:
-    for clause in context.spec.clauses.values():
-        if clause.uncased and context.case_counts[clause.id]:
-            message = f"{clause.id} has `uncased` and a case; delete `uncased`"
-            yield at_clause(context, clause, message)
+@clause_rule("uncased-means-none", "a clause with `uncased` has no case")
+def _uncased_means_none(clause: Clause, context: Context) -> str:
+    has_both = clause.uncased and context.case_counts[clause.id]
+    return f"{clause.id} has `uncased` and a case; delete `uncased`" if has_both else ""
 
 
-@rule("few-cases", "a must or should clause without a property has at least two cases", warning=True)
-def _few_cases(context: Context) -> Iterator[Violation]:
-    for clause in context.spec.clauses.values():
-        alone = context.case_counts[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
-        if clause.level in BINDING and alone:
-            message = f"{clause.id} has one case; write another that a different mistake fails"
-            yield at_clause(context, clause, message)
+@clause_rule("few-cases", "a must or should clause without a property has at least two cases", warning=True)
+def _few_cases(clause: Clause, context: Context) -> str:
+    is_alone = context.case_counts[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
+    few = clause.level in BINDING and is_alone
+    return f"{clause.id} has one case; write another that a different mistake fails" if few else ""

@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
 from ...spec import Case
-from .rule import Context, Violation, at, at_case, rule
+from .rule import Context, Violation, at, at_case, case_rule, rule
 
 TEXT_PARTS = ("model", "input", "expect")
 NAMES = (
@@ -70,27 +70,24 @@ def _unescaped(source: str) -> tuple[str, str] | None:
     return None
 
 
-@rule("unicode-12", "a text contains only code points of Unicode 12")
-def _unicode_12(context: Context) -> Iterator[Violation]:
-    for case in context.spec.cases:
-        char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
-        if char is not None:
-            message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it differently"
-            yield at_case(case, "input", f"{message}: use another character")
+@case_rule("unicode-12", "input", "a text contains only code points of Unicode 12")
+def _unicode_12(case: Case, _: Context) -> str:
+    char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
+    why = "engines with older tables split it differently"
+    return f"U+{ord(char):04X} is not in Unicode 12; {why}: use another character" if char is not None else ""
 
 
-@rule(
+@case_rule(
     "engines-agree",
+    "input",
     "a text contains no code point that engines classify differently (fixtures/engine_differences.yaml)",
 )
-def _engines_agree(context: Context) -> Iterator[Violation]:
+def _engines_agree(case: Case, _: Context) -> str:
     differences = characters.engine_differences()
-    for case in context.spec.cases:
-        char = next((char for char in _characters(case) if char in differences), None)
-        if char is not None:
-            classes = ", ".join(differences[char])
-            message = f"engines differ on whether U+{ord(char):04X} is in {classes}; use another character"
-            yield at_case(case, "input", message)
+    char = next((char for char in _characters(case) if char in differences), None)
+    if char is None:
+        return ""
+    return f"engines differ on whether U+{ord(char):04X} is in {', '.join(differences[char])}; use another character"
 
 
 @rule(

@@ -19,8 +19,8 @@ from helpers.sample_reports import report
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.reference import Tokenizer, file_encoding
-from bpe_conformance.report import matrix, writing
-from bpe_conformance.session import known_failures
+from bpe_conformance.report import matrix, write
+from bpe_conformance.session.setup import write_known_failures
 
 COMMAND = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
 COMMANDS = {
@@ -95,10 +95,10 @@ def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("file", "write"),
     [
-        ("report.json", lambda: writing.write(report(), Path("report.json"))),
-        ("index.html", lambda: writing.write(report(), Path("index.html"))),
+        ("report.json", lambda: write(report(), Path("report.json"))),
+        ("index.html", lambda: write(report(), Path("index.html"))),
         ("matrix", lambda: matrix.write(Path("matrix"), [matrix.MatrixResult("one", report())])),
-        ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
+        ("known.yaml", lambda: write_known_failures(Path("known.yaml"), {"a": "b" * 200})),
     ],
 )
 def test_failed_write_of_the_suite_keeps_the_earlier_file(file: str, write: Callable[[], object], here: Path) -> None:
