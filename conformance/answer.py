@@ -100,7 +100,8 @@ def canonical(answer: Answer) -> Any:
         case Ids(ids):
             return {"ids": list(ids)}
         case Text(text):
-            return {"text": text}
+            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+            return {"text": text if text == whole else list(map(ord, text))}  # in JSON, two halves are one character
         case Bytes(data):
             return {"bytes": data.hex()}
         case Rows(rows):

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.reference import textbook
 
-from ..answer import Answer, Ids, Offsets, Refusal, Rows, SpanDivergence, Table, Text, fingerprint
+from ..answer import Answer, Ids, Offsets, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..operations import (
@@ -80,12 +80,10 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
     if is_chosen and Ids not in map(type, mismatch.expected.alternatives):
         return None  # `encode` of the same text has ids
     if not isinstance(operation, Encode):
-        answer = mismatch.answer
-        if isinstance(answer, Offsets):
-            answer = Ids(answer.ids)
-            if isinstance(mismatch.divergence, SpanDivergence):
-                return None
-        found = _on_encode(text, operation.without_choice(model), implementation, answer)
+        if isinstance(right := mismatch.expected.alternatives[0], Offsets):
+            is_wrong = _encoded(text, model, implementation) != Ids(right.ids)
+            return Dependence("encode", text) if is_wrong and "encode" in implementation.capabilities else None
+        found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)
         is_stream = isinstance(operation, Stream)
         return found or (_on_parts(text, model, implementation, mismatch.answer) if is_stream else None)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):

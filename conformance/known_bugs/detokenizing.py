@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, ClassVar
 
 from bpe_conformance.reference.textbook import unfinished
@@ -166,6 +167,7 @@ add_variants(
         "AllIdsCollected": lambda self, ids: iter([self.decode(list(ids))]),
         "SpecialsLeftOutOfDeltas": _changed(lambda self, ids: (index for index in ids if not _is_special(self, index))),
         "UnknownIdsLeftOut": _changed(lambda self, ids: (index for index in ids if index in self.vocab)),
+        "EmptyStreamRaises": _changed(lambda self, ids: chain([next(rest := iter(ids))], rest)),
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
     },

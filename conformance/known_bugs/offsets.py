@@ -59,7 +59,7 @@ class SharedCharacterOfLastToken(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         found = super().spans(text, ids)
         starts = [*(start for start, _ in found[1:]), len(text)]
-        return [(start, max(start, min(end, after))) for (start, end), after in zip(found, starts, strict=True)]
+        return [(start, max(start, min(end, after))) for (start, end), after in zip(found, starts, strict=False)]
 
 
 def _counted(unit: Callable[[str], int]) -> Callable[[BaseEncoder, str, Sequence[int]], Spans]:
