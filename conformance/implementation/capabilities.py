@@ -166,12 +166,10 @@ class _Prober:
             if isinstance(fault, TimedOut):
                 self._tell("the constructor", fault)
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
-            found = [_CAPABILITIES.get(name, name) for name in found]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
         found = [name for name in found if not self._refuses(name, calls[name], proxy)]
-        found = [_CAPABILITIES.get(name, name) for name in found]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
@@ -315,8 +313,6 @@ _CALLS: dict[str, tuple[Callable[[TokenizerProxy, Any], object], Any]] = {
     "encode_with_offsets": (TokenizerProxy.encode_with_offsets, "ab"),
 }
 """Method of a tokenizer → a small call of it, and the argument of the call."""
-_CAPABILITIES = {"encode_with_offsets": "offsets"}
-"""Method → its capability, if that has another name."""
 
 
 def _is_like_minbpe(target: Any) -> bool:

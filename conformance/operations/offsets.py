@@ -21,7 +21,7 @@ class EncodeWithOffsets(Encoding):
     """`encode_with_offsets(text)`. Where the tokens do not spell the text, as after normalization, spans are open."""
 
     text: str
-    name, needs, conformance_class = "offsets", ("offsets",), "offsets"
+    name, needs, conformance_class = "offsets", ("encode_with_offsets",), "offsets"
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         ids, spans = receiver.encode_with_offsets(self.text)

@@ -179,7 +179,7 @@ PROPERTIES: tuple[Property, ...] = (
     ),
     text_grows,
     runs_grow,
-    Drawn("law-offsets", "OFFSET-SPAN-1", ("offsets",), _offsets, 60).agree(
+    Drawn("law-offsets", "OFFSET-SPAN-1", ("encode_with_offsets",), _offsets, 60).agree(
         "The spans of a text follow from the lengths of its tokens."
     ),
 )

@@ -16,7 +16,6 @@ from . import show
 
 T = TypeVar("T")
 NEEDS = {
-    "offsets": "the tokenizer has no encode_with_offsets",
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor rejects special tokens",
     "special tokens in train": "train rejects special tokens",
