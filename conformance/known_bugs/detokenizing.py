@@ -27,6 +27,16 @@ class WaitedTextRepeated(BaseEncoder):
         yield self.delta(held)
 
 
+class ReplacementsNotTakenBack(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        seen, sent = list[int](), 0
+        for index in ids:
+            seen.append(index)
+            text = self.decode(seen)
+            yield text[sent:]
+            sent = len(text)
+
+
 class HalvesOfPairsStreamed(BaseEncoder):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         for delta in super().decode_iterable(ids):

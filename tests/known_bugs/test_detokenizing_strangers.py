@@ -1,0 +1,84 @@
+"""Detokenizers and offsets by strangers: the suite fails the incorrect ones, each with a cause or a property, and passes
+the correct ones of any build."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from helpers.outcomes import outcomes_of
+from known_bugs.detokenizing_strangers import (
+    RIGHT,
+    WRONG,
+    WRONG_OFFSETS,
+    Base,
+    BufferOfTheObject,
+    FindsEachToken,
+    GivesUpAfterFour,
+    WaitsButFlushes,
+)
+
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.causes import diagnose
+from bpe_conformance.outcome import BugCause, Outcome
+from bpe_conformance.properties import bind, detokenizing
+from bpe_conformance.properties.engine import Effort, skip_reason
+from bpe_conformance.spec import Case, installed_spec
+
+NAMED = {
+    "PrintsEachToken": "tokens-streamed-apart",
+    "PrintsWhatIsNew": "replacements-not-taken-back",
+    "WaitsForGoodEnd": "replacement-at-end-awaited",
+    "TriesToDecode": "malformed-bytes-left-out-of-deltas",
+    "WholeAtTheEnd": "all-ids-collected",
+    "WordByWord": "space-awaited",
+    "ByteOffsets": "spans-in-bytes",
+}
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    return tuple(case for case in installed_spec().cases if case.clause.section in ("DETOK", "OFFSET"))
+
+
+def failed(outcomes: list[Outcome], state: str = "failed") -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.state == state]
+
+
+def broken(target: type) -> dict[str, str]:
+    """Return the properties that the target breaks, with their levels."""
+    implementation = Implementation("x", target)
+    ids = {one.id for one in detokenizing.PROPERTIES}
+    tested = [one for one in bind(installed_spec().clauses) if one.id in ids and not skip_reason(one, implementation)]
+    return {one.id: one.clause.level for one in tested if one.run(implementation, Effort()) is not None}
+
+
+@pytest.mark.parametrize("target", [*WRONG, *WRONG_OFFSETS])
+def test_an_incorrect_one_fails_and_has_a_cause(target: type) -> None:
+    outcomes = outcomes_of(target, cases())
+    if target is BufferOfTheObject:
+        assert "law-detok-apart" in broken(target)
+        return
+    assert all(outcome.mismatch and outcome.mismatch.depends_on is None for outcome in failed(outcomes))
+    found = [cause for cause in diagnose(outcomes, cases()).causes if isinstance(cause, BugCause)]
+    if target in (GivesUpAfterFour, FindsEachToken):  # nothing names them; their first failures are short
+        assert failed(outcomes)
+    else:
+        assert NAMED[target.__name__] in {bug.id for bug in found[0].bugs}
+
+
+@pytest.mark.parametrize("target", RIGHT)
+def test_a_correct_one_passes(target: type) -> None:
+    outcomes = outcomes_of(target, cases())
+    assert failed(outcomes) == []
+    breaks = broken(target)
+    if target is WaitsButFlushes:
+        assert {outcome.clause.id for outcome in failed(outcomes, "warning") if outcome.clause} == {"DETOK-HELD-1"}
+        assert set(breaks.values()) == {"should"}
+    else:
+        assert not failed(outcomes, "warning")
+        assert breaks == {}
+
+
+def test_a_tokenizer_without_the_methods_is_not_asked() -> None:
+    assert outcomes_of(Base, cases()) == []
