@@ -1,4 +1,4 @@
-"""Incorrect detokenizers and offsets, written by someone who knew only the two signatures, and correct ones of any build.
+"""Incorrect detokenizers and offsets by someone who knew only the two signatures, and correct ones of any build.
 
 The incorrect ones are no known bugs. They are not to be changed when the search for causes changes.
 """

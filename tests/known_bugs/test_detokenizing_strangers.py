@@ -1,5 +1,4 @@
-"""Detokenizers and offsets by strangers: the suite fails the incorrect ones, each with a cause or a property, and passes
-the correct ones of any build."""
+"""Detokenizers and offsets by strangers: the suite fails the incorrect ones, and passes correct ones of any build."""
 
 from __future__ import annotations
 
