@@ -14,7 +14,7 @@ from ..answer import Acceptable, Answer, AtMost, Measure, Text
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from .decode import Decoding
-from .expected import Expected, Lazy
+from .expected import Expected, Lazy, Stored
 from .operation import Call, Operation
 from .setting import Setting, token_of
 
@@ -90,6 +90,9 @@ class Waiting(Decoding):
 
         tokenizer.watch_deltas(source(), seen)
         return Measure(first or count if self.rule == "early" else most, MOST_HELD[self.rule].what)
+
+    def computed(self, setting: Setting) -> Stored:
+        return Lazy(self.rule)
 
     def correct(self, expected: Expected, setting: Setting) -> Sequence[Acceptable]:  # type: ignore[override]
         return (MOST_HELD[self.rule],)

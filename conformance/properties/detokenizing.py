@@ -27,7 +27,7 @@ HALF = b"\xf0\x9f"
 OTHER = "\U0001f98a \u65e5x".encode()
 FIRST, AT_ONCE = 1_000, 0.5
 """Growth is measured from a number of ids that takes a while. Eight times that number may take half a second anyway."""
-ROUNDS = 4  # so often the growth has to be too much, because a busy machine can slow down one of them
+ROUNDS = 3  # so often the growth has to be too much, because a busy machine can slow down one of them
 ENOUGH = 600  # ids of which a text has to come early
 
 
