@@ -91,7 +91,7 @@ class Waiting(Decoding):
         tokenizer.watch_deltas(source(), seen)
         return Measure(first or count if self.rule == "early" else most, MOST_HELD[self.rule].what)
 
-    def computed(self, setting: Setting) -> Stored:
+    def computed(self, setting: Setting) -> Stored:  # type: ignore[override]
         return Lazy(self.rule)
 
     def correct(self, expected: Expected, setting: Setting) -> Sequence[Acceptable]:  # type: ignore[override]

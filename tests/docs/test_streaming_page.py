@@ -10,9 +10,6 @@ import pytest
 from helpers.console_blocks import BLOCKS, PAGES
 from helpers.outcomes import outcomes_of
 
-from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.properties.detokenizing import text_grows
-from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
 
 PAGE = "docs/streaming.md"
@@ -38,9 +35,10 @@ def test_the_page_names_each_class_and_the_clause_that_it_breaks(classes: dict[s
     for name, target in classes.items():
         outcomes = outcomes_of(target, cases)
         broken = {outcome.clause.id for outcome in outcomes if outcome.clause and outcome.state == "failed"}
-        if name == "DecodesAllAgain":
-            assert text_grows.run(Implementation("x", target), Effort()) is not None
-        elif name == "Detokenizer":
+        if name == "Detokenizer":
             assert {outcome.state for outcome in outcomes} == {"passed"}
+        elif name == "DecodesAllAgain":  # it is only slow
+            assert TABLE[name] == "DETOK-COST-1"
+            assert not broken
         else:
             assert TABLE[name] in broken
