@@ -425,7 +425,7 @@ def _init_fixed(self: RemoteTokenizer) -> None:
 def _streamed(name: str) -> Any:
     """Return the method that sends a stream, one item in each request."""
     kind = wire.STREAMS[name]
-    method = {} if name == next(iter(wire.STREAMS)) else {"method": name}
+    method = {} if name == wire.DEFAULT_STREAM else {"method": name}
 
     def stream(self: RemoteTokenizer, items: Iterable[Any]) -> Iterator[Any]:
         client = self.client

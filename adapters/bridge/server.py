@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import locale
 import os
 import queue
 import signal
@@ -205,7 +204,7 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        name = request.get("method", next(iter(wire.STREAMS)))
+        name = request.get("method", wire.DEFAULT_STREAM)
         handle = next(self._numbers)
         self._streams[handle] = Stream(name, self._method(request, name))
         return {"stream": handle}
@@ -224,28 +223,12 @@ class Server:
 
 
 def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
-    """Perform an operation; restore the current directory and the locale, and raise Disturbance if it changed them."""
-    directory, language = _directory(), locale.setlocale(locale.LC_ALL)
-    changed = ""
-    try:
+    """Perform an operation; raise Disturbance if it changed the state of the process, which is restored."""
+    with answers.restored() as changes:
         result = operation(request)
-    finally:
-        if (now := _directory()) != directory != "":
-            os.chdir(directory)
-            changed = f"the tokenizer changed the current directory to {now}"
-        if (now := locale.setlocale(locale.LC_ALL)) != language:
-            locale.setlocale(locale.LC_ALL, language)
-            changed = f"the tokenizer changed the locale to {now}"
-    if changed:
-        raise Disturbance(f"{changed}; leave it as it is")
+    if changes:
+        raise Disturbance("; ".join(changes))
     return result
-
-
-def _directory() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except OSError:  # the directory was removed
-        return ""
 
 
 def limit_memory(gibibytes: float) -> None:

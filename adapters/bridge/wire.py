@@ -263,7 +263,8 @@ STREAMS = {
     "encode_iterable": Streamed("text", TEXT, "ids", IDS),
     "decode_iterable": Streamed("id", GIVEN_ID, "deltas", DELTAS),
 }
-"""Name of a method that takes several requests → what they contain; the first one is the method of `stream_open`."""
+"""Name of a method that takes several requests → what they contain; `stream_open` has its name in `method`."""
+DEFAULT_STREAM = "encode_iterable"  # the method of a `stream_open` that names none
 MAKERS = ("load", "train", "from_files")  # the operations that make a model; the others are methods of one
 RESULTS: Mapping[str, Returned] = {
     **{name: operation.result for name, operation in OPERATIONS.items()},

@@ -16,11 +16,11 @@ from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
+from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, restored, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
 from ..answer import Table
-from . import capabilities, output, time_limit
+from . import capabilities, time_limit
 from .capabilities import LoadError
 from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy, contained
 from .time_limit import Clock, TimeLimit
@@ -84,7 +84,7 @@ class Implementation:
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():
             self.note("the suite cannot interrupt a call that does not end here; use --bpe-isolate to end such calls")
-        with output.restored():  # the tests report changes
+        with restored():  # the tests report changes
             self.capabilities = capabilities.settle(self, stderr)
         if spawn and not self.is_program:
             self.capabilities |= {"new process"}  # with another hash seed and locale of Python

@@ -11,7 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import Acceptable, Accepted, Answer, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Fault, Table
 from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
@@ -68,6 +68,15 @@ def ask(implementation: Implementation, question: Question[Any], timeout_factor:
 def accept(tokenizer: TokenizerProxy) -> Answer:
     """Ask nothing: making the tokenizer is the question."""
     return Accepted()
+
+
+def is_lost(answer: Answer) -> bool:
+    """Return whether there is no answer: the call took too long, or ended the process."""
+    return isinstance(answer, Fault) and answer.kind != MALFORMED
+
+
+def is_late(answer: Answer) -> bool:
+    return isinstance(answer, Fault) and answer.kind == TIMED_OUT
 
 
 def train(implementation: Implementation, asked: Train) -> tuple[Table, TokenizerProxy | None]:
@@ -129,10 +138,11 @@ def undisturbed(implementation: Implementation, question: Question[Any], disturb
 def fault_of(implementation: Implementation, question: Question[Any], right: Acceptable, alone: Answer) -> Dependence:
     """Return which part is at fault if a new tokenizer's answer, `alone`, is wrong.
 
-    It is `encode` if `encode` gives a stream or a batch the same ids; otherwise the method that was called.
+    It is the constructor if that raises the error, and `encode` if `encode` gives a stream or a batch the same ids;
+    otherwise the method that was called.
     """
     depends_on = None
-    if question.operation.repeats_encode:
+    if question.operation.conformance_class != "encoder":
         mismatch = Mismatch(question, Expectation((right,)), alone)
         depends_on = dependence.explained(mismatch, "LAW-ENCODE-1", implementation).depends_on
     return depends_on or Dependence("undisturbed")

@@ -44,13 +44,6 @@ class Source:
         self.made, self.spans, self._open = Choices(), list[Span](), list[int]()
         self._plan, self.is_begun = self.planned, True
 
-    def open_span(self) -> None:
-        self._open.append(len(self.made))
-
-    def close_span(self) -> None:
-        if self._open:  # Hypothesis opens one before the example begins
-            self.spans.append((self._open.pop(), len(self.made)))
-
     def choose(self, drawn: Any, is_possible: Callable[[Any], bool], simplest: Any) -> Any:
         """Return the planned choice or, without a plan, the drawn one; the simplest one if the plan does not fit."""
         value, at = drawn, len(self.made)
@@ -59,6 +52,13 @@ class Source:
             value = self._plan[at] if fits else simplest
         self.made.append(value)
         return value
+
+    def open_span(self) -> None:
+        self._open.append(len(self.made))
+
+    def close_span(self) -> None:
+        if self._open:  # Hypothesis opens one before the example begins
+            self.spans.append((self._open.pop(), len(self.made)))
 
 
 class Backend(PrimitiveProvider):
@@ -117,42 +117,33 @@ class Shrinker:
 
     def accept(self, made: Choices, spans: Sequence[Span]) -> bool:
         """Return whether an example that fails is smaller, and keep it."""
-        if size(made) >= size(self.smallest):
-            return False
-        self.smallest, self._spans = made, spans
-        return True
+        is_smaller = size(made) < size(self.smallest)
+        if is_smaller:
+            self.smallest, self._spans = made, spans
+        return is_smaller
 
     def proposals(self) -> Iterator[Choices]:
         """Yield the choices of examples to try; those after one that fails are made from it."""
         before: Choices | None = None
         while before is not self.smallest:
-            before = self.smallest
-            yield from self._without_parts()
-            at = 0
+            before, part, at = self.smallest, 0, 0
+            while part < len(spans := sorted({*self._spans}, key=lambda span: (span[0] - span[1], -span[0]))):
+                (start, end), whole = spans[part], self.smallest
+                if 0 < end - start < len(whole):
+                    yield whole[:start] + whole[end:]
+                part += whole is self.smallest
             while at < len(self.smallest):
                 yield from self._lower(at)
                 at += 1
 
-    def _without_parts(self) -> Iterator[Choices]:
-        number = 0
-        while number < len(spans := sorted({*self._spans}, key=lambda span: (span[0] - span[1], -span[0]))):
-            (start, end), before = spans[number], self.smallest
-            if 0 < end - start < len(before):
-                yield before[:start] + before[end:]
-            number += before is self.smallest
-
     def _lower(self, at: int) -> Iterator[Choices]:
-        tried = set[Any]()
-        while at < len(self.smallest):
+        tried, before = set[Any](), Choices()
+        while before is not self.smallest and at < len(self.smallest):
             before = self.smallest
-            smaller = (value for value in _smaller(before[at]) if value not in tried)
-            for value in smaller:
-                tried.add(value)
-                yield [*before[:at], value, *before[at + 1 :]]
-                if self.smallest is not before:
-                    break
-            else:
-                return
+            for value in _smaller(before[at]):
+                if value not in tried and before is self.smallest:
+                    tried.add(value)
+                    yield [*before[:at], value, *before[at + 1 :]]
 
 
 def _smaller(value: Any) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Properties of `encode`: merges on any table, unchanged arguments, the split into pre-tokens, special tokens."""
+"""Properties of `encode` and `decode`: merges, unchanged arguments, the split into pre-tokens, special tokens."""
 
 from __future__ import annotations
 
@@ -208,4 +208,10 @@ PROPERTIES: tuple[Property, ...] = (
     absent,
     decoded_first,
     hash_seed,
+    Drawn("law-round-trip", "LAW-ROUNDTRIP-1", ("decode",), strategies.encoded_texts, 36).agree(
+        "The correct ids of a text decode to it."
+    ),
+    Drawn("law-decode", "DECODE-UTF8-1", ("decode",), strategies.decodings, 60).agree(
+        "Any ids decode to their bytes, and these to text, with U+FFFD for what is not UTF-8."
+    ),
 )

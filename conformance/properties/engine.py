@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import math
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,19 +18,19 @@ from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.strategies import SearchStrategy
 
-from ..answer import TIMED_OUT, Fault, Refusal
+from ..answer import Fault, Refusal
 from ..implementation.implementation import Implementation
 from ..implementation.time_limit import Clock
 from ..operations import OPERATIONS, Question
 from ..outcome import Mismatch
 from ..spec import Clause
 from . import choices
-from .asking import as_yaml, equals_oracle
+from .asking import as_yaml, equals_oracle, is_late
 
 Example = TypeVar("Example")
 MOST_SHRINKS = 400
 TIME_LIMITS = 6
-"""A search ends, with a note, after this many time limits of one case."""
+"""A search ends, with a note, after this many time limits of one case, or after an example that takes one."""
 MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
@@ -220,6 +221,10 @@ def first_paragraph(test: Callable[..., object]) -> str:
     return " ".join((test.__doc__ or "").partition("\n\n")[0].split())
 
 
+Wrong = tuple[Hashable, Mismatch]
+"""An incorrect answer, and what counterexamples to the same fault have in common."""
+
+
 class Search:
     """Searches for examples that break a property, and makes each one smaller.
 
@@ -238,23 +243,15 @@ class Search:
         several: bool = False,
         most_shrinks: int = MOST_SHRINKS,
     ) -> None:
-        self.examples = 0
-        self.most_shrinks = most_shrinks
+        self.examples, self.most_shrinks = 0, most_shrinks
+        self.by_kind: dict[Hashable, Found] = {}
         self._id, self._implementation, self._effort = id_, implementation, effort
         self._several = several or effort.deadline is not None
         self._until = time.monotonic() + (effort.deadline or TIME_LIMITS * implementation.limit or math.inf)
         self._database = None if effort.database is None else DirectoryBasedExampleDatabase(effort.database)
-        self._saved = [] if self._database is None else list(self._database.fetch(self._key))
         self._source = choices.Source(seed_of(id_, effort))
-        self._source.planned = self._next_saved()
         self._dependent: Mismatch | None = None
-        self.by_kind: dict[Hashable, Found] = {}
-        self._wrong: tuple[Hashable, Mismatch] | None = None  # of this example
-        self._failed: tuple[Hashable, Mismatch] | None = None  # the smallest example that fails
-        self._shrinker: choices.Shrinker | None = None
-        self._proposals: Iterator[choices.Choices] = iter(())
-        self._shrinks = 0
-        self._is_ended = False
+        self._wrong: Wrong | None = None  # of this example
         self._clock: Clock
 
     def over(
@@ -265,21 +262,31 @@ class Search:
     def run(self, strategy: SearchStrategy[Example], execute: Callable[[Example], object], examples: int) -> None:
         """Search among the examples of a strategy; `execute` calls `judge` for each answer."""
         most = math.inf if self._effort.deadline is not None else max(1, round(examples * self._effort.examples_factor))
+        plans, source = self._plans(most), self._source
         errors: list[Exception] = []
 
         def execute_one(example: Example) -> None:
-            if not self._begin(most):
-                return
+            if not source.is_begun and (self.examples > 1 or source.planned is not None):
+                return  # each run of Hypothesis starts with the simplest example
+            self._wrong = None
             try:
                 execute(example)
             except Exception as error:  # of the suite: Hypothesis must not try the example again
                 errors.append(error)
                 raise _Enough from error
-            self._end()
+            source.is_begun = False
+            plan(lambda: plans.send(self._wrong))
+
+        def plan(following: Callable[[], choices.Choices | None]) -> None:
+            try:
+                source.planned = following()
+            except StopIteration:
+                raise _Enough from None
 
         search = SETTINGS(seeded(0)(given(strategy)(execute_one)))
-        choices.Backend.source = self._source
+        choices.Backend.source = source
         with contextlib.suppress(_Enough), self._implementation.time_limit(math.inf) as self._clock:
+            plan(lambda: next(plans))
             while True:  # Hypothesis ends after as many examples as its settings say
                 search()
         for error in errors:
@@ -319,71 +326,53 @@ class Search:
         )
         return replace(smallest, more=tuple(more))
 
-    @property
-    def _key(self) -> bytes:
-        return self._id.encode("ascii")
+    def _plans(self, most: float) -> Generator[choices.Choices | None, Wrong | None, None]:
+        """Yield the choices of each example to try, None for any, and receive how it fails, or None."""
+        key, database = self._id.encode("ascii"), self._database
+        saved = [] if database is None else list(database.fetch(key))
+        while not self._is_ended() and self.examples != most:
+            if time.monotonic() > self._until:
+                if self._effort.deadline is None:
+                    tested = f"{self.examples} example{'s' * (self.examples != 1)}"
+                    self._implementation.note(f"{self._id}: tested {tested}; more would take too long")
+                return
+            self.examples += 1
+            planned, before = choices.read(saved.pop()) if saved else None, self._clock.seconds
+            wrong = yield planned
+            if not self._several and self._clock.seconds - before >= self._implementation.limit:
+                self._until = -math.inf  # a call did not end, and other examples would wait for it again
+            if wrong is not None:
+                smallest = yield from self._shrink(wrong)
+                if database is not None:
+                    database.save(key, choices.write(smallest))
+                if not self._several or len(self.by_kind) == MOST_FOUND:
+                    return
+            elif planned is not None and database is not None:
+                database.delete(key, choices.write(planned))
 
-    def _begin(self, most: float) -> bool:
-        """Begin an example, and return whether to try it."""
-        if not self._source.is_begun and (self.examples or self._source.planned is not None):
-            return False  # each run of Hypothesis starts with the simplest example
-        if self._effort.watch is not None:
-            self._is_ended |= self._effort.watch(self._id, self.examples)
-        self._wrong = None
-        self._clock.is_diagnosis = self._shrinker is not None
-        is_late = self._is_ended or time.monotonic() > self._until
-        if self._shrinker is not None:
-            return True
-        if is_late and self._effort.deadline is None:
-            self._implementation.note(f"{self._id}: tested {self.examples} examples; more would take too long")
-        if is_late or self.examples == most:
-            raise _Enough
-        self.examples += 1
-        return True
+    def _shrink(self, wrong: Wrong) -> Generator[choices.Choices, Wrong | None, choices.Choices]:
+        """Yield smaller examples to try, keep the smallest that fails, and return its choices.
 
-    def _end(self) -> None:
-        """Plan the next example: a smaller one than the one that fails, a saved one or, with None, any."""
-        source, wrong, self._source.is_begun = self._source, self._wrong, False
-        if wrong is None:
-            if self._database is not None and self._shrinker is None and source.planned is not None:
-                self._database.delete(self._key, choices.write(source.planned))
-        elif self._shrinker is None:
-            self._shrinker, self._shrinks, self._failed = choices.Shrinker(source.made, source.spans), 0, wrong
-            self._proposals = self._shrinker.proposals()
-        else:
-            assert self._failed is not None
-            is_same = not self._several or wrong[0] == self._failed[0]  # another fault is found on its own
-            if is_same and self._shrinker.accept(source.made, source.spans):
-                self._failed = wrong
-        source.planned = None
-        if self._shrinker is not None:
-            self._shrinks += 1
-            timed_out = wrong is not None and isinstance(wrong[1].answer, Fault) and wrong[1].answer.kind == TIMED_OUT
-            if self._effort.shrink and self._shrinks <= self.most_shrinks and not self._is_ended and not timed_out:
-                source.planned = next(self._proposals, None)
-            if source.planned is None:
-                self._keep()
-        if self._shrinker is None:
-            source.planned = self._next_saved()
-
-    def _next_saved(self) -> choices.Choices | None:
-        return choices.read(self._saved.pop()) if self._saved else None
-
-    def _keep(self) -> None:
-        """Keep the smallest counterexample. From now on, the search ignores its kind, which would hide other kinds.
-
-        Raises:
-            _Enough: if the search is to end.
+        From now on, the search ignores its kind, which would hide other kinds.
         """
-        assert self._failed is not None
-        assert self._shrinker is not None
-        kind, mismatch = self._failed
+        kind, mismatch = wrong
+        latest: Wrong | None = wrong
+        shrinker = choices.Shrinker(self._source.made, self._source.spans)
+        self._clock.is_diagnosis = True
+        for planned in itertools.islice(shrinker.proposals(), self.most_shrinks if self._effort.shrink else 0):
+            if self._is_ended() or (latest is not None and is_late(latest[1].answer)):
+                break
+            latest = yield planned
+            if latest is None or (self._several and latest[0] != kind):  # another fault is found on its own
+                continue
+            if shrinker.accept(self._source.made, self._source.spans):
+                kind, mismatch = latest
+        self._clock.is_diagnosis = False
         self.by_kind[kind] = Found(mismatch, self.examples)
-        if self._database is not None:
-            self._database.save(self._key, choices.write(self._shrinker.smallest))
-        self._failed = self._shrinker = None
-        if not self._several or len(self.by_kind) == MOST_FOUND:
-            raise _Enough
+        return shrinker.smallest
+
+    def _is_ended(self) -> bool:
+        return self._effort.watch is not None and self._effort.watch(self._id, self.examples)
 
 
 class _Enough(BaseException):

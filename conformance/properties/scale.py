@@ -22,7 +22,6 @@ from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
 
 from ..answer import (
-    TIMED_OUT,
     Answer,
     AtMost,
     ByteDivergence,
@@ -44,7 +43,7 @@ from ..implementation.implementation import Implementation
 from ..operations import Batch, Decode, DecodeBytes, Encode, Question, Stream, Train, divergence, oracle
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, fault_of, is_correct
+from .asking import Instance, ask, correct_answer, fault_of, is_correct, is_late
 from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
@@ -82,14 +81,10 @@ def encoding(model: Model, text: str, ids: Iterable[int]) -> Posed:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table.
+    """One row of the table: what is long, for messages, the question of each size, and its correct answer.
 
-    Attributes:
-        what: what is long, for messages.
-        sizes: the sizes to ask, in ascending order; the smallest is not long.
-        pose: returns the question of a size and its correct answer.
-        may_refuse: whether the input is one pre-token, which an implementation may refuse if it is too long.
-        clause: the clause that an incorrect answer breaks; "" means that of the property.
+    The sizes ascend; the smallest is not long. A single pre-token may be refused if it is too long. An incorrect answer
+    breaks `clause`; "" means that of the property.
     """
 
     what: str
@@ -422,27 +417,33 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         sizes: Sequence[int],
         text: Callable[[int], str],
         merges: int,
-        special: Sequence[str] | Callable[[int], Sequence[str]] = (),
+        special: Callable[[int], Sequence[str]] = lambda size: (),
         least: int | None = None,
     ) -> Row:
         """Return a row; a text of the size `least` has the same merges. None: the oracle trains on each text itself."""
 
         def pose(size: int) -> Posed:
-            listed = tuple(special(size) if callable(special) else special)
-            asked = Question(Train(text(size), 256 + len(listed) + merges, listed))
-            alike = replace(asked.operation, text=text(size if least is None else least))
-            right = correct_answer(replace(asked, operation=alike), implementation.conventions)
+            listed = tuple(special(size))
+            asked = Train(text(size), 256 + len(listed) + merges, listed)
+            alike = Question(replace(asked, text=text(size if least is None else least)))
+            right = correct_answer(alike, implementation.conventions)
             assert isinstance(right, Table)
-            return asked, right
+            return Question(asked), right
 
         return Row(what, sizes, pose, clause == "TRAIN-LENGTH-1", clause)
+
+    def repeated(part: str) -> Callable[[int], str]:
+        return lambda size: part * max(3, size // len(part))
+
+    def counted(more: str, fewer: str, divisor: int) -> Callable[[int], str]:
+        """Return `more` so many times, and `fewer` 3 times less, or less than half as often."""
+        return lambda count: fewer * max(1, count // divisor - 3) + more * count
 
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
             what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
-            text = partial(_counts, more=more, fewer=fewer, divisor=divisor)
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
-            yield row(what, "TRAIN-WEIGHT-1", sizes, text, 1, least=2)
+            yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
     different = (60, 1_000, 11_000, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
@@ -450,49 +451,38 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     long_texts = [
-        row("a text to train on", "TRAIN-STABLE-1", with_more(effort), partial(_repeated, part), 44, least=0)
+        row("a text to train on", "TRAIN-STABLE-1", with_more(effort), repeated(part), 44, least=0)
         for part in (MIXED, BLANK_RUNS)
     ]
     if "train-special" in implementation.capabilities:
         clause, ending = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}")
-        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, ending[:1], least=9)
-        text = partial(mul, f" xy\n{ending[1]}")  # their letters are not learned
-        yield row("special tokens that end in another", clause, SEGMENTS, text, 12, ending, least=2)
-        yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, _numbered)
-        yield row("a special token in a training text", clause, LONG_SPECIALS, _between_long, 1, _long)
+        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, lambda count: ending[:1], least=9)
+        what, text = (
+            "special tokens that end in another",
+            partial(mul, f" xy\n{ending[1]}"),
+        )  # their letters are not learned
+        yield row(what, clause, SEGMENTS, text, 12, lambda count: ending, least=2)
+        what = "special tokens in a training text"
+        yield row(
+            what, clause, MANY_SPECIALS, _between_specials, 1, lambda count: [*map("<|{}|>".format, range(count))]
+        )
+        long = long_special
+        what = "a special token in a training text"
+        yield row(what, clause, LONG_SPECIALS, lambda size: f" xy{long(size)}" * 3, 1, lambda size: [long(size)])
         if implementation.conventions["train_special"] == "text":
             what = "words and a special token that is learned"
-            yield row(what, tie, (60, 6_000), _learned_special, 3, ("ab",), least=60)
-        text = partial(_repeated, WORDS + BLANKS + WORDS + SPECIAL)
-        long_texts.append(row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, (SPECIAL,), least=0))
+            yield row(what, tie, (60, 6_000), _learned_special, 3, lambda count: ("ab",), least=60)
+        specials, stable = repeated(WORDS + BLANKS + WORDS + SPECIAL), "TRAIN-STABLE-1"
+        long_texts.append(
+            row("a text to train on", stable, with_more(effort), specials, 43, lambda size: (SPECIAL,), least=0)
+        )
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
 
 
-def _repeated(part: str, size: int) -> str:
-    return part * max(3, size // len(part))
-
-
-def _numbered(count: int) -> list[str]:
-    return [f"<|{number}|>" for number in range(count)]
-
-
-def _long(length: int) -> list[str]:
-    return [long_special(length)]
-
-
-def _between_long(length: int) -> str:
-    return f" xy{long_special(length)}" * 3
-
-
 def _between_specials(count: int) -> str:
     """Return special tokens, each twice. The pairs of one that is not cut out are more frequent than that of ` xy`."""
-    return " xy" + "".join(2 * _numbered(count)[at] for at in places_among(count))
-
-
-def _counts(count: int, more: str, fewer: str, divisor: int) -> str:
-    """Return two words: `more` occurs `count` times, `fewer` 3 times less, or less than half as often."""
-    return fewer * max(1, count // divisor - 3) + more * count
+    return " xy" + "".join(f"<|{at}|>" * 2 for at in places_among(count))
 
 
 def _different_words(count: int) -> str:
@@ -746,8 +736,8 @@ def _run(id_: str, rows: RowsOf, implementation: Implementation, effort: Effort)
             if any(correct_answer(question, implementation.conventions) != right for question, right in few):
                 continue
         found = _first_wrong(id_, row, implementation, effort)
-        if found is not None and found.mismatch.depends_on is None:
-            return found
+        if found is not None and (found.mismatch.depends_on is None or is_late(found.mismatch.answer)):
+            return found  # a call that does not end costs the time of one row
         dependent = dependent or found
     return dependent
 
@@ -771,14 +761,15 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             )
             break
         question, right = row.pose(size)
-        instance = Instance(implementation, question.model, TIMEOUT_FACTOR) if question.model else None
-        before = waited
+        model, before = question.model, waited
+        factor = TIMEOUT_FACTOR if number or (model and model.is_large) else 1
+        instance = Instance(implementation, model, factor) if model else None
         answer, seconds, waited = timed(implementation, question, instance)
         took.append((size, seconds))
         if is_correct(implementation, question, answer, right):
             longest = question, instance
             continue
-        if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
+        if number and isinstance(answer, Fault) and is_late(answer):
             explained = max(before, LEAST_SECONDS) * (size / row.sizes[number - 1]) ** MOST_POWER
             if explained > implementation.limit * TIMEOUT_FACTOR:
                 implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
@@ -788,7 +779,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             break
         asked = replace(question, context=f"{row.what}, size {size:,}")
         dependence: Dependence | None = fault_of(implementation, question, right, answer)
-        if dependence == Dependence("undisturbed"):
+        if dependence == Dependence("undisturbed") and (number or not is_late(answer)):
             dependence = _of_encode(implementation, question, right) or (None if number else dependence)
         where = _divergence(question, right, answer)
         wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.fixtures.models import Model
 
 from ..answer import TIMED_OUT, Changed, Fault, Unchanged
@@ -142,7 +143,7 @@ class BpeItem(pytest.Item):
         self.untestable = ""
         before = self.run_setup.implementation.seconds
         try:
-            with output.restored() as changes:
+            with restored() as changes:
                 failure = self.test()
         finally:
             if self.config.getoption("capture", "no") == "fd":

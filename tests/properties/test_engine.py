@@ -20,11 +20,12 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
-from bpe_conformance.properties import decoding, encoding, streaming
+from bpe_conformance.properties import encoding, streaming
 from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
 from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Verdicts
 
-ENCODE, STREAM, ROUND_TRIP = encoding.PROPERTIES[0], streaming.PROPERTIES[0], decoding.PROPERTIES[0]
+ENCODE, STREAM = encoding.PROPERTIES[0], streaming.PROPERTIES[0]
+ROUND_TRIP = next(one for one in encoding.PROPERTIES if one.id == "law-round-trip")
 DEFAULT = Effort()
 MODEL = read_model({"merges": [["a", "b"]]})
 
@@ -259,7 +260,7 @@ def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
 
     class Fickle(Whole):
         def encode(self, text: str) -> list[int]:
-            if next(calls) == 100:
+            if next(calls) == 20:
                 raise ValueError("once")
             return super().encode(text)
 
@@ -267,7 +268,7 @@ def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
     one = run(ENCODE, Fickle, Effort(deadline=2.0, watch=lambda name, examples: seen.append(examples) or False))
     assert one is not None
     assert isinstance(one.mismatch.answer, Refusal)
-    assert max(seen) > 200
+    assert max(seen) > 40
 
 
 def test_a_search_ends_when_it_is_asked_to() -> None:
