@@ -90,7 +90,7 @@ def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: floa
     found = scale.GROWTH.run(Implementation("x", Tokenizer), Effort(scale=True))
     assert (found is None) is passes
     if found is not None:
-        assert found.mismatch.answer == Measure(64)
+        assert found.mismatch.answer == Measure(64, "times")
 
 
 @pytest.mark.parametrize("property_id", ["law-long-runs", "law-long-decoding"])
