@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
-from bpe_conformance.reference.textbook import unfinished
-
 from .bases import BaseEncoder, add_variants
 from .streaming import readable
 
@@ -25,16 +23,6 @@ class WaitedTextRepeated(BaseEncoder):
             yield self.delta(held[:ready])
             held = b"" if ready == len(held) else held
         yield self.delta(held)
-
-
-class ReplacementsNotTakenBack(BaseEncoder):
-    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-        seen, sent = list[int](), 0
-        for index in ids:
-            seen.append(index)
-            text = self.decode(seen)
-            yield text[sent:]
-            sent = len(text)
 
 
 class HalvesOfPairsStreamed(BaseEncoder):
@@ -69,18 +57,7 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
 # The end
 
 
-class ReplacementAtEndAwaited(BaseEncoder):
-    def ready_bytes(self, held: bytes) -> int:
-        return 0 if self.delta(held).endswith("\ufffd") else len(held)
-
-    def last_delta(self, held: bytes) -> str:
-        return ""
-
-
-class LastTextDropped(BaseEncoder):
-    def ready_bytes(self, held: bytes) -> int:
-        return len(held.decode("utf-8", "ignore")[:-24].encode("utf-8"))
-
+class _EndNotSent(BaseEncoder):
     def last_delta(self, held: bytes) -> str:
         return ""
 
@@ -121,10 +98,15 @@ class AllIdsDecodedAgain(BaseEncoder):
         for index in ids:
             seen.append(index)
             data = self.decode_bytes(seen)
-            text = self.delta(data[: len(data) - unfinished(data)])
+            text = self.delta(data[: self.ready_bytes(data)])
             yield text[sent:]
             sent = len(text)
         yield self.decode(seen)[sent:]
+
+
+class ReplacementsNotTakenBack(AllIdsDecodedAgain):
+    def ready_bytes(self, held: bytes) -> int:
+        return len(held)
 
 
 # State
@@ -172,7 +154,6 @@ add_variants(
         "NulLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "replace").replace("\0", ""),
         "ByteOrderMarkLeftOutOfDeltas": lambda self, data: data.decode("utf-8-sig", "replace"),
     },
-    last_delta={"EndOfStreamLost": lambda self, held: ""},
     decode_iterable={
         "AllIdsCollected": lambda self, ids: iter([self.decode(list(ids))]),
         "SpecialsLeftOutOfDeltas": _changed(lambda self, ids: (index for index in ids if not _is_special(self, index))),
@@ -180,5 +161,14 @@ add_variants(
         "EmptyStreamRaises": _changed(lambda self, ids: chain([next(rest := iter(ids))], rest)),
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
+    },
+)
+add_variants(
+    __name__,
+    _EndNotSent,
+    ready_bytes={
+        "EndOfStreamLost": lambda self, held: BaseEncoder.ready_bytes(self, held),
+        "ReplacementAtEndAwaited": lambda self, held: 0 if self.delta(held).endswith("\ufffd") else len(held),
+        "LastTextDropped": lambda self, held: len(held.decode("utf-8", "ignore")[:-24].encode("utf-8")),
     },
 )
