@@ -25,9 +25,9 @@ NEEDS = ("decode_iterable",)
 HALF = b"\xf0\x9f"
 """Half an emoji: what a stream that is broken off leaves in a decoder."""
 OTHER = "\U0001f98a \u65e5x".encode()
-FIRST, AT_ONCE = 1_000, 0.5
-"""Growth is measured from a number of ids that takes a while. Eight times that number may take half a second anyway."""
-ROUNDS = 3  # so often the growth has to be too much, because a busy machine can slow down one of them
+FIRST, LEAST, AT_ONCE = 250, 0.01, 0.25
+"""Growth is measured from a number of ids that takes a while. Eight times that number may take a moment anyway."""
+ROUNDS = 3  # of another process, which has no clock of its own: a busy machine can slow down one of them
 ENOUGH = 600  # ids of which a text has to come early
 
 
@@ -123,7 +123,7 @@ def error_of_ids(implementation: Implementation, question: Question[Detokenize])
 
 
 def _grows(implementation: Implementation, part: bytes, most: int) -> Mismatch | None:
-    """Measure how much longer eight times the ids take, at most `most` of them, if that is more than half a second."""
+    """Measure how much longer eight times the ids take, at most `most` of them, if that is more than a moment."""
 
     def pose(count: int) -> Question[Detokenize]:
         return Question(Detokenize(tuple(part * (count // len(part)))), BYTES)
@@ -135,11 +135,11 @@ def _grows(implementation: Implementation, part: bytes, most: int) -> Mismatch |
         return seconds if late or is_correct(implementation, pose(count), answer, right) else 0.0
 
     count = FIRST
-    while timed(count) < scale.SHORTEST and 8 * count < most:
+    while timed(count) < LEAST and 8 * count < most:
         count = min(2 * count, most // 8)
     growth = 0
-    for _ in range(ROUNDS):
-        growth = round((after := timed(8 * count)) / max(timed(count), 1e-9))
+    for _ in range(ROUNDS if implementation.is_remote else 1):
+        growth = round((after := timed(8 * count)) / max(timed(count), timed(count), 1e-9))
         if after < AT_ONCE or growth <= scale.MOST_GROWTH:
             return None
     asked = replace(pose(8 * count), context=f"for {8 * count:,} ids, compared with {count:,}")
