@@ -22,7 +22,7 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge, answers
-from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer
 
 from ..errors import (
     AdapterError,
@@ -226,8 +226,9 @@ class Client:
         type_, text = str(error["type"]), str(error["message"])
         if type_ == MemoryError.__name__:
             raise self._fail(OutOfMemoryError, operation, f"{one_line(text)}; the suite ended the program")
-        if type_ == MalformedAnswer.__name__:
-            raise MalformedAnswer(one_line(text))
+        for kind in (MalformedAnswer, NoAnswer):
+            if type_ == kind.__name__:
+                raise kind(one_line(text))
         raise RemoteError(type_, text, str(error.get("traceback", "")))
 
     def _ended(self, operation: str) -> bool:

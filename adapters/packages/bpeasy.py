@@ -9,7 +9,7 @@ from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import LearnedTable, refuse_special_tokens, require
 
-bpeasy = require("bpeasy", "'bpe-conformance[bpeasy]'")
+bpeasy = require("bpeasy", "'bpeasy>=0.1.6'")
 NO_LIMIT = 1 << 30  # as `max_token_length`, which bpeasy requires: longer than any token
 
 

@@ -11,7 +11,7 @@ from bpe_conformance.fixtures import spell, unspell
 
 from . import Merges, Pattern, Special, Vocab, require
 
-tokenizers = require("tokenizers", "'bpe-conformance[huggingface]'")
+tokenizers = require("tokenizers", "'tokenizers>=0.21'")
 decoders, models, pre_tokenizers = tokenizers.decoders, tokenizers.models, tokenizers.pre_tokenizers
 _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")
 

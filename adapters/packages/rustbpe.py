@@ -10,7 +10,7 @@ from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import LearnedTable, refuse_special_tokens, require
 
-rustbpe = require("rustbpe", "'bpe-conformance[rustbpe]'")
+rustbpe = require("rustbpe", "'rustbpe>=0.1'")
 
 
 class Trainer:

@@ -12,8 +12,8 @@ from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 from . import Pattern, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
 
-tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
-_educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
+tiktoken = require("tiktoken", "'tiktoken>=0.12'")
+_educational = require("tiktoken._educational", "'tiktoken>=0.12'")
 Choice: TypeAlias = Collection[str]  # the text `all`, or special tokens
 
 

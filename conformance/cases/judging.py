@@ -83,7 +83,8 @@ def compare(
         return None
     where = operation.divergence(correct, answer, setting)
     asked = Question(operation, question.model, question.context)
-    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions)
+    breaks = operation.breaks.get(setting.clause, "")
+    return Mismatch(asked, Expectation(correct), answer, where, conventions=conventions, clause_id=breaks)
 
 
 def _must_answer(operation: Operation, setting: Setting) -> bool:

@@ -25,7 +25,7 @@ from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..command_line import CommandError
 from .output import scratch_folder
-from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
+from .proxy import CallFailed, Malformed, Missing, Raised, TimedOut, TokenizerProxy
 
 GPT2_REWRITTEN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
@@ -169,11 +169,11 @@ class _Prober:
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
-        found = [name for name in found if not self._refuses(name, calls[name], proxy)]
+        found = [name for name in found if not self._refuses(name, calls[name])]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
             found.append("from_files")
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
-        if chooses and not self._refuses("encode", lambda: proxy.encode_allowed("ab", (), ()), proxy):
+        if chooses and not self._refuses("encode", lambda: proxy.encode_allowed("ab", (), ())):
             found.append("allowed_special")
         return found
 
@@ -209,7 +209,7 @@ class _Prober:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
         return not fault
 
-    def _refuses(self, method: str, probe: Callable[[], object], proxy: TokenizerProxy | None = None) -> bool:
+    def _refuses(self, method: str, probe: Callable[[], object]) -> bool:
         """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
 
         An answer that no test can use is a LoadError, unless it is the None of an unwritten method.
@@ -221,19 +221,13 @@ class _Prober:
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
+        except Missing as missing:
+            self.stubs[method] = str(missing)
         except Malformed as malformed:
-            if not self._is_stub(method, proxy):
-                raise LoadError(f"{self._name}: {malformed}") from None
-            self.stubs[method] = str(malformed)
+            raise LoadError(f"{self._name}: {malformed}") from None
         except TimedOut as late:
             self._tell(method, late)
         return False
-
-    def _is_stub(self, method: str, proxy: TokenizerProxy | None) -> bool:
-        try:
-            return proxy is not None and method in TESTABLE and proxy.returned(method, copy(_CALLS[method][1])) is None
-        except CallFailed:  # another process has looked at the answer already
-            return False
 
     def _tell(self, method: str, late: TimedOut) -> None:
         """Tell the user at once why nothing happens, and ask the method no more."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
-from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
+from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_name
 
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
@@ -68,6 +68,10 @@ class Malformed(CallFailed):
         return Fault(MALFORMED, str(self))
 
 
+class Missing(Malformed):
+    """The answer is None."""
+
+
 class TimedOut(BaseException):
     """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it."""
 
@@ -109,8 +113,9 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
     except (TimedOut, CallFailed, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if type(error) is MalformedAnswer:
-            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
+        if type(error) in (MalformedAnswer, NoAnswer):
+            kind = Missing if type(error) is NoAnswer else Malformed
+            raise kind(str(error).splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
 
 

@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import starmap
 from typing import Any
 
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
 
 from ..answer import TIMED_OUT, Answer, AnyError, Fault, Refusal, Table, fingerprint
+from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
 from ..operations import OPERATIONS, Encode, Question, Setting
@@ -183,7 +185,7 @@ class _Search:
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
         bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
-        candidates = [*bugs, *self._conventions(), *self._errors()]
+        candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
         if trainings := self._unexplained_trainings(found):
             more = [*self._trainers(trainings), *self._open_ties(found)]
@@ -213,41 +215,30 @@ class _Search:
         answer = mismatch.answer if mismatch is not None else None
         return isinstance(answer, Refusal | Fault) and _words(answer) == _words(errors[test])
 
-    def _errors(self) -> Iterator[Candidate]:
-        for cause, tests in self._groups(self.wrong):
-            yield Candidate(cause, tests)
-
     def _groups(self, tests: Iterable[str]) -> list[tuple[ErrorCause, set[str]]]:
         """Group the tests that raise an error, by its type and line or, if no line is known, its message."""
-        groups: dict[tuple[str, str], list[Refusal | Fault]] = {}
-        named: dict[tuple[str, str], set[str]] = {}
+        groups: dict[tuple[str, str], dict[str, Refusal | Fault]] = {}
         for test in tests:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
                 key = error.kind, error.traceback[-1] if error.traceback else error.message
-                groups.setdefault(key, []).append(error)
-                named.setdefault(key, set()).add(test)
+                groups.setdefault(key, {})[test] = error
         found = []
-        for key, errors in groups.items():
-            message = errors[0].message if len({error.message for error in errors}) == 1 else errors[0].kind
-            found.append((ErrorCause(message, key[1] if errors[0].traceback else "", ()), named[key]))
+        for (kind, place), errors in groups.items():
+            (first, *_), messages = errors.values(), {error.message for error in errors.values()}
+            message = first.message if len(messages) == 1 else kind
+            found.append((ErrorCause(message, place if first.traceback else "", ()), {*errors}))
         return found
 
     # Conventions
 
     def _conventions(self) -> Iterator[Candidate]:
         """Yield each set of undeclared conventions under which failing answers are correct."""
-        voted = {
-            conventions: None
-            for outcome in self.wrong.values()
-            for conventions in (outcome.mismatch.conventions if outcome.mismatch else ())
-        }
-        for conventions in sorted(voted):
-            same = {
-                test
-                for test, outcome in self.wrong.items()
-                if outcome.mismatch and conventions in outcome.mismatch.conventions
-            }
+        voted: dict[Conventions, set[str]] = {}
+        for test, outcome in self.wrong.items():
+            for conventions in outcome.mismatch.conventions if outcome.mismatch else ():
+                voted.setdefault(conventions, set()).add(test)
+        for conventions, same in sorted(voted.items()):
             values = {**self.declared, **dict(conventions)}
             differing = {test for test in self.evidence.clauses if _differs(self.golden[test], self.declared, values)}
             yield Candidate(
@@ -260,12 +251,8 @@ class _Search:
             )
 
     def _unexplained_trainings(self, found: Iterable[tuple[Candidate, Set[str]]]) -> list[str]:
-        explained = {test for _, tests in found for test in tests}
-        return [
-            test
-            for test, outcome in self.failing.items()
-            if test in self.golden and test not in explained and _is_training(outcome)
-        ]
+        left = self.golden.keys() - {test for _, tests in found for test in tests}
+        return [test for test, outcome in self.failing.items() if test in left and _is_training(outcome)]
 
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
         """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""
@@ -318,10 +305,8 @@ class _Search:
                     found[test] = False
                 continue
             answer = ask(implementation, mismatch.asked)
-            if is_alike := _alike(answer, mismatch.answer):
+            if (is_alike := _alike(answer, mismatch.answer)) or not _is_right(mismatch.asked, answer, self.declared):
                 found[test] = is_alike
-            elif not _is_right(mismatch.asked, answer, self.declared):
-                found[test] = False
         return found
 
     # What follows
@@ -340,8 +325,8 @@ class _Search:
                     case ConventionCause(conventions) if conventions != OPEN:
                         explains = partial(_is_correct_under, conventions, {**self.declared, **dict(conventions)})
                         others = [test for test in self.failing if test in left]
-                    case ErrorCause(_, place) if place:
-                        explains = partial(_raised_in, place)
+                    case ErrorCause(message, place):
+                        explains = partial(_is_same_error, message, place)
                     case _:
                         continue
                 more = {test for test in others if (found := self.failing[test].mismatch) and explains(found)}
@@ -368,8 +353,10 @@ def _words(error: Refusal | Fault) -> list[str]:
     return re.findall(r"[a-z]+", re.sub(r"'.*?'|\".*?\"", "", error.message.casefold()))
 
 
-def _raised_in(place: str, mismatch: Mismatch) -> bool:
-    return isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback[-1:] == (place,)
+def _is_same_error(message: str, place: str, mismatch: Mismatch) -> bool:
+    if not isinstance(mismatch.answer, Refusal | Fault):
+        return False
+    return mismatch.answer.traceback[-1:] == (place,) if place else mismatch.answer.message == message
 
 
 def _spread(items: Sequence[str], most: int) -> Sequence[str]:
@@ -456,7 +443,9 @@ def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mism
 def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     """Return whether a known bug gives the same answer to the same question, or one that is wrong in the same way."""
     asked = mismatch.asked
-    return not asked.context and _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
+    if asked.context and isinstance(mismatch.answer, Refusal | Fault):
+        return False  # in another context, another error can have the same type
+    return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
@@ -474,7 +463,8 @@ def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | N
         return replace(asked, context="")
     if depends.kind not in ("encode", "segment") or asked.model is None:
         return None
-    return Question(Encode(depends.text), replace(asked.model, special_tokens=None))
+    alone = replace(asked.model, special_tokens=None) if depends.kind == "segment" else asked.model
+    return Question(Encode(depends.text), alone)
 
 
 def _without_special(asked: Question[Any]) -> Question[Any] | None:
@@ -487,7 +477,8 @@ def _without_special(asked: Question[Any]) -> Question[Any] | None:
 
 def _takes(bug: Implementation, asked: Question[Any]) -> bool:
     """Return whether a known bug can answer a question, and quickly."""
-    if asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
+    is_long = sum(map(len, asked.operation.texts())) > LONGEST_IN_PARTS
+    if is_long or asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
     needed = {*asked.operation.needs}
     if asked.pattern != "gpt2":

@@ -433,4 +433,4 @@ add_variants(
 )
 
 
-add_variants(__name__, RanksKeyedBySpace, separator={"RanksKeyedByComma": b","})
+add_variants(__name__, RanksKeyedBySpace, separator={"RanksKeyedByComma": b",", "RanksKeyedByResult": b""})

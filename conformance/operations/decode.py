@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Model
 
@@ -85,6 +85,7 @@ class Decode(Decoding):
 @dataclass(frozen=True)
 class DecodeBytes(Decoding):
     name, needs = "decode_bytes", ("decode_bytes",)
+    breaks: ClassVar[Mapping[str, str]] = {"DECODE-UTF8-1": "DECODE-BYTES-1"}
 
     def golden(self) -> Operation:
         return Decode(self.ids)

@@ -55,6 +55,7 @@ class Operation(ABC):
     needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
     conformance_class: ClassVar[str]  # the class whose verdict it counts in
     repeats_encode: ClassVar[bool] = False  # whether `encode` of each of its texts gives the same ids
+    breaks: ClassVar[Mapping[str, str]] = {}  # clause of a test → the one that a wrong answer breaks
     prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
 
     @classmethod

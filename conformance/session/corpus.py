@@ -63,7 +63,7 @@ def check_engine() -> None:
     try:
         import tiktoken  # noqa: F401
     except ImportError:
-        install = "pip install 'bpe-conformance[tiktoken]'"
+        install = "pip install 'tiktoken>=0.12'"
         raise SpecError(f"--bpe-corpus compares with tiktoken, which is not installed: {install}") from None
 
 

@@ -153,7 +153,7 @@ class BpeItem(pytest.Item):
             failure = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
             clause = self.run_setup.spec.clauses.get(UNDISTURBED, clause)
         elif failure is not None and failure.mismatch.clause_id:
-            clause = self.run_setup.spec.clauses[failure.mismatch.clause_id]
+            clause = self.run_setup.spec.clauses.get(failure.mismatch.clause_id, clause)
         state, reason = self._state(failure, clause)
         fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": failure is None and state == "failed"}
         if failure is not None:

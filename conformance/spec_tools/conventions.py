@@ -83,6 +83,7 @@ class ProbeResult:
     value: str | None  # the value found, or None if it is undetermined or no known value fits
     why: str  # the probe that showed it, or why it is undetermined
     broken: bool = False  # whether no value that can be declared fits
+    failed: bool = False  # whether it is undetermined because a call gave no answer
 
     @property
     def line(self) -> str:
@@ -124,27 +125,29 @@ class Report:
             yield f"  {finding.line}"
         to_declare = self.to_declare
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
-        contradictions = list(self.contradictions)
+        contradictions, failed = list(self.contradictions), [one.name for one in self.findings if one.failed]
         if any(finding.broken for finding in self.findings):
             yield "no declaration describes this tokenizer; run the suite, which names likely bugs"
-        elif not self.found:
+        elif not self.found and not failed:
             yield "the tokenizer supports too little to determine a convention"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
             if to_declare.get("tie_break") == "unspecified" != self.declared.get("tie_break"):
                 yield "unspecified accepts any tied pair; if you meant to follow another rule, the trainer has a bug"
-        else:
+        elif not failed:
             yield "nothing to declare: the tokenizer follows the defaults"
+        if failed:
+            yield f"not determined: {', '.join(failed)}, because a call failed; run the suite, which shows why"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
-        elif self.found:
+        elif self.found and not failed:
             yield "the declaration is correct"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
                 yield f"for an exact test, declare tie_break {self.found['tie_break']} instead of unspecified"
 
     @property
     def status(self) -> int:
-        return 1 if list(self.contradictions) else 0
+        return int(any(finding.failed for finding in self.findings) or any(self.contradictions))
 
 
 def find(name: str) -> Report:
@@ -191,7 +194,7 @@ def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]
         else:
             fault = fault or f"training {show.text_line(one.text)} to {256 + one.merges}: {answer}"
     if not trained:
-        return ProbeResult("tie_break", None, fault), None
+        return ProbeResult("tie_break", None, fault, failed=True), None
     failed = {key: _first_failure(key, trained) for key in TRAINING_KEYS}
     fitting = [key for key, evidence in failed.items() if not evidence]
     note = f"; {fault}" if fault else ""
@@ -211,11 +214,8 @@ def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]
 
 
 def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
-    for one, merges in trained.items():
-        expected = one.expected(key)
-        if merges != expected:
-            return one.line(merges, first_difference(expected, merges))
-    return ""
+    wrong = ((one, merges) for one, merges in trained.items() if merges != one.expected(key))
+    return next((one.line(merges, first_difference(one.expected(key), merges)) for one, merges in wrong), "")
 
 
 def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
@@ -314,7 +314,7 @@ def _lookup(implementation: Implementation) -> ProbeResult:
         answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
             fault = f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
-            return ProbeResult("lookup", None, fault)
+            return ProbeResult("lookup", None, fault, failed=True)
         rows.append(answer)
     texts = zip(_LOOKUP_TEXTS, rows, strict=True)
     encoded = "; ".join(f"{show.text_line(text)} gives {show.ids(row, model.vocab)}" for text, row in texts)

@@ -257,7 +257,8 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
         case answers.AnyError(reason):
             return f"an error, because {REASONS[reason]}" if style.reasons and reason in REASONS else "an error"
         case answers.NewIds(tokens):
-            return f"{style.tokens(tokens)}, with a new id for each token without an entry"
+            absent = model is None or not {*tokens} <= {*model.vocab.values()}
+            return style.tokens(tokens) + ", with a new id for each token without an entry" * absent
         case answers.Lossless():
             return "ids that spell the text"
         case Lazy(kind):

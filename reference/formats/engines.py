@@ -40,7 +40,7 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
     try:
         import tiktoken
     except ImportError:
-        raise ImportError("tiktoken is not installed: pip install 'bpe-conformance[tiktoken]'") from None
+        raise ImportError("tiktoken is not installed: pip install 'tiktoken>=0.12'") from None
     ranks, special = rank_files.ranks_of(model), _special_ids(model)
     for start, longer in pairwise(sorted(special)):  # a token is right before one that starts with it
         if longer.startswith(start):
@@ -69,7 +69,7 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     try:
         import tokenizers
     except ImportError:
-        raise ImportError("tokenizers is not installed: pip install 'bpe-conformance[huggingface]'") from None
+        raise ImportError("tokenizers is not installed: pip install 'tokenizers>=0.21'") from None
     document = huggingface.document(model)
     _special_ids(model)
 

@@ -138,6 +138,7 @@ def test_a_program_of_another_protocol_is_refused(tmp_path, protocol):
     [
         {"code_points": [-1]},
         {"code_points": [0x110000]},
+        {"code_points": [97, -1]},
         {"code_points": [True]},
         {"code_points": [97.0]},
         {"code_points": "a"},

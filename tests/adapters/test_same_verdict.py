@@ -256,11 +256,11 @@ ILLEGAL = {
     "pairs of ids": (training(lambda trained: (trained.vocab, [(97, 98)])), "odd: merges contains pairs of int; "),
     "no rows": (
         type("Odd", (Right,), {"encode_batch": lambda self, texts: [None for _ in texts]}),
-        "odd: encode_batch returned a row of type None; expected list[int]",
+        "encode_batch returned a row of type None; expected list[int]",
     ),
     "no stream": (
         type("Odd", (Right,), {"encode_iterable": lambda self, chunks: None}),
-        "odd: encode_iterable returned None; expected list[int]",
+        "encode_iterable returned None; expected list[int]",
     ),
     "an exit": (encoding(lambda ids: end(3)), "the call ended the process"),
     "a panic": (encoding(panic), "the call ended the process"),

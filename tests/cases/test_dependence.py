@@ -155,3 +155,7 @@ def _blamed_on_splitting(clause: Clause) -> Outcome:
     asked = Question(Encode("ab-ab"), None)
     mismatch = Mismatch(asked, Expectation(()), Ids(()), depends_on=Dependence("pre-tokens", "ab-ab"))
     return Outcome("merge", "case", "", "failed", clause, "encoder", mismatch)
+
+
+def test_a_pre_token_that_is_incorrect_alone_is_no_fault_of_the_split() -> None:
+    assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, **AB) is None

@@ -28,7 +28,7 @@ from bpe_conformance.answer import (
     WrongId,
     WrongMerge,
 )
-from bpe_conformance.cases.judging import OTHER_SPLIT, skip_reason
+from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, skip_reason
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import StoredIds
@@ -440,3 +440,33 @@ def test_an_expected_id_may_be_missing_from_the_model() -> None:
     mismatch = judged(made, Swapped)
     assert mismatch is not None
     assert mismatch.divergence == EncodingDivergence(0, 0, WrongId(None, 257, 256))
+
+
+@pytest.mark.parametrize(("text", "clause"), [("", ""), ("\ufffd", "DECODE-BYTES-1")])
+def test_incorrect_bytes_of_a_correct_text_break_the_clause_about_bytes(text: str, clause: str) -> None:
+    golden = next(case for case in installed_spec().cases if case.id == "decode-utf8-ff")
+    mismatch = judged(golden, like(decode=lambda self, ids: text, decode_bytes=lambda self, ids: b""))
+    assert mismatch is not None
+    assert mismatch.clause_id == clause
+
+
+class NoDecoder:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None: ...
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+
+def test_what_is_not_offered_is_what_the_case_asks() -> None:
+    assert skip_reason(DECODE, Implementation("x", NoDecoder)) == "decode"
+
+
+def test_a_case_of_the_only_model_keeps_its_special_tokens() -> None:
+    class Fixed:
+        model = "gpt2"
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    golden = next(case for case in installed_spec().cases if case.id == "merge-gpt2-hello")
+    assert adapted(golden, Implementation("x", Fixed)) is golden

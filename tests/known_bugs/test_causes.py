@@ -14,7 +14,7 @@ import pytest
 from known_bugs.count_named import named, verdict
 from known_bugs.strangers import STRANGERS, Plain
 
-from bpe_conformance.answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
+from bpe_conformance.answer import MALFORMED, TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge
 from bpe_conformance.fixtures import Model
 from bpe_conformance.implementation.implementation import Implementation
@@ -424,6 +424,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
     [
         (Mismatch(Question(Encode("aaaa"), AAAA), Expectation((Ids((256, 256)),)), Ids((257, 97))), True),
         (Mismatch(Question(Encode("aaaa"), AAAA), Expectation((Ids((256, 256)),)), Ids((97, 257))), False),
+        (Mismatch(Question(Encode("aaaa"), AAAA, "size 4"), Expectation((Ids((256, 256)),)), Ids((257, 97))), True),
         (
             Mismatch(
                 Question(Stream(("x", "aaaa")), AAAA, "after other texts"),
@@ -461,6 +462,25 @@ def test_failures_of_properties_are_counted_under_the_bug_from_which_they_follow
     assert isinstance(found.causes[0], BugCause)
     assert ("law" in found.causes[0].tests) is follows
     assert found.unexplained == (() if follows else ("law",))
+
+
+def test_what_depends_on_a_text_with_special_tokens_is_counted_under_their_bug() -> None:
+    model = Model({**AAAA.vocab, 258: b"<a", 259: b"<ab"}, AAAA.merges, ("<a", "<ab"))
+    depends = Dependence("encode", "x<ab")
+    mismatch = Mismatch(Question(Stream(("x<ab",)), model), Expectation((Ids(()),)), Ids((0,)), depends_on=depends)
+    outcomes = [*_of_bug("specials-in-list-order", "SPECIAL-ORDER-1"), _of_property(mismatch, "LAW-LONG-1")]
+    found = diagnose(outcomes, _cases())
+    assert found.unexplained == ()
+
+
+def test_one_missing_answer_is_one_cause() -> None:
+    missing = Fault(MALFORMED, "encode returned None; expected list[int]")
+    cases = _about("MERGE-ORDER-1")
+    more = [_of_property(Mismatch(Question(Encode(text), AAAA), Expectation((Ids(()),)), missing)) for text in "abcd"]
+    named = [replace(outcome, test=f"law-{number}") for number, outcome in enumerate(more)]
+    (cause,) = diagnose([*(_outcome(case, missing) for case in cases), *named], _cases()).causes
+    assert isinstance(cause, ErrorCause)
+    assert len(cause.tests) == len(cases) + 4
 
 
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:

@@ -173,3 +173,19 @@ def test_a_key_of_text_falls_back_to_the_same_ties() -> None:
 def test_a_case_made_by_a_test_is_like_a_stored_one() -> None:
     made: Case = case("encode", {"merges": [["b", "c"], ["a", "b"]]}, {"text": "abc"})
     assert made.expected == Expected({"": (Ids((97, 256)),)})
+
+
+@pytest.mark.parametrize("key", ["a", "b", "c"])
+def test_keys_are_merged_only_if_all_values_are_equal(key: str) -> None:
+    values = {name: (Text("right"),) for name in "abc"}
+    assert Expected.merged(values) == Expected({"": (Text("right"),)})
+    differing = {**values, key: (Text("other"),)}
+    assert Expected.merged(differing) == Expected(differing)
+    as_text = {**values, **{f"{name}/text": value for name, value in differing.items()}}
+    assert Expected.merged(as_text) == Expected(as_text)
+
+
+def test_ids_are_compared_wherever_they_are_among_the_alternatives() -> None:
+    setting, ids = Setting(MODEL), Ids((97, 256))
+    for correct in ((ids,), (AnyError("table"), ids)):
+        assert Encode("abc").divergence(correct, Ids((257, 99)), setting) is not None

@@ -210,6 +210,12 @@ class Stub(Right):
     def encode(self, text):
         pass
 
+class BatchOfStub(Stub):
+    def encode_iterable(self, chunks):
+        pass
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts]
+
 class OnlyStub:
     def __init__(self, vocab, merges, special_tokens=None): ...
     def encode(self, text): pass
@@ -236,9 +242,13 @@ def test_an_encode_that_always_raises_fails(project: Project) -> None:
     result.stdout.fnmatch_lines(["verdict       encoder    FAIL: 13 of 14 MUST tests fail*"])
 
 
-def test_a_stub_fails_its_tests_and_says_how_to_have_them_skipped(project: Project) -> None:
+@pytest.mark.parametrize("options", [(), ("--bpe-isolate",)])
+@pytest.mark.parametrize("adapter", ["Stub", "BatchOfStub"])
+def test_a_stub_fails_its_tests_and_says_how_to_have_them_skipped(
+    project: Project, adapter: str, options: tuple[str, ...]
+) -> None:
     project.write("methods.py", METHODS)
-    result = project.judge("methods:Stub")
+    result = project.judge(f"methods:{adapter}", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "encode returned None; expected list[int]; raise NotImplementedError to have its tests skipped" in " ".join(
         result.stdout.str().split()

@@ -244,6 +244,18 @@ def test_incorrect_counts_are_reported(wrong):
     assert report_of(wrong).findings[0].broken
 
 
+def test_special_tokens_are_blamed_where_other_counts_are_correct():
+    class Ignores(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            return super().train(text, vocab_size - len(special_tokens) if special_tokens else vocab_size, [])
+
+    report = report_of(Ignores)
+    broken = {finding.name: finding.why for finding in report.findings if finding.broken}
+    assert "tie_break" not in broken
+    assert "training is incorrect even without" not in broken.get("train_special", "")
+
+
 def test_incorrect_counts_are_not_blamed_on_special_tokens():
     report = report_of(DistinctWordsOnly)
     assert [finding.name for finding in report.findings if finding.broken] == ["tie_break"]
@@ -370,6 +382,12 @@ def test_trainer_that_raises_is_reported():
     report = report_of(Raises)
     assert "tie_break" not in report.found
     assert "RuntimeError" in report.findings[0].why
+
+
+def test_an_encoder_that_gives_no_answer_is_not_called_correct():
+    report = report_of(type("Stub", (Tokenizer,), {"encode": lambda self, text: None}))
+    assert list(report.lines)[-1].startswith("not determined: lookup, because a call failed; run the suite")
+    assert report.status == 1
 
 
 def test_command_prints_the_conventions(capsys):

@@ -237,5 +237,13 @@ def test_a_long_replay_is_shortened() -> None:
     assert "--all" not in "".join(everything)
 
 
+@pytest.mark.parametrize(("here", "row"), [(0, "[a b] c"), (20, "[u v] w"), (None, "a b c")])
+def test_a_long_row_is_shown_near_its_merge(here: int | None, row: str) -> None:
+    word = tuple(bytes([byte]) for byte in range(ord("a"), ord("z") + 1))
+    shown = replay._row(word, here)
+    assert row in shown
+    assert len(shown.replace("[", "").replace("]", "")) < 60
+
+
 def test_the_type_of_the_ids_is_shown(spec: Spec) -> None:
     assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")

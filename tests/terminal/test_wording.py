@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bpe_conformance.answer import Ids, Lossless, Rows
+from bpe_conformance.answer import Ids, Lossless, NewIds, Rows
 from bpe_conformance.fixtures import Model
 from bpe_conformance.operations import Batch, Encode, Question, Setting, divergence
 from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
-from bpe_conformance.terminal import wording
+from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
 
 MERGES = ((b"a", b"b"), (b"c", b"d"), (b"ab", b"cd"))
@@ -43,3 +43,8 @@ def test_a_row_that_differs_is_shown_without_a_divergence() -> None:
     failed = Outcome("law-batch", "property", "", "failed", None, "batch", mismatch)
     rows = dict(describe(failed, Command("x:Y")).evidence)
     assert (rows["expected"].split(), rows["got"].split()) == (["ab", "[256]"], ["a", "|", "b", "[97,", "98]"])
+
+
+def test_a_new_id_is_expected_only_for_a_token_without_an_entry() -> None:
+    shown = [show.expected(NewIds(tokens), show.BRIEF, MODEL) for tokens in ((b"ab",), (b"ab", b"<|e|>"))]
+    assert shown == ["ab", "ab | '<|e|>', with a new id for each token without an entry"]

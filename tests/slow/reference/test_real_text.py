@@ -21,7 +21,7 @@ def ours() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
-    tiktoken = pytest.importorskip("tiktoken", reason="pip install bpe-conformance[tiktoken]")
+    tiktoken = pytest.importorskip("tiktoken", reason="pip install tiktoken")
     special = {END_OF_TEXT: 50256}
     ranks = {token: index for index, token in gpt2()[0].items() if index not in special.values()}
     return tiktoken.Encoding("gpt2", pat_str=PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens=special)
@@ -61,7 +61,7 @@ def test_ids_of_prose_equal_those_of_tiktoken(ours: Tokenizer, theirs: Any, pros
 
 
 def test_training_on_prose_equals_hugging_face_training(prose: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="pip install bpe-conformance[huggingface]")
+    tokenizers = pytest.importorskip("tokenizers", reason="pip install tokenizers")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
