@@ -44,6 +44,14 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Offsets:
+    """Ids, and for each the characters of the text that it covers: (start, end), end exclusive."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Table:
     vocab: Mapping[int, bytes]
     merges: tuple[Merge, ...]
@@ -56,7 +64,10 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Measure:
+    """How much was held back."""
+
     amount: int
+    what: str = "character"
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,9 @@ class Fault:
     traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
 
-Answer: TypeAlias = Ids | Text | Bytes | Rows | Answers | Table | Accepted | Measure | Changed | Refusal | Fault
+Answer: TypeAlias = (
+    Ids | Text | Bytes | Rows | Answers | Offsets | Table | Accepted | Measure | Changed | Refusal | Fault
+)
 
 TIMED_OUT = "TimedOut"
 MALFORMED = "Malformed"
@@ -96,17 +109,20 @@ def canonical(answer: Answer) -> Any:
         case Ids(ids):
             return {"ids": list(ids)}
         case Text(text):
-            return {"text": text}
+            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+            return {"text": text if text == whole else list(map(ord, text))}  # in JSON, two halves are one character
         case Bytes(data):
             return {"bytes": data.hex()}
         case Rows(rows):
             return {"rows": [list(row) for row in rows]}
         case Answers(answers):
             return {"answers": list(map(canonical, answers))}
+        case Offsets(ids, spans):
+            return {"ids": list(ids), "spans": list(map(list, spans))}
         case Table(vocab, merges):
             entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
             return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
-        case Measure(amount):
+        case Measure(amount, _):
             return {"measure": amount}
         case Changed():
             return {"changed": True}
@@ -149,6 +165,7 @@ class Lossless:
 @dataclass(frozen=True)
 class AtMost:
     amount: int
+    what: str = "character"
 
 
 @dataclass(frozen=True)
@@ -305,6 +322,13 @@ class TextDivergence(Divergence):
 class RowDivergence(Divergence):
     row: int
     token: int = 0
+
+
+@dataclass(frozen=True)
+class SpanDivergence(Divergence):
+    """The ids are correct, and the spans differ at this token."""
+
+    token: int
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Expectation:
 class Dependence:
     """Another part of the implementation gives the same incorrect answer alone; `wording.DEPENDENCES` says which."""
 
-    kind: Literal["construct", "encode", "segment", "pre-tokens", "segments", "undisturbed"]
+    kind: Literal["construct", "decode", "encode", "segment", "pre-tokens", "segments", "undisturbed"]
     text: str = ""  # the text that shows it
 
 

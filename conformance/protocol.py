@@ -121,6 +121,20 @@ class Batch(Protocol):
         """Return the ids of each text, each in a list of its own."""
 
 
+class Detokenizes(Protocol):
+    """A tokenizer that decodes ids while they arrive."""
+
+    def decode_iterable(self, ids: Iterable[int], /) -> Iterable[str]:
+        """Yield the text of `ids` in parts that make it together, each before more ids are read than it needs."""
+
+
+class LocatesTokens(Protocol):
+    """A tokenizer that tells where in the text each token is."""
+
+    def encode_with_offsets(self, text: str, /) -> tuple[Sequence[int], Sequence[tuple[int, int]]]:
+        """Return the ids of `text`, and for each the characters that it covers: (start, end), end exclusive."""
+
+
 class DecodesBytes(Protocol):
     """A tokenizer that decodes to bytes."""
 

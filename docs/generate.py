@@ -61,6 +61,8 @@ TITLES = {
     "allowed_special": "The choice of special tokens",
     "decoding": "Decoding",
     "streaming": "Streaming",
+    "detokenizing": "Text from ids as they arrive",
+    "offsets": "Offsets",
     "files": "Files",
     "batch": "Batches",
     "state": "State",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -319,6 +319,34 @@ def cut_at(text: str, matches: Matches, behavior: str, invert: bool = False) -> 
     return [piece for piece in pieces[::step] if piece]
 
 
+def unfinished(data: bytes) -> int:
+    r"""Return how many bytes at the end of `data` may begin a character that later bytes complete.
+
+    >>> unfinished(b"a\xe2\x82"), unfinished(b"a\xe2\x82\xac"), unfinished(b"\xe2a"), unfinished(b"\x80")
+    (2, 0, 0, 0)
+    """
+    for size, byte in enumerate(reversed(data[-3:]), 1):
+        if not 0x80 <= byte < 0xC0:  # it begins a character of 1 to 4 bytes
+            return size if size <= sum(byte >= lead for lead in (0xC0, 0xE0, 0xF0)) else 0
+    return 0
+
+
+def spans(text: str, tokens: Iterable[bytes]) -> list[tuple[int, int]]:
+    r"""Return the characters to which each token contributes a byte: (start, end), end exclusive.
+
+    >>> spans("é b", [b"\xc3", b"\xa9 ", b"b"])
+    [(0, 1), (0, 2), (2, 3)]
+    """
+    characters = [index for index, char in enumerate(text) for _ in char.encode("utf-8", "surrogatepass")]
+    found: list[tuple[int, int]] = []
+    end = 0
+    for token in tokens:
+        start, end = end, end + len(token)
+        covered = characters[start:end] or [len(text)]
+        found.append((covered[0], min(covered[-1] + 1, len(text))))
+    return found
+
+
 class Encoding:
     """The steps of encoding and decoding.
 
@@ -509,6 +537,28 @@ class Encoding:
         """Return the text of `ids`: their bytes as UTF-8, with U+FFFD for each maximal subpart that is not UTF-8."""
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
 
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of `ids` in parts. At most three bytes wait for the rest of their character."""
+        held = b""
+        for index in ids:
+            held += self.vocab[index]
+            ready = self.ready_bytes(held)
+            yield self.delta(held[:ready])
+            held = held[ready:]
+        yield self.last_delta(held)
+
+    def ready_bytes(self, held: bytes) -> int:
+        return len(held) - unfinished(held)
+
+    def delta(self, data: bytes) -> str:
+        return data.decode("utf-8", errors="replace")
+
+    def last_delta(self, held: bytes) -> str:
+        return self.delta(held)
+
+    def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+        return spans(text, [self.vocab[index] for index in ids])
+
 
 class Tokenizer(Encoding):
     """The oracle in the shape of the adapter protocol."""
@@ -538,6 +588,11 @@ class Tokenizer(Encoding):
             ValueError: if the text contains a disallowed string.
         """
         return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the ids of `text`, and for each the characters that it covers: (start, end), end exclusive."""
+        ids = self.encode(text)
+        return ids, self.spans(text, ids)
 
     def tokens(self, text: str) -> list[bytes]:
         return [self.vocab[index] for index in self.encode(text)]

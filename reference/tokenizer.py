@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -224,6 +226,25 @@ class Tokenizer:
         """
         return self.encode(text, disallowed_special=())
 
+    def encode_with_offsets(
+        self, text: str, *, allowed_special: Strings = None, disallowed_special: Strings = None
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the ids of `text`, and for each the characters to which it contributes a byte (section OFFSET).
+
+        The arguments are those of `encode`. Tokens that share a character have spans that overlap.
+
+        Raises:
+            ValueError: if the text contains a disallowed string.
+            UnicodeEncodeError: if the text contains a lone surrogate; a subclass of ValueError.
+
+        >>> Tokenizer({byte: bytes([byte]) for byte in range(256)}, []).encode_with_offsets("aé")
+        ([97, 195, 169], [(0, 1), (1, 2), (1, 2)])
+        """
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        ends = accumulate((len(self.vocab[index]) for index in ids), initial=0)
+        characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
+        return ids, [(characters[start], characters[end - 1] + 1) for start, end in pairwise(ends)]
+
     def encode_to_numpy(
         self, text: str, *, allowed_special: Strings = None, disallowed_special: Strings = None
     ) -> npt.NDArray[np.uint32]:
@@ -397,6 +418,25 @@ class Tokenizer:
             ValueError: if an id is unknown.
         """
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of `ids` while they arrive, in parts that together are `decode(ids)` (section DETOK).
+
+        At most three bytes wait for the rest of their character. If an id is unknown, the text before it comes first.
+
+        Raises:
+            ValueError: if an id is unknown.
+
+        >>> tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [])
+        >>> list(tokenizer.decode_iterable([97, 226, 130, 172, 226]))
+        ['a', '€', '\ufffd']
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            if delta := decoder.decode(self.decode_bytes((index,))):
+                yield delta
+        if delta := decoder.decode(b"", final=True):
+            yield delta
 
     def save(self, folder: AnyPath) -> None:
         """Write `vocab.json` and `merges.txt`, GPT-2's format, which has neither special tokens nor a pattern.

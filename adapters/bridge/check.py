@@ -41,6 +41,7 @@ LONGEST_LIMIT = 86400.0  # the longest time limit for a reply, in seconds
 END_LIMIT = 1.0  # seconds within which a program must exit after the end of its input
 _MOST_HANGS = 3
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
+_TEXT = "ab \u20ac\U0001f98a c"
 _STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
 _LACKS = {
     "special tokens": "special tokens are not supported",
@@ -148,8 +149,8 @@ class Program(Client):
     def encode(self, text: str, **model: int) -> list[int]:
         return list(self.result("encode", text=text, **model))
 
-    def open_stream(self) -> int:
-        return int(self.result("stream_open")["stream"])
+    def open_stream(self, **method: str) -> int:
+        return int(self.result("stream_open", **method)["stream"])
 
 
 def _last_line(process: Process) -> bytes | None:
@@ -388,7 +389,7 @@ def _several_models(program: Program) -> None:
 def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> list[int]:
     replies = [program.result("stream_feed", stream=stream, text=chunk) for chunk in chunks]
     replies += [program.result("stream_close", stream=stream)] if close else []
-    return [index for reply in replies for index in reply["ids"]]
+    return [index for reply in replies for index in _member(reply, "ids")]
 
 
 def _stream(program: Program) -> str:
@@ -397,6 +398,24 @@ def _stream(program: Program) -> str:
         note = f"{list(_STREAMS[0])} gives {ids}, but the whole text gives {whole}; the suite tests this"
         return note.replace("\U0001f98a", "?")
     return ""
+
+
+def _deltas(program: Program) -> str:
+    """Send each id of a text and of a cut character, to two streams in turn."""
+    ids = program.encode(_TEXT) if "encode" in program.capabilities else [97]
+    streams = [program.open_stream(method="decode_iterable") for _ in range(2)]
+    replies = [program.result("stream_feed", stream=stream, id=index) for index in ids for stream in streams]
+    last = [program.result("stream_close", stream=stream) for stream in streams]
+    texts = ["".join(map(wire.read_text, _member(one, "deltas"))) for one in (*replies[::2], last[0])]
+    if "encode" in program.capabilities and (text := "".join(texts)) != _TEXT:
+        return f"the deltas are {excerpt(text)} instead of {excerpt(_TEXT)}; the suite tests this"
+    return ""
+
+
+def _member(reply: Mapping[str, Any], name: str) -> Any:
+    if name not in reply:
+        raise Breach(excerpt(json.dumps(reply)), "member of a stream", name=name)
+    return reply[name]
 
 
 def _two_streams(program: Program) -> None:
@@ -480,7 +499,7 @@ def _again(program: Program) -> None:
 _FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     function.__name__[1:]: function
     for function in (
-        *(_handshake, _field, _load, _long, _round_trip, _several_models, _stream, _two_streams),
+        *(_handshake, _field, _load, _long, _round_trip, _several_models, _stream, _two_streams, _deltas),
         *(_train, _save, _from_files, _from_tokenizer_json, _end, _again),
     )
 }

@@ -197,6 +197,7 @@ class Streamed:
 
 TEXT = Argument(write_text, read_text)
 GIVEN_IDS = Argument(_write_ids, _same)
+GIVEN_ID = Argument(lambda index: _write_ids([index])[0], _same)
 PATH = Argument(lambda path: str(Path(path).absolute()), str)
 SPECIAL = Argument(
     lambda tokens: None if tokens is None else write_texts(tokens),
@@ -217,6 +218,18 @@ ROWS = Returned(
 DECODED = Returned("text", "a string", lambda name, text, _: write_text(rebuild_text(name, text)), read_text)
 BYTES = Returned(
     "hex", "bytes as lower-case hex, two digits each", lambda name, data, _: rebuild_bytes(name, data).hex(), read_bytes
+)
+OFFSETS = Returned(
+    "offsetsResult",
+    '{"ids": [...], "offsets": [[start, end], ...]}',
+    lambda name, value, _: dict(zip(("ids", "offsets"), answers.rebuild_offsets(name, value), strict=True)),
+    lambda value: (read_member(value, "ids"), read_member(value, "offsets")),
+)
+DELTAS = Returned(
+    "texts",
+    "a list of strings",
+    lambda name, deltas, _: [write_text(answers.rebuild_delta(name, delta)) for delta in deltas],
+    read_texts,
 )
 NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 
@@ -244,9 +257,13 @@ OPERATIONS = {
     "decode": Operation({"ids": GIVEN_IDS}, DECODED),
     "decode_bytes": Operation({"ids": GIVEN_IDS}, BYTES),
     "save": Operation({"folder": PATH}, NOTHING),
+    "encode_with_offsets": Operation({"text": TEXT}, OFFSETS),
 }
 """Name of a method, or `load` for the constructor → its operation."""
-STREAMS = {"encode_iterable": Streamed("text", TEXT, "ids", IDS)}
+STREAMS = {
+    "encode_iterable": Streamed("text", TEXT, "ids", IDS),
+    "decode_iterable": Streamed("id", GIVEN_ID, "deltas", DELTAS),
+}
 """Name of a method that takes several requests → what they contain; `stream_open` has its name in `method`."""
 DEFAULT_STREAM = "encode_iterable"  # the method of a `stream_open` that names none
 MAKERS = ("load", "train", "from_files", "from_tokenizer_json")  # they make a model; the others are methods of one
@@ -255,7 +272,9 @@ RESULTS: Mapping[str, Returned] = {
     "unload": NOTHING,
     "table": Returned("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
     "stream_open": Returned("streamResult", '{"stream": a number that you choose}'),
-    **dict.fromkeys(("stream_feed", "stream_close"), Returned("chunkResult", '{"ids": [...], "ended": true or false}')),
+    **dict.fromkeys(
+        ("stream_feed", "stream_close"), Returned("chunkResult", '{"ids" or "deltas": [...], "ended": true or false}')
+    ),
 }
 """Operation → its result; that of `start` is an object that describes the program."""
 

@@ -180,6 +180,24 @@ public class Example {
             }
         }
 
+        /** The ids, and for each the code points of the text that it covers; a byte belongs to one of them. */
+        Map<String, Object> encodeWithOffsets(String text) {
+            List<Integer> owner = new ArrayList<>();
+            int[] points = text.codePoints().toArray();
+            for (int at = 0; at < points.length; at++) {
+                for (int left = bytesOf(Character.toString(points[at])).length(); left > 0; left--) owner.add(at);
+            }
+            List<Long> found = encode(text);
+            List<List<Integer>> offsets = new ArrayList<>();
+            int end = 0;
+            for (Long id : found) {
+                int start = end;
+                end += vocab.get(id).length();
+                offsets.add(List.of(owner.get(start), owner.get(end - 1) + 1));
+            }
+            return Map.of("ids", found, "offsets", offsets);
+        }
+
         String decodeBytes(List<Long> some) {
             StringBuilder bytes = new StringBuilder();
             for (Long id : some) {
@@ -304,6 +322,35 @@ public class Example {
         static final Pattern WHITE = Pattern.compile("\\s", Pattern.UNICODE_CHARACTER_CLASS);
     }
 
+    /** Text as ids arrive: the bytes of an incomplete character are held back, at most three. */
+    static class Detokenizer {
+        final Tokenizer tokenizer;
+        String held = "";
+
+        Detokenizer(Tokenizer tokenizer) {
+            this.tokenizer = tokenizer;
+        }
+
+        String feed(long id) {
+            held += tokenizer.decodeBytes(List.of(id));
+            int cut = held.length();
+            for (int back = 1; back <= Math.min(3, held.length()); back++) {
+                int first = held.charAt(held.length() - back);
+                if (first >= 0x80 && first < 0xC0) continue; // it continues a character
+                int size = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+                if (back < size) cut -= back;
+                break;
+            }
+            String text = textOf(held.substring(0, cut));
+            held = held.substring(cut);
+            return text;
+        }
+
+        String close() {
+            return textOf(held);
+        }
+    }
+
     /** GPT-2's files spell each byte as one character: 68 of them, the invisible ones, as U+0100 and following. */
     static class Gpt2Files {
         static final char[] SPELLING = new char[256];
@@ -370,10 +417,12 @@ public class Example {
     }
 
     static final List<String> CAPABILITIES = List.of("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable",
-            "save", "train", "from_files", "pattern", "train_pattern", "surrogates");
+            "save", "train", "from_files", "pattern", "train_pattern", "surrogates", "decode_iterable",
+            "encode_with_offsets");
 
     final Map<Integer, Tokenizer> models = new HashMap<>();
     final Map<Integer, Stream> streams = new HashMap<>();
+    final Map<Integer, Detokenizer> detokenizers = new HashMap<>();
     int next = 1;
 
     static String hex(String token) {
@@ -467,11 +516,21 @@ public class Example {
             case "save":
                 Gpt2Files.save(kept(models, model), Path.of((String) r.get("folder")));
                 return null;
+            case "encode_with_offsets":
+                return kept(models, model).encodeWithOffsets(text(r.get("text")));
             case "stream_open":
+                if ("decode_iterable".equals(r.get("method"))) {
+                    return keep("stream", detokenizers, new Detokenizer(kept(models, model)));
+                }
                 return keep("stream", streams, new Stream(kept(models, model)));
             case "stream_feed":
+                if (r.get("id") instanceof Long id) {
+                    return Map.of("deltas", List.of(kept(detokenizers, r.get("stream")).feed(id)));
+                }
                 return Map.of("ids", kept(streams, r.get("stream")).feed(text(r.get("text"))));
             case "stream_close":
+                Detokenizer open = detokenizers.remove(Json.integer(r.get("stream")));
+                if (open != null) return Map.of("deltas", List.of(open.close()), "ended", true);
                 List<Long> rest = kept(streams, r.get("stream")).close();
                 streams.remove(Json.integer(r.get("stream")));
                 return Map.of("ids", rest, "ended", true);

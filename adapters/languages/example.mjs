@@ -89,6 +89,28 @@ class Tokenizer {
     return utf8(this.decode_bytes(ids));
   }
 
+  /** Text as ids arrive. The decoder keeps the bytes of an incomplete character; each stream has a decoder of its own. */
+  detokenizer() {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    return {
+      feed: (id) => decoder.decode(this.decode_bytes([id]), { stream: true }),
+      close: () => decoder.decode(),
+    };
+  }
+
+  /** A span counts code points: [...text] iterates over them, while text.length counts units of UTF-16. */
+  encode_with_offsets(text) {
+    const ids = this.encode(text);
+    const owner = [...text].flatMap((char, index) => Array(Buffer.byteLength(char)).fill(index));
+    let end = 0;
+    const offsets = ids.map((id) => {
+      const start = end;
+      end += this.tokens.get(id).length / 2;
+      return [owner[start], owner[end - 1] + 1];
+    });
+    return { ids, offsets };
+  }
+
   table() {
     return { vocab: [...this.tokens], merges: this.merges };
   }
@@ -97,6 +119,6 @@ class Tokenizer {
 await serve(() => ({
   name: "example.mjs",
   version: "1.0",
-  offers: ["encode", "decode", "encode_batch", "decode_bytes"],
+  offers: ["encode", "decode", "encode_batch", "decode_bytes", "decode_iterable", "encode_with_offsets"],
   load: ({ vocab, merges, special_tokens }) => new Tokenizer(vocab, merges, special_tokens),
 }));

@@ -11,9 +11,10 @@
 // `vocab` has pairs of id and token, `merges` has pairs of tokens; a token is the lower-case hex of its bytes. A
 // tokenizer can have: encode(text, {allowed_special, disallowed_special}) → ids, with the second argument only if the
 // request has these members, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex, table() →
-// {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each can be async, and an error
-// that it throws becomes a reply. `train(request)`, `from_files(request)` and `from_tokenizer_json(request)` are members
-// like `load` and return a tokenizer.
+// {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, detokenizer() → {feed(id) → text, close() → text},
+// encode_with_offsets(text) → {ids, offsets}, save(folder), free(). Each can be async, and an error that it throws
+// becomes a reply. `train(request)`, `from_files(request)` and `from_tokenizer_json(request)` are members like `load`
+// and return a tokenizer.
 import { Console } from "node:console";
 import { createInterface } from "node:readline";
 
@@ -109,9 +110,24 @@ function server(open) {
     decode: (request) => use(request, "decode").decode(request.ids),
     decode_bytes: async (request) => writeBytes(await use(request, "decode_bytes").decode_bytes(request.ids)),
     save: async (request) => void (await use(request, "save").save(request.folder)),
-    stream_open: (request) => streams.add(use(request, "stream").stream()),
-    stream_feed: async ({ stream, text }) => ({ ids: writeIds(await streams.get(stream).feed(readText(text))) }),
-    stream_close: async ({ stream }) => ({ ids: writeIds(await streams.remove(stream).close()), ended: true }),
+    encode_with_offsets: async (request) => {
+      const { ids, offsets } = await use(request, "encode_with_offsets").encode_with_offsets(readText(request.text));
+      return { ids: writeIds(ids), offsets };
+    },
+    stream_open: (request) =>
+      streams.add(
+        request.method === "decode_iterable"
+          ? { inner: use(request, "detokenizer").detokenizer(), write: (text) => ({ deltas: [text] }) }
+          : { inner: use(request, "stream").stream(), write: (ids) => ({ ids: writeIds(ids) }) },
+      ),
+    stream_feed: async ({ stream, text, id }) => {
+      const { inner, write } = streams.get(stream);
+      return write(await inner.feed(text === undefined ? id : readText(text)));
+    },
+    stream_close: async ({ stream }) => {
+      const { inner, write } = streams.remove(stream);
+      return { ...write(await inner.close()), ended: true };
+    },
   };
 }
 

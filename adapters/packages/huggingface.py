@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import spell, unspell
@@ -76,6 +76,20 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids), skip_special_tokens=False)
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield what `DecodeStream` gives. It has no end: the ids that it still waits for are decoded here."""
+        stream, waiting = decoders.DecodeStream(skip_special_tokens=False), list[int]()
+        for index in ids:
+            waiting.append(index)
+            if (delta := stream.step(self._tokenizer, index)) is not None:
+                yield delta
+                waiting = []
+        yield self.decode(waiting)
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        return encoding.ids, encoding.offsets
 
 
 class IgnoreMergesTokenizer(Tokenizer):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import codecs
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
@@ -62,6 +63,24 @@ class Tokenizer(RanksTokenizer):
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         return bytes(self._tokenizer.decode_bytes(list(ids)))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of the bytes of each id, by Python's incremental decoder: tiktoken has no such method."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            yield decoder.decode(self._tokenizer.decode_single_token_bytes(index))
+        yield decoder.decode(b"", final=True)
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return ids and spans. tiktoken gives the starts of tokens.
+
+        A token ends where the next one starts, or one character later if the next one begins inside a character.
+        """
+        ids = self.encode(text)
+        starts = [*self._tokenizer.decode_with_offsets(ids)[1], len(text)]
+        is_inside = [0x80 <= token[0] < 0xC0 for token in self._tokenizer.decode_tokens_bytes(ids)] + [False]
+        ends = [start + inside for start, inside in zip(starts, is_inside, strict=True)][1:]
+        return ids, list(zip(starts, ends, strict=False))
 
 
 class EducationalTokenizer(Tokenizer):

@@ -12,12 +12,14 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.reference import textbook
 
-from ..answer import Answer, Ids, Refusal, Rows, Table, Text, fingerprint
+from ..answer import Answer, Ids, Offsets, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
 from ..operations import (
     Batch,
+    Decode,
     Decoding,
+    Detokenize,
     Encode,
     Encoding,
     Expected,
@@ -69,12 +71,18 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
         return Dependence("construct") if _holds_what_it_saved(mismatch, model, implementation) else None
     if isinstance(operation, Batch):
         return _of_batch(operation, mismatch, model, implementation)
+    if isinstance(operation, Detokenize) and "decode" in implementation.capabilities:
+        alone = ask(Question(Decode(operation.ids), model), implementation)
+        return Dependence("decode") if fingerprint(alone) == fingerprint(mismatch.answer) else None
     if not isinstance(operation, Encoding):
         return None
     text, is_chosen = operation.whole_text, operation.needs == ("allowed_special",)
     if is_chosen and Ids not in map(type, mismatch.expected.alternatives):
         return None  # `encode` of the same text has ids
     if not isinstance(operation, Encode):
+        if isinstance(right := mismatch.expected.alternatives[0], Offsets):
+            is_wrong = _encoded(text, model, implementation) != Ids(right.ids)
+            return Dependence("encode", text) if is_wrong and "encode" in implementation.capabilities else None
         found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)
         is_stream = isinstance(operation, Stream)
         return found or (_on_parts(text, model, implementation, mismatch.answer) if is_stream else None)

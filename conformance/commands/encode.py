@@ -33,6 +33,7 @@ HELP = {
     "a rank file (base64 rank); a tokenizer.json or tekken.json; or a GGUF file",
     "--as": "text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
     "line; uint16, uint32: little-endian numbers",
+    "--stream": "write each character as soon as its last id arrives, and U+FFFD for bytes that are not UTF-8",
 }
 
 
@@ -50,6 +51,7 @@ def decode_arguments(parser: argparse.ArgumentParser) -> None:
     _table_arguments(parser)
     parser.add_argument("file", nargs="?", default=common.STANDARD, metavar="FILE", help="ids; default standard input")
     _output_arguments(parser, "FILE")
+    parser.add_argument("--stream", action="store_true", help=HELP["--stream"])
 
 
 def _table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,6 +151,8 @@ def _encoded(tokenizer: Tokenizer, decoded: Iterator[str], options: argparse.Nam
 
 def decode_run(options: argparse.Namespace) -> int:
     options.form = options.form or "text"
+    if options.stream and options.form == "jsonl":
+        raise CommandError("--stream writes one text as it arrives, and --as jsonl has a text in each line; remove one")
     one = _tokenizer(options)
     common.check_other([options.file], options.target)
     with common.opened(options.file) as source, common.written(options.target, binary=False) as target:
@@ -170,16 +174,24 @@ def _decoded(tokenizer: Tokenizer, source: IO[bytes], options: argparse.Namespac
             except ValueError as error:
                 raise _malformed(options.file, number, str(error)) from None
         return
-    known = 0
     batches = _numbers(data, options) if options.form in NUMBERS else _written(data, options.file)
+    batches = _known(batches, tokenizer, options.file)
+    if options.stream:
+        yield from (delta.encode() for delta in tokenizer.decode_iterable(chain.from_iterable(batches)))
+    else:
+        yield from map(tokenizer.decode_bytes, batches)
+
+
+def _known(batches: Iterable[list[int]], tokenizer: Tokenizer, name: str) -> Iterator[list[int]]:
+    """Yield ids up to the first that is unknown, and then raise a CommandError."""
+    known = 0
     for ids in batches:
-        try:
-            yield tokenizer.decode_bytes(ids)
-        except ValueError:
-            index = next(index for index, id_ in enumerate(ids) if id_ not in tokenizer.vocab)
-            where = f"{common.shown(options.file)}: the id {ids[index]} at index {known + index}"
-            raise CommandError(f"{where} is not in the vocabulary") from None
-        known += len(ids)
+        index = next((index for index, id_ in enumerate(ids) if id_ not in tokenizer.vocab), len(ids))
+        yield ids[:index]
+        known += index
+        if index < len(ids):
+            where = f"{common.shown(name)}: the id {ids[index]} at index {known}"
+            raise CommandError(f"{where} is not in the vocabulary")
 
 
 def _numbers(data: Iterable[bytes], options: argparse.Namespace) -> Iterator[list[int]]:

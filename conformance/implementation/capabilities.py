@@ -310,6 +310,8 @@ _CALLS: dict[str, tuple[Callable[[TokenizerProxy, Any], object], Any]] = {
     "encode_batch": (TokenizerProxy.encode_batch, ["ab"]),
     "decode_bytes": (TokenizerProxy.decode_bytes, [97]),
     "save": (_save, None),
+    "decode_iterable": (TokenizerProxy.detokenize, [97]),
+    "encode_with_offsets": (TokenizerProxy.encode_with_offsets, "ab"),
 }
 """Method of a tokenizer → a small call of it, and the argument of the call."""
 

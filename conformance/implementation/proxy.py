@@ -201,11 +201,41 @@ class TokenizerProxy:
 
         return self._call("encode_iterable(...)", read)
 
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        name = "encode_with_offsets"
+        return self._call(
+            f"{name}(...)", lambda: answers.rebuild_offsets(name, self.instance.encode_with_offsets(text))
+        )
+
+    def detokenize(self, ids: Iterable[int]) -> str:
+        deltas: list[str] = []
+        self.watch_deltas(ids, deltas.append)
+        return "".join(deltas)
+
+    def watch_deltas(self, ids: Iterable[int], seen: Callable[[str], None]) -> None:
+        """Read `decode_iterable` to its end, and call `seen` with each delta at once."""
+
+        def read() -> None:
+            for item in self._begin_deltas(ids):
+                seen(answers.rebuild_delta("decode_iterable", item))
+
+        self._call("decode_iterable(...)", read)
+
+    def open_deltas(self, ids: Iterable[int]) -> Iterator[str]:
+        """Return an iterator over the deltas, each of which is one call."""
+        deltas = self._call("decode_iterable(...)", self._begin_deltas, ids)
+        ended = object()
+        while (item := self._call("decode_iterable(...)", next, deltas, ended)) is not ended:
+            yield self._call("decode_iterable(...)", answers.rebuild_delta, "decode_iterable", item)
+
     def save(self, folder: Path) -> None:
         self._call("save(...)", lambda: self.instance.save(str(folder)))
 
     def _ids(self, method: str, ask: Callable[[], Any]) -> list[int]:
         return self._call(f"{method}(...)", lambda: answers.rebuild_ids(method, ask()))
+
+    def _begin_deltas(self, ids: Iterable[int]) -> Iterator[Any]:
+        return answers.iterate("decode_iterable", self.instance.decode_iterable(ids), "an iterator of str")
 
     def _begin(self, chunks: Iterable[str]) -> Iterator[Any]:
         return answers.iterate("encode_iterable", self.instance.encode_iterable(chunks))

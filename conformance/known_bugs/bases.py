@@ -55,6 +55,10 @@ class BaseEncoder(textbook.Encoding):
     def encode(self, text: str) -> list[int]:
         return self.encode_segments(self.cut(text))
 
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids = self.encode(text)
+        return ids, self.spans(text, ids)
+
     def cut(self, text: str) -> Segments:
         return self.find_special(text, self.special)
 

@@ -6,8 +6,11 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from .bases import BaseEncoder, add_variants
+
+T = TypeVar("T")
 
 # Holding text back
 
@@ -128,9 +131,9 @@ def _changed(change: Callable[[Iterable[str]], Iterable[str]]) -> Callable[[Base
     return lambda self, chunks: BaseEncoder.encode_iterable(self, change(chunks))
 
 
-def _readable(chunks: Iterable[str]) -> Iterator[str]:
+def readable(items: Iterable[T]) -> Iterator[T]:
     with suppress(Exception):
-        yield from chunks
+        yield from items
 
 
 add_variants(
@@ -149,6 +152,6 @@ add_variants(
     encode_iterable={
         "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
         "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),
-        "ErrorOfChunksEndsStream": _changed(_readable),
+        "ErrorOfChunksEndsStream": _changed(readable),
     },
 )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from .batch import Batch
 from .decode import Decode, DecodeBytes, Decoding
+from .detokenize import Detokenize, Waiting
 from .encode import Construct, Encode, EncodeAllowed, Encoding
 from .entries import Entries
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, Save
+from .offsets import EncodeWithOffsets
 from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Narrowed, Operation, Question
 from .setting import Conventions, Setting, expression, oracle, pieces, token_of
 from .stream import Laziness, Stream, StreamCutEverywhere
 from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
 
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
+IN_YAML += (Detokenize, EncodeWithOffsets)
 """The operations of golden cases."""
 _EVERY: tuple[type[Operation], ...] = (*IN_YAML, DecodeBytes, Entries)
 OPERATIONS = {kind.name: kind for kind in _EVERY}  # name of an operation → its class

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from bpe_conformance.fixtures import Merge, Model, read_text, read_token, write_token
 from bpe_conformance.fixtures.values import TEXTS
 
-from ..answer import Acceptable, AnyError, Ids, Lossless, NewIds, Rows, Text
+from ..answer import Acceptable, AnyError, Ids, Lossless, NewIds, Offsets, Rows, Text
 from .setting import token_of
 
 
@@ -44,6 +44,12 @@ class Merges:
 class Lazy:
     """The stream holds back little text."""
 
+    kind: str = "lazy"
+
+
+LAZY_KINDS = ("lazy", "early", "prompt", "held")
+"""What a stream may hold back: text to encode (`lazy`); decoded text, by each of three rules."""
+
 
 @dataclass(frozen=True)
 class OwnTable:
@@ -73,7 +79,7 @@ class Expected:
     @property
     def is_computed(self) -> bool:
         """Whether the oracle computes it. Other cases state a rule, such as an error."""
-        computed = (Ids, Text, Rows, Merges)
+        computed = (Ids, Text, Rows, Offsets, Merges)
         return all(
             len(values) == 1 and (isinstance(values[0], computed) or values[0] == AnyError("disallowed"))
             for values in self.values.values()
@@ -120,8 +126,8 @@ def _read(raw: Mapping[str, Any]) -> Stored:
         return NewIds(tuple(map(read_token, raw["with_new_ids"])))
     if "lossless" in raw:
         return Lossless()
-    if "lazy" in raw:
-        return Lazy()
+    if kind := next((kind for kind in LAZY_KINDS if kind in raw), ""):
+        return Lazy(kind)
     if "table" in raw:
         return OwnTable()
     if "stored" in raw:
@@ -130,6 +136,8 @@ def _read(raw: Mapping[str, Any]) -> Stored:
         return Text(read_text(raw["text"]))
     if "batch" in raw:
         return Rows(tuple(tuple(row["ids"]) for row in raw["batch"]))
+    if "offsets" in raw:
+        return Offsets(tuple(raw["ids"]), tuple((start, end) for start, end in raw["offsets"]))
     if "merges" in raw:
         merges = tuple((read_token(left), read_token(right)) for left, right in raw["merges"])
         entries = tuple((index, read_token(token)) for index, token in raw["ids"]) if "ids" in raw else None
@@ -145,8 +153,8 @@ def _write(value: Stored, model: Model | None, data: bytes) -> dict[str, Any]:
             return {"with_new_ids": list(map(write_token, tokens))}
         case Lossless():
             return {"lossless": True}
-        case Lazy():
-            return {"lazy": True}
+        case Lazy(kind):
+            return {kind: True}
         case OwnTable():
             return {"table": "same"}
         case StoredIds(text):
@@ -162,6 +170,8 @@ def _write(value: Stored, model: Model | None, data: bytes) -> dict[str, Any]:
             return written
         case Ids(ids):
             return _write_ids(ids, model)
+        case Offsets(ids, spans):
+            return {**_write_ids(ids, model), "offsets": list(map(list, spans))}
     raise TypeError(f"YAML does not store {value}")
 
 

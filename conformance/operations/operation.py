@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
 
-from ..answer import Acceptable, Answer, AnyError, Divergence, Refusal, Table
+from ..answer import Acceptable, Answer, AnyError, AtMost, Divergence, Measure, Refusal, Table
 from ..implementation.implementation import Implementation
 from .expected import Expected, Stored
 from .setting import Conventions, Setting
@@ -177,6 +177,8 @@ class Operation(ABC):
         return (self.correct(expected, setting) or ())[0]
 
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
+        if isinstance(correct, AtMost):
+            return isinstance(answer, Measure) and answer.amount <= correct.amount
         return isinstance(answer, Refusal) if isinstance(correct, AnyError) else answer == correct
 
     def narrowed(self, correct: Sequence[Acceptable], answer: Answer) -> Sequence[Narrowed]:

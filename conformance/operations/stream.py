@@ -114,6 +114,3 @@ class Laziness(Stream):
         pieces = textbook.split(self.whole_text, setting.expression(setting.table.pattern))
         parts: list[Sequence[str]] = [self.chunks, setting.table.special_tokens or ("",), pieces]
         return (AtMost(HELD_BACK + sum(max(map(len, part)) for part in parts)),)
-
-    def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
-        return isinstance(correct, AtMost) and isinstance(answer, Measure) and answer.amount <= correct.amount

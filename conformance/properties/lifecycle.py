@@ -34,8 +34,10 @@ from ..operations import (
     Construct,
     Decode,
     DecodeBytes,
+    Detokenize,
     Encode,
     EncodeAllowed,
+    EncodeWithOffsets,
     Load,
     Operation,
     Question,
@@ -191,6 +193,8 @@ HISTORIES = {
     "batch": "law-batch-history",
     "trainer": "law-train-history",
     "files": "law-files-again",
+    "detokenizer": "law-detok-history",
+    "offsets": "law-offsets-history",
 }
 """Conformance class → the property that is broken if an earlier call changes an answer."""
 CLASS_OF = {name: class_ for class_, name in HISTORIES.items()} | {
@@ -270,6 +274,8 @@ class Stage:
     def is_possible(self, capabilities: Set[str]) -> bool:
         if self.name in ("law-lists", "law-unaliased"):
             return {"encode", "shared memory"} <= capabilities
+        if self.name == "law-detok-history":
+            return bool({"decode_iterable", "encode_with_offsets"} & capabilities)
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
 
 
@@ -281,6 +287,7 @@ STAGES = (
     Stage("law-after-error", {"encode", "encode_allowed", "decode", "batch", "stream", "refuse"}, 8),
     Stage("law-lists", {"encode", "use_result"}, 16),
     Stage("law-unaliased", {"encode", "clear_arguments"}, 8),
+    Stage("law-detok-history", {"decode", "detokenize", "locate"}, 8),
 )
 MOST_SHRINKS = 150
 
@@ -714,6 +721,17 @@ class Machine:
         assert isinstance(right, Ids)
         return [*right.ids, *(model.ids[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
 
+    @_step("decode_iterable")
+    def detokenize(self, choice: Choice) -> None:
+        tokenizer = self._chosen(choice)
+        for number, text in enumerate(choice.texts, choice.number):
+            self._ask(tokenizer, Detokenize(tuple(self._ids(tokenizer, text, number))))
+
+    @_step("encode_with_offsets")
+    def locate(self, choice: Choice) -> None:
+        for text in choice.texts:
+            self._ask(self._chosen(choice), EncodeWithOffsets(text))
+
     @_step("encode_batch")
     def batch(self, choice: Choice) -> None:
         self._ask(self._chosen(choice), Batch(tuple(choice.texts)))
@@ -915,6 +933,13 @@ PROPERTIES: tuple[Property, ...] = (
     _searched("law-decode-history", "LAW-PURE-1", "decode", "`decode` is correct after other ids, also in one list."),
     _searched(
         "law-stream-history", "LAW-PURE-1", "encode_iterable", "A stream is correct while other streams are open."
+    ),
+    _searched("law-detok-history", "DETOK-STATE-1", "decode_iterable", "`decode_iterable` is correct after other ids."),
+    _searched(
+        "law-offsets-history",
+        "LAW-PURE-1",
+        "encode_with_offsets",
+        "`encode_with_offsets` is correct after other texts.",
     ),
     _searched("law-batch-history", "LAW-PURE-1", "encode_batch", "`encode_batch` is correct after other batches."),
     _searched("law-train-history", "LAW-REPLAY-1", "train", "`train` is correct after other trainings."),

@@ -764,7 +764,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         model, before = question.model, waited
         factor = TIMEOUT_FACTOR if number or (model and model.is_large) else 1
         instance = Instance(implementation, model, factor) if model else None
-        answer, seconds, waited = _timed(implementation, question, instance)
+        answer, seconds, waited = timed(implementation, question, instance)
         took.append((size, seconds))
         if is_correct(implementation, question, answer, right):
             longest = question, instance
@@ -818,7 +818,7 @@ def _of_encode(implementation: Implementation, question: Question[Any], right: A
     return None if answer == Ids(ids) else Dependence("encode", text)
 
 
-def _timed(
+def timed(
     implementation: Implementation, question: Question[Any], instance: Instance | None = None
 ) -> tuple[Answer, float, float]:
     """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time."""
@@ -861,15 +861,15 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
         return Question(Encode("abc" * (length // 3)), ORDERED)
 
     length = 300
-    while (before := _timed(implementation, pose(length))[1]) < SHORTEST and length < LONGEST_GROWTH:
+    while (before := timed(implementation, pose(length))[1]) < SHORTEST and length < LONGEST_GROWTH:
         length *= 2
-    after = min(_timed(implementation, pose(8 * length))[1] for _ in range(2))
+    after = min(timed(implementation, pose(8 * length))[1] for _ in range(2))
     growth = math.ceil(after / max(before, 1e-9))
     if growth <= MOST_GROWTH:
         return None
     context = f"seconds for {8 * length:,} characters divided by those for {length:,}"
     asked = replace(pose(8 * length), context=context)
-    return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH),)), Measure(growth)))
+    return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH, "times"),)), Measure(growth, "times")))
 
 
 def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True) -> Property:

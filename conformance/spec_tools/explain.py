@@ -307,7 +307,9 @@ def _replay(case: Case, view: View) -> Iterator[str]:
     elif isinstance(operation, Decoding):
         yield ""
         yield "  replay"
-        yield from _replayed(replay.decoding(case.table, operation.ids, view.cut))
+        as_they_arrive = "decode_iterable" in operation.needs
+        replayed = replay.detokenizing if as_they_arrive else replay.decoding
+        yield from _replayed(replayed(case.table, operation.ids, view.cut))
     elif operation.texts() and not isinstance(operation, Laziness):
         yield ""
         yield from _encoding(case, view)

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
-from ..answer import Ids, NewIds, Rows, Text
+from ..answer import Ids, NewIds, Offsets, Rows, Text
 from ..command_line import CommandError, check_replaced, print_lines
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, token_of
 from ..operations.operation import plain
@@ -188,6 +188,8 @@ def _value(value: Any, case: Case) -> Json:
             return {"batch": [_encoded(row, case) for row in rows]}
         case Ids(ids) | StoredIds(ids=Ids(ids)):
             return _encoded(ids, case)
+        case Offsets(ids, spans):
+            return {**_encoded(ids, case), "offsets": list(map(list, spans))}
         case Text(text):
             return {"text": plain(text), "bytes": case.operation.data(case.table).hex()}
         case NewIds(tokens):

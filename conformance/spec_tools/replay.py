@@ -261,6 +261,26 @@ def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
         yield "the bytes are valid UTF-8: no U+FFFD"
 
 
+def detokenizing(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
+    """Yield a line for each id: its bytes, the text that comes, and the bytes that are held back."""
+    shown, held = cut(len(ids), STEPS), b""
+    labels = [f"{index} {model.vocab.get(index, b'').hex(' ')}" for index in ids[:shown]]
+    width = max(map(len, [*labels, "the end"]))
+    for index, label in zip(ids, labels, strict=False):
+        if index not in model.vocab:
+            yield f"{label}is not in the vocabulary: an error"
+            return
+        held += model.vocab[index]
+        ready = len(held) - textbook.unfinished(held)
+        text, held = held[:ready].decode("utf-8", "replace"), held[ready:]
+        waiting = f", {held.hex(' ')} held back" if held else ""
+        yield f"{label:{width}}  gives {quoted(text) if text else 'no text'}{waiting}"
+    if shown < len(ids):
+        yield f"... {len(ids) - shown} more ids (--all shows them)"
+    elif held:
+        yield f"{'the end':{width}}  gives {quoted(held.decode('utf-8', 'replace'))}"
+
+
 def replacements(data: bytes) -> Iterator[tuple[int, int, str]]:
     r"""Yield first byte, last byte (excluded) and reason of each part that decodes to one U+FFFD.
 

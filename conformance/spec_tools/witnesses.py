@@ -17,8 +17,9 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
 
-from ..answer import Ids, Rows
+from ..answer import Ids, Offsets, Rows, Text
 from ..implementation.output import scratch_folder
+from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, EncodeAllowed, Merges, Operation, StoredIds, Train
 from ..spec import FOLDER, Case
 
@@ -110,6 +111,12 @@ def ask(target: Any, operation: Operation, model: Model | None, expected: Any) -
 
         def question() -> Any:
             return [list(build(target, table).encode(text)) for text in operation.texts()]
+
+    elif isinstance(expected, Text | Offsets):
+        right = expected
+
+        def question() -> Any:
+            return operation.of(TokenizerProxy(build(target, table)))
 
     else:
         return None

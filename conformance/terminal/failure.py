@@ -20,9 +20,11 @@ from ..answer import (
     EncodingDivergence,
     Fault,
     Ids,
+    Offsets,
     PreTokenCut,
     Refusal,
     Rows,
+    SpanDivergence,
     Table,
     Text,
     TextDivergence,
@@ -230,6 +232,14 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
             yield "text", f"{show.text_line(mismatch.asked.operation.batch[row], ROOM // 2)} (row {row})"
             token = first_difference(right.rows[row], rows[row])
             yield from _tokens(right.rows[row], rows[row], token, model, f"row {row}, token {token}")
+        case Offsets(ids, spans) if right is not None and isinstance(where, SpanDivergence):
+            first, second = (
+                [f"{show.cell(index, model)} {show.span(span)}" for index, span in zip(ids, one, strict=False)]
+                for one in (right.spans, spans)
+            )
+            yield from aligned(first, second, where.token, f"token {where.token}")
+        case Offsets(ids, _) if right is not None and isinstance(where, EncodingDivergence):
+            yield from _tokens(right.ids, ids, where.token, model, wording.pointer(where))
         case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
             if where is not None:

@@ -35,6 +35,14 @@ REASONS = {
     "unknown-id": "the vocabulary does not have the id",
 }
 """Reason of an error → why it must be raised."""
+TIMES = "times"  # what a measure counts, if it compares times
+LAZY = {
+    "lazy": "ids as soon as their text has been read",
+    "early": "text before more than 256 ids are read",
+    "prompt": "at the end of each character, all text before the next id is read",
+    "held": "at most 3 bytes held back when an id is read",
+}
+"""What a stream may hold back → how to say it."""
 SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}  # sign → its spelling in ASCII, in sentences
 
 
@@ -52,6 +60,10 @@ def text_line(text: str, longest: int = LONGEST) -> str:
 def counted(count: int, what: str) -> str:
     plural = re.sub(r"(?<![aeiou])y$", "ie", what) + "s"
     return f"{count:,} {what if count == 1 else plural}"
+
+
+def measured(amount: int, what: str) -> str:
+    return f"{amount:,} times as long" if what == TIMES else f"{counted(amount, what)} held back"
 
 
 def hex_line(data: bytes) -> str:
@@ -268,14 +280,14 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
             return style.tokens(tokens) + ", with a new id for each token without an entry" * absent
         case answers.Lossless():
             return "ids that spell the text"
-        case Lazy():
-            return "ids as soon as their text has been read"
+        case Lazy(kind):
+            return LAZY[kind]
         case OwnTable():
             return "files with the same vocabulary and merges"
         case StoredIds():
             return f"{style.ids(value.ids.ids, model)}, from gpt2-ids.json" if style.reasons else "the ids of GPT-2"
-        case answers.AtMost(amount):
-            return f"at most {amount:,} characters held back at any time"
+        case answers.AtMost(amount, what):
+            return f"at most {measured(amount, what)}" + " at any time" * (what != TIMES)
         case answers.HighestCount(merges):
             return f"at most {merges} merges, each a pair with the highest count"
         case answers.Unchanged():
@@ -286,6 +298,8 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
             return f"merges {' '.join(ranked(merges))}" if merges else "no merges"
         case answers.Ids(ids):
             return style.ids(ids, model)
+        case answers.Offsets(ids, spans):
+            return f"{style.ids(ids, model)}, at {' '.join(map(span, spans))}" if spans else "no ids"
         case answers.Text(text):
             return style.text(text)
         case answers.Bytes(data):
@@ -294,13 +308,17 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
             return "; ".join(style.ids(row, model) for row in rows) or "an empty list"
         case answers.Accepted():
             return "no error"
-        case answers.Measure(amount):
-            return f"{amount:,} characters held back"
+        case answers.Measure(amount, what):
+            return measured(amount, what)
         case answers.Changed(what):
             return "; ".join(what)
         case answers.Fault(_, message) | answers.Refusal(_, message):
             return message
     raise TypeError(f"{value} is no answer")
+
+
+def span(value: tuple[int, int]) -> str:
+    return f"({value[0]},{value[1]})"
 
 
 def cell(index: int, model: Model | None) -> str:

@@ -117,9 +117,11 @@ def _did(mismatch: Mismatch) -> str:
             return f"raised {message}".rstrip(".")
         case answers.Changed(what):
             return f"gave a correct answer, but {'; '.join(what)}"
-        case answers.Measure(amount):
+        case answers.Measure(amount, what):
             most = expected_of(mismatch, answers.AtMost)
-            return f"held back {amount:,} characters" + (f"; at most {most.amount:,} are allowed" if most else "")
+            is_time = what == show.TIMES
+            fact = f"took {show.measured(amount, what)}" if is_time else f"held back {show.counted(amount, what)}"
+            return fact + (f"; at most {most.amount:,} are allowed" if most else "")
     return _must_raise(mismatch) or _differs(mismatch) or "gave an incorrect answer"
 
 
@@ -157,6 +159,8 @@ def _differs(mismatch: Mismatch) -> str:
         case answers.RowDivergence(row):
             right = expected_of(mismatch, answers.Rows)
             return _rows_fact(answer, right, row) if isinstance(answer, answers.Rows) and right is not None else ""
+        case answers.SpanDivergence(token) if isinstance(answer, answers.Offsets):
+            return _span_fact(answer, mismatch, token)
         case answers.ByteDivergence(byte):
             return f"returned bytes that differ from byte {byte} on"
     ids = expected_of(mismatch, answers.Ids)
@@ -201,6 +205,14 @@ def _ids_fact(answer: answers.Ids, right: answers.Ids) -> str:
     if token == len(right.ids):
         return f"returned {show.counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
     return f"returned an incorrect token at index {token}"
+
+
+def _span_fact(answer: answers.Offsets, mismatch: Mismatch, token: int) -> str:
+    right = expected_of(mismatch, answers.Offsets)
+    if right is None or len(answer.spans) != len(right.spans):
+        return f"returned {show.counted(len(answer.spans), 'span')} for {show.counted(len(answer.ids), 'id')}"
+    got, expected = (show.span(one.spans[token]) for one in (answer, right))
+    return f"returned the span {got} for {show.cell(answer.ids[token], mismatch.asked.model)} instead of {expected}"
 
 
 def _cause_fact(cause: answers.EncodingCause) -> str:
@@ -369,6 +381,7 @@ def others(mismatch: Mismatch) -> str:
 
 DEPENDENCES = {
     "construct": "the constructor, which raises an error or changes the vocabulary; fix the constructor first",
+    "decode": "decode, which gives the same incorrect text for the same ids; fix decode first",
     "encode": "encode, which gives the same incorrect answer for {}; fix encode first",
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",

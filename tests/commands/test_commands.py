@@ -270,6 +270,12 @@ def test_input_is_read_in_parts_of_any_size(
             "standard input: '[15496,' at index 0 is not an id; if each line is a JSON array of ids, add --as jsonl\n",
         ),
         (["encode", "gpt2", "--as", "jsonl"], b'"a"\n{"a": 1, "a": 2}', "standard input:2: duplicate key 'a'"),
+        (
+            ["decode", "gpt2", "--stream"],
+            b"1 2 50257",
+            "standard input: the id 50257 at index 2 is not in the vocabulary",
+        ),
+        (["decode", "gpt2", "--stream", "--as", "jsonl"], b"[1]", "--stream writes one text as it arrives"),
         (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[NaN]", "standard input:2: NaN is not JSON"),
         (["decode", "gpt2", "--as", "jsonl"], b"[" * 100_000, "standard input:1: nested deeper than 64 levels"),
         (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111' at index 0"),
@@ -290,6 +296,21 @@ def test_each_error_is_one_line(
     message = capsysbinary.readouterr().err.decode()
     assert message.startswith(f"bpe-conformance: {error}")
     assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_stream_is_written_as_its_ids_arrive(
+    size: int, give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Each id is decoded at once, and a character that is cut off is U+FFFD."""
+    monkeypatch.setattr(common.chunks, "__defaults__", (size,))
+    ids = [*GPT2.encode("low \U0001f98a"), GPT2.encode("\U0001f98a")[0]]
+    give(" ".join(map(str, ids)).encode())
+    assert main(["decode", "gpt2", "--stream"]) == 0
+    assert capsysbinary.readouterr().out.decode() == "low \U0001f98a\ufffd"
+    give(b"1 2 50257")
+    assert main(["decode", "gpt2", "--stream"]) == 2
+    assert capsysbinary.readouterr().out.decode() == GPT2.decode([1, 2])
 
 
 def test_id_that_does_not_fit_is_rejected(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

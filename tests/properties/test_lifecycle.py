@@ -190,6 +190,20 @@ class NeverReplacesFiles(Whole):
         shutil.rmtree(elsewhere)
 
 
+class CachesTextsByLastId(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        cache: dict[tuple[int, ...], list[str]] = self.__dict__.setdefault("texts", {})
+        listed = list(ids)
+        yield from cache.setdefault(tuple(listed[-1:]), list(super().decode_iterable(listed)))
+
+
+class CachesSpansByFirstLetter(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        cache: dict[str, list[tuple[int, int]]] = self.__dict__.setdefault("cached", {})
+        ids, spans = super().encode_with_offsets(text)
+        return ids, cache.setdefault(text[:1], spans)
+
+
 WRONG = {
     "law-history": CachesByLength,
     "law-instances": ChangesWhenOthersAreBuilt,
@@ -199,6 +213,8 @@ WRONG = {
     "law-decode-history": DecodesTheEndLater,
     "law-stream-history": SharesTheBufferOfStreams,
     "law-batch-history": CachesRowsByNumber,
+    "law-detok-history": CachesTextsByLastId,
+    "law-offsets-history": CachesSpansByFirstLetter,
     "law-trained-ways": TrainedIsReversed,
     "law-loaded-ways": LoadedIsReversed,
     "law-files-again": NeverReplacesFiles,
@@ -218,7 +234,7 @@ def accused(implementation: Implementation, stages: Sequence[Any], effort: Effor
 
 def stage_of(property_id: str) -> list[Any]:
     """Return the stage that is named after a property, or that of tokenizers that live together."""
-    named = [stage for stage in STAGES if stage.name == property_id]
+    named = [stage for stage in STAGES if stage.name == property_id.replace("offsets", "detok")]
     return named or [stage for stage in STAGES if stage.name == "law-instances"]
 
 

@@ -121,6 +121,16 @@ def test_an_encoding_case_is_replayed(spec: Spec) -> None:
     ]
 
 
+def test_the_bytes_held_back_at_each_id_are_shown(spec: Spec) -> None:
+    shown = _shown(spec, "detok-end-two-of-three")
+    assert shown[shown.index("  replay") :].split("\n")[1:] == [
+        "    97 61    gives 'a'",
+        "    226 e2   gives no text, e2 held back",
+        "    130 82   gives no text, e2 82 held back",
+        "    the end  gives '\\ufffd'",
+    ]
+
+
 def test_the_other_lookup_is_replayed(spec: Spec) -> None:
     case = next(
         case

@@ -17,7 +17,7 @@ from bpe_conformance.cli import main
 
 # A program that is correct unless its argument names a fault. Ids are bytes; 256 is "bc" if a model has merges.
 PROGRAM = r"""
-import json, os, pathlib, sys, time
+import codecs, json, os, pathlib, sys, time
 fault = sys.argv[1]
 models, streams = {}, {}
 out = sys.stdout.buffer
@@ -75,7 +75,7 @@ def answer(r):
     op = r["op"]
     if op == "start":
         known = ["encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save", "train", "from_files",
-                 "pattern", "train_pattern", "surrogates", "allowed_special"]
+                 "pattern", "train_pattern", "surrogates", "allowed_special", "decode_iterable", "encode_with_offsets"]
         hello = {"protocol": 1, "name": "p", "version": "1", "language": "Python", "capabilities": known,
                  "conventions": {}, "model": None}
         if fault == "protocol": hello["protocol"] = "1"
@@ -120,8 +120,24 @@ def answer(r):
             if fault == "small-crash": os._exit(5)
             raise ValueError("too small")
         return {"model": new({"merges": [], "vocab": [[i, "%02x" % i] for i in range(256)]})}
+    if op == "encode_with_offsets":
+        ids, end, offsets = encode(r["model"], r["text"]), 0, []
+        if fault == "restart": ids.pop()
+        owner = [at for at, char in enumerate(r["text"]) for _ in char.encode()]
+        for index in ids:
+            start, end = end, end + len(data_of([index]))
+            offsets.append([owner[start], owner[end - 1] + 1])
+        return {"ids": ids, "offsets": [span[0] for span in offsets] if fault == "starts" else offsets}
     if op == "stream_open":
+        if r.get("method") == "decode_iterable":
+            return {"stream": new([codecs.getincrementaldecoder("utf-8")("replace")])}
         return {"stream": new([r["model"]])}
+    if "stream" in r and hasattr(streams[r["stream"]][0], "decode"):
+        name = "ids" if fault == "deltas" else "deltas"
+        decoder = streams[min(streams) if fault == "one-decoder" else r["stream"]][0]
+        if op == "stream_feed": return {name: [decoder.decode(data_of([r["id"]]))][:fault != "deltas"]}
+        del streams[r["stream"]]
+        return {name: [] if fault == "deltas" else [decoder.decode(b"", True)], "ended": True}
     if op == "stream_feed":
         buffer = streams[min(streams)] if fault == "mixed" else streams[r["stream"]]
         buffer.append(r["text"])
@@ -182,7 +198,7 @@ def run(program: Path, fault: str, limit: float = 20.0) -> list[check.StepResult
 def test_correct_program_passes_every_step(program):
     outcomes = run(program, "none")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [o for o in outcomes if o.state != "ok"]
-    assert len(outcomes) == 44
+    assert len(outcomes) == 47
 
 
 FAULTS = {
@@ -217,6 +233,8 @@ FAULTS = {
     "one-model": ("several models", "until the suite unloads it"),
     "ignores-model": ("several models", "until the suite unloads it|names a model"),
     "chunk": ("chunks", "chunkResult|ids"),
+    "deltas": ("decode_iterable: ids", "has deltas"),
+    "starts": ("encode_with_offsets", "offsets"),
     "one-stream": ("two streams", "each with its own number"),
     "mixed": ("two streams", "keeps streams apart"),
     "small-crash": ("too small", "until its input ends"),
@@ -298,6 +316,7 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
         ("long", "too long"),
         ("unknown-id-empty", "not an error; the suite tests this"),
         ("status", "the exit status is 3"),
+        ("one-decoder", "the deltas are"),
         ("allows", "a disallowed special token gives no error; the suite tests this"),
         ("refuses", "the tokenizer raised an error: NUL; the suite tests this"),
         ("no-ids", "raised an error: nothing to decode"),
@@ -329,7 +348,7 @@ def test_command_prints_steps_and_tally(program, capfd):
     assert main(["check-bridge", good]) == 0
     out = capfd.readouterr().out.splitlines()
     assert out[0] == "ok    start: one reply, on one line"
-    assert out[-2] == "44 ok"
+    assert out[-2] == "47 ok"
     assert out[-1].endswith(f'pytest conformance --adapter "{good}"') or "..." in out[-1]
     assert main(["check-bridge", bad]) == 1
     out = capfd.readouterr().out.splitlines()

@@ -1,0 +1,174 @@
+"""Incorrect detokenizers: characters that span ids, malformed bytes, changes to the text, the end, waiting, state."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, ClassVar
+
+from .bases import BaseEncoder, add_variants
+from .streaming import readable
+
+# Characters that span ids
+
+
+class WaitedTextRepeated(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held = b""
+        for index in ids:
+            held += self.vocab[index]
+            ready = self.ready_bytes(held)
+            yield self.delta(held[:ready])
+            held = b"" if ready == len(held) else held
+        yield self.delta(held)
+
+
+class HalvesOfPairsStreamed(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        for delta in super().decode_iterable(ids):
+            units = delta.encode("utf-16-le")
+            yield from (chr(int.from_bytes(units[at : at + 2], "little")) for at in range(0, len(units), 2))
+
+
+class AnnouncedBytesAwaited(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held = b""
+        for index in ids:
+            for byte in self.vocab[index]:
+                held += bytes([byte])
+                if len(held) > sum(held[0] >= lead for lead in (0xC0, 0xE0, 0xF0)):
+                    text, held = self.delta(held), b""
+                    yield "\ufffd" if "\ufffd" in text else text
+        yield self.delta(held)
+
+
+class SpecialTokenDropsHeldBytes(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            if self.vocab[index].decode("utf-8", "replace") in self.special:
+                decoder.reset()
+            yield decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", final=True)
+
+
+# The end
+
+
+class _EndNotSent(BaseEncoder):
+    def last_delta(self, held: bytes) -> str:
+        return ""
+
+
+# Changes to the text
+
+
+class SpacesCleanedUpInDeltas(BaseEncoder):
+    def ready_bytes(self, held: bytes) -> int:
+        return 0 if held.endswith(b" ") else super().ready_bytes(held)
+
+    def delta(self, data: bytes) -> str:
+        return re.sub(r" (?=[.,?!']|n't)", "", super().delta(data))
+
+
+class FirstSpaceOfDeltasStripped(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        deltas = filter(None, super().decode_iterable(ids))
+        yield next(deltas, "").removeprefix(" ")
+        yield from deltas
+
+
+# Waiting
+
+
+class DeltasOneIdLate(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        before = ""
+        for delta in super().decode_iterable(ids):
+            yield before
+            before = delta
+        yield before
+
+
+class AllIdsDecodedAgain(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        seen, sent = list[int](), 0
+        for index in ids:
+            seen.append(index)
+            data = self.decode_bytes(seen)
+            text = self.delta(data[: self.ready_bytes(data)])
+            yield text[sent:]
+            sent = len(text)
+        yield self.decode(seen)[sent:]
+
+
+class ReplacementsNotTakenBack(AllIdsDecodedAgain):
+    def ready_bytes(self, held: bytes) -> int:
+        return len(held)
+
+
+# State
+
+
+class DecoderSharedByStreams(BaseEncoder):
+    decoder: ClassVar[Any] = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        for index in ids:
+            yield self.decoder.decode(self.vocab[index])
+        yield self.decoder.decode(b"", final=True)
+
+
+def _changed(change: Callable[[BaseEncoder, Iterable[int]], Iterable[int]]) -> Callable[..., Iterator[str]]:
+    """Return a step `decode_iterable` that changes the ids first."""
+    return lambda self, ids: BaseEncoder.decode_iterable(self, change(self, ids))
+
+
+def _is_special(tokenizer: BaseEncoder, index: int) -> bool:
+    return tokenizer.vocab[index].decode("utf-8", "replace") in tokenizer.special
+
+
+def _is_utf8(data: bytes) -> bool:
+    return "\udc80" not in re.sub("[\udc80-\udcff]", "\udc80", data.decode("utf-8", "surrogateescape"))
+
+
+add_variants(
+    __name__,
+    BaseEncoder,
+    ready_bytes={
+        "TokensStreamedApart": lambda self, held: len(held),
+        "WellFormedBytesAwaited": lambda self, held: len(held) if _is_utf8(held) else 0,
+        "BytesFlushedWhenFull": lambda self, held: len(held) if len(held) >= 50 else 0,
+        "ReplacementAwaitedTooShort": lambda self, held: (
+            0 if self.delta(held).endswith("\ufffd") and len(self.delta(held)) <= 20 else len(held)
+        ),
+        "SpaceAwaited": lambda self, held: held.rfind(b" ") + 1,
+        "AsciiAwaited": lambda self, held: len(held) if held[-1:].isascii() else 0,
+    },
+    delta={
+        "MalformedBytesLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "ignore"),
+        "MalformedBytesEndStream": lambda self, data: data.decode("utf-8"),
+        "ReplacementsRemoved": lambda self, data: data.decode("utf-8", "replace").replace("\ufffd", ""),
+        "NulLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "replace").replace("\0", ""),
+        "ByteOrderMarkLeftOutOfDeltas": lambda self, data: data.decode("utf-8-sig", "replace"),
+    },
+    decode_iterable={
+        "AllIdsCollected": lambda self, ids: iter([self.decode(list(ids))]),
+        "SpecialsLeftOutOfDeltas": _changed(lambda self, ids: (index for index in ids if not _is_special(self, index))),
+        "UnknownIdsLeftOut": _changed(lambda self, ids: (index for index in ids if index in self.vocab)),
+        "EmptyStreamRaises": _changed(lambda self, ids: chain([next(rest := iter(ids))], rest)),
+        "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
+        "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
+    },
+)
+add_variants(
+    __name__,
+    _EndNotSent,
+    ready_bytes={
+        "EndOfStreamLost": lambda self, held: BaseEncoder.ready_bytes(self, held),
+        "ReplacementAtEndAwaited": lambda self, held: 0 if self.delta(held).endswith("\ufffd") else len(held),
+        "LastTextDropped": lambda self, held: len(held.decode("utf-8", "ignore")[:-24].encode("utf-8")),
+    },
+)

@@ -1,0 +1,99 @@
+"""Incorrect offsets: units, shared characters, white space, special tokens, searching."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+
+from bpe_conformance.reference import textbook
+
+from .bases import BaseEncoder, add_variants
+
+Spans = list[tuple[int, int]]
+
+
+class SpansRestartAfterSpecials(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
+        parts = [self.encode_segments([segment]) for segment in self.cut(text)]
+        spans = [self.spans(segment, ids) for (segment, _), ids in zip(self.cut(text), parts, strict=True)]
+        return [index for ids in parts for index in ids], [span for part in spans for span in part]
+
+
+class SpecialsOffWithOffsets(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
+        ids = self.encode_segment(text)
+        return ids, self.spans(text, ids)
+
+
+class SpansOfPreTokens(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        pieces = textbook.pieces(text, self.special, self.pattern)
+        whole = textbook.spans(text, [piece.encode("utf-8", "surrogatepass") for piece, _ in pieces])
+        return [
+            next((span for span in whole if span[0] <= at < span[1]), (at, at)) for at, _ in super().spans(text, ids)
+        ]
+
+
+class TokensSearched(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        tokens = [self.vocab[index].decode("utf-8", "replace") for index in ids]
+        return [(text.find(token), text.find(token) + len(token)) for token in tokens]
+
+
+class LengthsOfDecodedTokensAdded(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        lengths = (len(self.vocab[index].decode("utf-8", "replace")) for index in ids)
+        return [*pairwise(accumulate(lengths, initial=0))]
+
+
+class SharedCharacterOfFirstToken(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        found: Spans = []
+        for start, end in super().spans(text, ids):
+            found.append((min(end, max(start, found[-1][1])) if found else start, end))
+        return found
+
+
+class SharedCharacterOfLastToken(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        found = super().spans(text, ids)
+        starts = [*(start for start, _ in found[1:]), len(text)]
+        return [(start, max(start, min(end, after))) for (start, end), after in zip(found, starts, strict=False)]
+
+
+def _counted(unit: Callable[[str], int]) -> Callable[[BaseEncoder, str, Sequence[int]], Spans]:
+    """Return a step `spans` that counts this many units for each character."""
+
+    def spans(self: BaseEncoder, text: str, ids: Sequence[int]) -> Spans:
+        ends = [*accumulate(map(unit, text), initial=0)]
+        return [(ends[start], ends[end]) for start, end in BaseEncoder.spans(self, text, ids)]
+
+    return spans
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    return start, max(start, start + len(text[start:end].rstrip()))
+
+
+add_variants(
+    __name__,
+    BaseEncoder,
+    spans={
+        "SpansInBytes": lambda self, text, ids: [
+            *pairwise(accumulate((len(self.vocab[index]) for index in ids), initial=0))
+        ],
+        "SpansInUtf16": _counted(lambda char: 1 + (char > "\uffff")),
+        "SpansWithoutMarks": _counted(lambda char: not unicodedata.combining(char)),
+        "SpansTrimmed": lambda self, text, ids: [_trimmed(text, *span) for span in BaseEncoder.spans(self, text, ids)],
+        "SpansWithLastCharacter": lambda self, text, ids: [
+            (start, max(start, end - 1)) for start, end in BaseEncoder.spans(self, text, ids)
+        ],
+        "SpecialsAtZero": lambda self, text, ids: [
+            (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
+            for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
+        ],
+        "SpanForBeginning": lambda self, text, ids: [(0, 0), *BaseEncoder.spans(self, text, ids)],
+    },
+)

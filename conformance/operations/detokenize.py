@@ -1,0 +1,116 @@
+"""Text out of ids as they arrive, and how much of it is held back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from bpe_conformance.fixtures import Model
+
+from ..answer import Acceptable, Answer, AtMost, Measure, Text
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
+from .decode import Decoding
+from .expected import Expected, Lazy, Stored
+from .operation import Call, Operation
+from .setting import Setting, token_of
+
+MOST_HELD = {
+    "early": AtMost(256, "id"),
+    "prompt": AtMost(0, "byte"),
+    "held": AtMost(3, "byte"),
+}
+"""Rule → how much may be held back: ids before the first text; bytes after a character; bytes at any time."""
+
+
+@dataclass(frozen=True)
+class Detokenize(Decoding):
+    """`decode_iterable(ids)`, read to its end: the joined deltas."""
+
+    ids: tuple[int, ...]
+    name, needs, conformance_class = "detokenize", ("decode_iterable",), "detokenizer"
+
+    def expecting(self, expected: Expected) -> Operation:
+        rule = next((value.kind for value in expected.alternatives if isinstance(value, Lazy)), "")
+        return Waiting(self.ids, rule) if rule else self
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Text(receiver.detokenize(iter(self.ids)))
+
+    def call(self) -> Call:
+        return Call("decode_iterable", (self.sequence,), noun="ids", is_lazy=True)
+
+
+@dataclass(frozen=True)
+class Waiting(Decoding):
+    """How much a detokenizer holds back, at most, when it asks for another id."""
+
+    ids: tuple[int, ...]
+    rule: str
+    name, needs, conformance_class = "detokenize", ("decode_iterable",), "detokenizer"
+
+    def write(self) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        yield "ids", self.ids
+
+    def call(self) -> Call:
+        return Detokenize(self.ids).call()
+
+    @contextmanager
+    def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[tuple[TokenizerProxy, Model]]:
+        assert model is not None
+        yield implementation.build(model), model  # the vocabulary tells what an id spells
+
+    def of(self, receiver: Any) -> Answer:
+        tokenizer, model = receiver
+        tokens = [token_of(index, model) or b"" for index in self.ids]
+        ends, well_formed = ends_of_characters(b"".join(tokens))
+        most = sent = count = first = 0
+
+        def source() -> Iterator[int]:
+            nonlocal most, count
+            for index, read in zip(self.ids, accumulate(map(len, tokens)), strict=True):
+                count += 1
+                yield index
+                if self.rule == "held" or read in well_formed:  # the next id is asked for
+                    most = max(most, read - ends[min(sent, len(ends) - 1)])
+
+        def seen(delta: str) -> None:
+            nonlocal sent, first
+            sent += len(delta)
+            first = first or (count if delta else 0)
+
+        tokenizer.watch_deltas(source(), seen)
+        return Measure(first or count if self.rule == "early" else most, MOST_HELD[self.rule].what)
+
+    def computed(self, setting: Setting) -> Stored:  # type: ignore[override]
+        return Lazy(self.rule)
+
+    def correct(self, expected: Expected, setting: Setting) -> Sequence[Acceptable]:  # type: ignore[override]
+        return (MOST_HELD[self.rule],)
+
+
+def ends_of_characters(data: bytes) -> tuple[list[int], set[int]]:
+    r"""Return 0 and the end of each character of the text of `data`, and the ends of those that are well-formed.
+
+    >>> ends_of_characters(b"\xc3\xa9\xffa")
+    ([0, 2, 3, 4], {2, 4})
+    """
+    ends, well_formed = [0], set[int]()
+    while (start := ends[-1]) < len(data):
+        try:
+            text, malformed = data[start:].decode("utf-8"), b""
+        except UnicodeDecodeError as error:
+            text, malformed = error.object[: error.start].decode("utf-8"), error.object[error.start : error.end]
+        ends += list(accumulate((len(char.encode("utf-8")) for char in text), initial=start))[1:]
+        well_formed.update(ends[len(ends) - len(text) :])
+        ends += [ends[-1] + len(malformed)] if malformed else []
+    return ends, well_formed

@@ -1,0 +1,185 @@
+"""Properties of text from ids as they arrive, and of offsets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import Model, read_model
+
+from ..answer import TIMED_OUT, Answer, AnyError, AtMost, Fault, Measure, Text
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
+from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
+from ..outcome import Expectation, Mismatch
+from . import scale, strategies
+from .asking import Instance, is_correct, undisturbed
+from .engine import Drawn, Fixed, Property, Verdicts
+
+NEEDS = ("decode_iterable",)
+HALF = b"\xf0\x9f"
+"""Half an emoji: what a stream that is broken off leaves in a decoder."""
+OTHER = "\U0001f98a \u65e5x".encode()
+FIRST, LEAST, AT_ONCE = 250, 0.01, 0.25
+"""Growth is measured from a number of ids that takes a while. Eight times that number may take a moment anyway."""
+ROUNDS = 3  # of another process, which has no clock of its own: a busy machine can slow down one of them
+ENOUGH = 600  # ids of which a text has to come early
+
+
+def _detokenizings(implementation: Implementation) -> st.SearchStrategy[Question[Detokenize]]:
+    return strategies.decodings(implementation).map(lambda one: Question(Detokenize(one.operation.ids), one.model))
+
+
+def _waitings(rule: str, implementation: Implementation) -> st.SearchStrategy[Question[Waiting]]:
+    """Return a strategy: ids of a text for most rules, any ids for bytes that are held back."""
+    drawn = strategies.decodings if rule == "held" else strategies.encoded_texts
+
+    def pose(one: Question[Any]) -> Question[Waiting]:
+        ids = one.operation.ids
+        return Question(Waiting(ids * (1 + ENOUGH // len(ids)) if rule == "early" else ids, rule), one.model)
+
+    return drawn(implementation).map(pose)
+
+
+def _offsets(implementation: Implementation) -> st.SearchStrategy[Question[EncodeWithOffsets]]:
+    drawn = strategies.mixed_encodings(implementation)
+    return drawn.map(lambda one: Question(EncodeWithOffsets(one.operation.text), one.model))
+
+
+class _Interrupted(Exception):
+    pass
+
+
+def _bytes(model: Model, data: bytes) -> tuple[int, ...]:
+    return tuple(model.ids[bytes([byte])] for byte in data)
+
+
+@Drawn("law-detok-apart", "DETOK-STATE-1", NEEDS, _detokenizings, 12)
+def side_by_side(implementation: Implementation, question: Question[Detokenize]) -> Verdicts:
+    """A stream gives the same text after others that were broken off, while others are read, and beside `decode`."""
+    model, ids = question.table, question.operation.ids
+    broken, other = (*ids, *_bytes(model, HALF)), (*_bytes(model, OTHER), *ids)
+    tokenizer = Instance(implementation, model)
+
+    def compare(
+        ids: Sequence[int], context: str, answer: Answer | None = None, decode: bool = False
+    ) -> Mismatch | None:
+        asked = Question((Decode if decode else Detokenize)(tuple(ids)), model, context)
+        return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
+
+    after = "after a stream whose ids raised an error inside a character"
+    for decode in (False, *((True,) if "decode" in implementation.capabilities else ())):
+        tokenizer.call(partial(_read, _failing(broken, _Interrupted())))
+        yield compare(ids, after, decode=decode)
+    tokenizer.call(lambda one: Text(next(one.open_deltas(iter(broken)), "")))
+    yield compare(ids, "while another stream remains unread")
+    for number, given in enumerate((broken, other)):
+        answer = tokenizer.call(lambda one, number=number: _in_turn(one, broken, other)[number])  # type: ignore[misc]
+        yield compare(given, "while another stream is read in turn", answer)
+    if "decode" in implementation.capabilities:
+        answer = tokenizer.call(lambda one: _read(_using(one, broken, other), one))
+        if isinstance(answer, Text):  # it may refuse that
+            yield compare(broken, "while its ids are read by code that calls decode", answer)
+
+
+def _in_turn(tokenizer: TokenizerProxy, *many: Sequence[int]) -> list[Text]:
+    turns = itertools.zip_longest(*(tokenizer.open_deltas(iter(ids)) for ids in many), fillvalue="")
+    rows = [*zip(*turns, strict=True)] or [()] * len(many)
+    return [Text("".join(deltas)) for deltas in rows]
+
+
+def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int]) -> Iterator[int]:
+    for index in ids:
+        yield index
+        tokenizer.decode(other)
+
+
+def _failing(ids: Iterable[int], error: Exception) -> Iterator[int]:
+    yield from ids
+    raise error
+
+
+def _read(ids: Iterator[int], tokenizer: TokenizerProxy) -> Answer:
+    return Text(tokenizer.detokenize(ids))
+
+
+@Drawn("law-detok-error", "DETOK-ERROR-1", (*NEEDS, "shared memory"), _detokenizings, 4)
+def error_of_ids(implementation: Implementation, question: Question[Detokenize]) -> Verdicts:
+    """If reading an id raises an error, the caller gets an error: the text does not end as if it were complete."""
+    tokenizer = Instance(implementation, question.table)
+    for error in (_Interrupted(), ConnectionError(), KeyError()):
+        answer = tokenizer.call(partial(_read, _failing(question.operation.ids, error)))
+        if isinstance(answer, Text):
+            asked = replace(question, context=f"reading the next id raises {type(error).__name__.strip('_')}")
+            yield Mismatch(asked, Expectation((AnyError("the error of the ids"),)), answer)
+
+
+# Growth
+
+
+def _grows(implementation: Implementation, part: bytes, most: int) -> Mismatch | None:
+    """Measure how much longer eight times the ids take, at most `most` of them, if that is more than a moment."""
+
+    def pose(count: int) -> Question[Detokenize]:
+        return Question(Detokenize(tuple(part * (count // len(part)))), BYTES)
+
+    def timed(count: int) -> float:
+        answer, seconds, _ = scale.timed(implementation, pose(count))
+        late = isinstance(answer, Fault) and answer.kind == TIMED_OUT
+        right = Text(bytes(pose(count).operation.ids).decode("utf-8", "replace"))
+        return seconds if late or is_correct(implementation, pose(count), answer, right) else 0.0
+
+    count = FIRST
+    while timed(count) < LEAST and 8 * count < most:
+        count = min(2 * count, most // 8)
+    growth = 0
+    for _ in range(ROUNDS if implementation.is_remote else 1):
+        growth = round((after := timed(8 * count)) / max(timed(count), timed(count), 1e-9))
+        if after < AT_ONCE or growth <= scale.MOST_GROWTH:
+            return None
+    asked = replace(pose(8 * count), context=f"for {8 * count:,} ids, compared with {count:,}")
+    return Mismatch(asked, Expectation((AtMost(scale.MOST_GROWTH, "times"),)), Measure(growth, "times"))
+
+
+BYTES = read_model({})
+
+
+@Fixed("law-detok-growth", "DETOK-COST-1", NEEDS)
+def text_grows(implementation: Implementation) -> Verdicts:
+    """Eight times the ids of a text, with line ends or without, take at most 23 times as long."""
+    yield _grows(implementation, b"low lower \n", 16_000)
+    yield _grows(implementation, "low l\u00f6wer ".encode(), 100_000)
+
+
+@Fixed("law-detok-growth-any", "DETOK-COST-2", NEEDS)
+def runs_grow(implementation: Implementation) -> Verdicts:
+    """Eight times the ids of bytes 80, or of U+FFFD, take at most 23 times as long."""
+    yield from (_grows(implementation, part, 16_000) for part in (b"\x80", b"\xef\xbf\xbd"))
+
+
+PROPERTIES: tuple[Property, ...] = (
+    Drawn("law-detok", "DETOK-EQUAL-1", NEEDS, _detokenizings, 60).agree(
+        "The deltas of any ids are together their bytes, decoded once."
+    ),
+    side_by_side,
+    error_of_ids,
+    Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
+        "Text comes before 256 ids of complete characters are read."
+    ),
+    Drawn("law-detok-prompt", "DETOK-PROMPT-1", NEEDS, partial(_waitings, "prompt"), 20).agree(
+        "At the end of each character of a text, all text has come."
+    ),
+    Drawn("law-detok-held", "DETOK-HELD-1", NEEDS, partial(_waitings, "held"), 20).agree(
+        "Of any ids, at most three bytes are held back."
+    ),
+    text_grows,
+    runs_grow,
+    Drawn("law-offsets", "OFFSET-SPAN-1", ("encode_with_offsets",), _offsets, 60).agree(
+        "The spans of a text follow from the lengths of its tokens."
+    ),
+)
