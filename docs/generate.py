@@ -59,6 +59,7 @@ TITLES = {
     "encoding": "Encoding",
     "special": "Special tokens",
     "allowed_special": "The choice of special tokens",
+    "pipeline": "Pipelines of models",
     "decoding": "Decoding",
     "streaming": "Streaming",
     "detokenizing": "Text from ids as they arrive",

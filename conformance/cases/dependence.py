@@ -23,11 +23,13 @@ from ..operations import (
     Encode,
     Encoding,
     Expected,
+    Operation,
     Question,
     Save,
     Setting,
     Stream,
     oracle,
+    pieces,
 )
 from ..outcome import Dependence, Mismatch, Outcome
 from .judging import compare
@@ -67,6 +69,8 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
     is_built = operation.conformance_class != "encoder" and "from_files" not in operation.needs
     if is_built and _constructor_fails(mismatch, clause, implementation):
         return Dependence("construct")
+    if model.pipeline is not None and (wrong := _plainly_wrong(operation, model, implementation)) is not None:
+        return Dependence("encode", wrong)
     if isinstance(operation, Save):
         return Dependence("construct") if _holds_what_it_saved(mismatch, model, implementation) else None
     if isinstance(operation, Batch):
@@ -89,6 +93,17 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):
         return None
     return _on_pieces(text, clause.partition("-")[0], model, implementation, mismatch.answer)
+
+
+def _plainly_wrong(operation: Operation, model: Model, implementation: Implementation) -> str | None:
+    """Return a pre-token of a text, after all steps of the pipeline, that `encode` without a pipeline gets wrong."""
+    if "encode" not in implementation.capabilities or model.is_large:
+        return None
+    plain = replace(model, pipeline=None, special_tokens=None)
+    right = oracle(plain, implementation.conventions)
+    every = (piece for text in operation.texts() for piece, is_added in pieces(model, text) if not is_added)
+    texts = [text for piece in dict.fromkeys(every) if "\ufffd" not in (text := piece.decode("utf-8", "replace"))]
+    return next((text for text in texts[:MOST_PIECES] if not _correct_alone(text, plain, implementation, right)), None)
 
 
 def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implementation) -> bool:
@@ -169,8 +184,8 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
     if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS or model.pipeline is not None:
         return None
     right = oracle(model, implementation.conventions)
-    pieces = textbook.pieces(text, model.special_tokens or (), right.pattern)
-    ends, parts = list(accumulate(len(piece) for piece, _ in pieces)), list[str]()
+    cut = textbook.pieces(text, model.special_tokens or (), right.pattern)
+    ends, parts = list(accumulate(len(piece) for piece, _ in cut)), list[str]()
 
     def fits(end: int, but: int) -> bool:
         tokenizer, more = implementation.build(model), [*parts, text[done:end]]
@@ -207,8 +222,8 @@ def _on_pieces(text: str, section: str, model: Model, implementation: Implementa
     if model.is_large:
         return None
     by_bytes = right.conventions.get("lookup") == "bytes"
-    pieces = textbook.split(text, right.pattern) if by_bytes or _is_merged(got, model) else []
-    if 1 < len(pieces) <= MOST_PIECES and all(_correct_alone(piece, model, implementation, right) for piece in pieces):
+    cut = textbook.split(text, right.pattern) if by_bytes or _is_merged(got, model) else []
+    if 1 < len(cut) <= MOST_PIECES and all(_correct_alone(piece, model, implementation, right) for piece in cut):
         return Dependence("pre-tokens", text)
     return None
 

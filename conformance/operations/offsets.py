@@ -22,6 +22,7 @@ class EncodeWithOffsets(Encoding):
 
     text: str
     name, needs, conformance_class = "offsets", ("encode_with_offsets",), "offsets"
+    repeats_encode = True
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         ids, spans = receiver.encode_with_offsets(self.text)

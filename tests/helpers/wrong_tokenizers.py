@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference.formats import huggingface
 
 
 class Whole(textbook.Tokenizer):
@@ -27,6 +28,11 @@ class Whole(textbook.Tokenizer):
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
         loaded = Tokenizer.from_files(vocab, merges, special_tokens)
         return cls(loaded.vocab, loaded.merges, special_tokens)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Whole:
+        model = huggingface.read(path)
+        return cls(model.vocab, model.merges, pipeline=model.steps)
 
 
 def failing(every: int) -> type[Whole]:

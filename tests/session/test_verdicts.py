@@ -79,6 +79,8 @@ class ChunkByChunk(Whole):
 
 
 class ByteValuesAsIds(Whole):
+    from_tokenizer_json = None  # type: ignore[assignment]  # `encode` applies no pipeline
+
     def encode(self, text: str) -> list[int]:
         return list(text.encode("utf-8"))
 
@@ -90,6 +92,8 @@ class DropsMalformed(Whole):
 
 class IdsOfLength(Whole):
     """Gives each special token without an entry the id len(vocab), even if it is in use."""
+
+    from_tokenizer_json = None  # type: ignore[assignment]  # the constructor takes no pipeline
 
     def __init__(
         self,
