@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave tests/slow out unless it is named: `pytest tests/slow`."""
     named = [Path(config.invocation_params.dir, str(argument).partition("::")[0]) for argument in config.args]
     return True if collection_path == SLOW and not any(SLOW in (path, *path.parents) for path in named) else None
+
+
+@pytest.fixture(autouse=True)
+def forgets_written_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget the modules that a test wrote and imported: another test may write one of that name."""
+    yield
+    written = str(tmp_path_factory.getbasetemp())
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", "")).startswith(written):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.expression import compile_expression, is_name, pattern_name
-from bpe_conformance.fixtures.files import parse_json, read_regular, strict_validator
+from bpe_conformance.fixtures.files import parse_json, read_regular, size_of_regular, strict_validator
 from bpe_conformance.fixtures.models import GPT2_SHA256
 from bpe_conformance.fixtures.one_line import one_line, shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, NormalForm, Pipeline, Split
@@ -209,6 +209,7 @@ def _folder(folder: Path, given: Overrides) -> ModelSource:
 
 
 def _file(file: Path, given: Overrides) -> ModelSource:
+    size_of_regular(file)
     with file.open("rb") as stream:
         if stream.read(4) == gguf.MAGIC:
             stream.seek(0)

@@ -181,8 +181,10 @@ def _steps(value: Any, where: str) -> Iterator[Step]:
             yield Digits(individual)
         case {"type": "Punctuation"}:
             yield Punctuation(_behavior(value.get("behavior", "Isolated"), where))
-        case {"type": "ByteLevel", "add_prefix_space": bool(prefix)}:
-            yield ByteLevel(prefix, value.get("use_regex") is not False)
+        case {"type": "ByteLevel", "add_prefix_space": bool(prefix), **rest} if (
+            used := rest.get("use_regex", True)
+        ) in (True, False):
+            yield ByteLevel(prefix, used)
         case _:
             name = shortened(value.get("type") if isinstance(value, dict) else value)
             fix = "write it as Split, Digits, Punctuation or ByteLevel, with all their settings"

@@ -133,8 +133,6 @@ def _split(expression: str) -> bytes:
     return _tokenizer_json(("pre_tokenizer", {"type": "Sequence", "pretokenizers": steps}))
 
 
-MIXED = [{"id": 300 + place, "content": f"<{place}>" + "x" * 99, "normalized": place % 2 == 0} for place in range(200)]
-
 HUGGINGFACE: dict[str, Tried] = {
     "empty": (b"", ":1: not JSON"),
     "null": (b"null", "expected an object"),
@@ -151,18 +149,19 @@ HUGGINGFACE: dict[str, Tried] = {
         "model.merges[0]: the vocabulary lacks b'zz'",
     ),
     "merge-of-unknown-result": (_tokenizer_json(("model.merges", [["a", "q"]])), "lacks b'aq', the result of merge 0"),
-    "merge-twice": (_tokenizer_json(("model.merges", ["o w", "o w"])), "model.merges[1]: 'o w' is a duplicate of"),
     "merge-of-three": (_tokenizer_json(("model.merges", [["a", "b", "c"]])), "model.merges[0]: 'a b c' is not a merge"),
     "merge-of-numbers": (_tokenizer_json(("model.merges", [[1, 2]])), "model.merges[0] is not a pair of strings"),
     "added-a-number": (_tokenizer_json(("added_tokens", 7)), "added_tokens: expected an array"),
     "added-lone-surrogate": (_added(id=300, content="\ud800"), "added_tokens[1]: '\\ud800' contains a lone surrogate"),
     "added-twice": (_added(id=300, content="<|e|>"), "added_tokens[1]: '<|e|>' is a duplicate"),
-    "added-id-taken": (_added(id=97, content="<x>"), "'<x>' or its id 97 belongs to something else"),
+    "added-id-taken": (_added(id=97, content="<x>"), "the id of '<x>' is 97, but tokenizers gives it 262"),
     "added-id-true": (_added(id=True, content="<x>"), "added_tokens[1]: the id of '<x>' is True"),
     "added-id-negative": (_added(id=-1, content="<x>"), "added_tokens[1]: the id of '<x>' is -1"),
     "added-id-null": (_added(id=None, content="<x>"), "added_tokens[1]: the id of '<x>' is None"),
-    "added-too-many-to-compare": (_tokenizer_json(("added_tokens", MIXED)), "too many to compare"),
-    "use-regex-a-word": (_tokenizer_json(("pre_tokenizer.use_regex", "no")), "pre_tokenizer: expected ByteLevel, or"),
+    "use-regex-a-word": (
+        _tokenizer_json(("pre_tokenizer.use_regex", "no")),
+        "pre_tokenizer: 'ByteLevel' is not supported",
+    ),
     "dropout-nan": (b'{"model": {"dropout": NaN}}', "NaN is not JSON"),
     "type-long": (_tokenizer_json(("model.type", "x" * 1_000_000)), "xxx...; expected BPE"),
 }

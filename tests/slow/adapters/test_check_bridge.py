@@ -75,7 +75,8 @@ def answer(r):
     op = r["op"]
     if op == "start":
         known = ["encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save", "train", "from_files",
-                 "pattern", "train_pattern", "surrogates", "allowed_special", "decode_iterable", "encode_with_offsets"]
+                 "pattern", "train_pattern", "surrogates", "allowed_special", "decode_iterable", "encode_with_offsets",
+                 "from_tokenizer_json"]
         hello = {"protocol": 1, "name": "p", "version": "1", "language": "Python", "capabilities": known,
                  "conventions": {}, "model": None}
         if fault == "protocol": hello["protocol"] = "1"
@@ -153,6 +154,8 @@ def answer(r):
     if op == "from_files":
         if fault == "files": raise FileNotFoundError("vocab")
         return {"model": new({"merges": [], "vocab": []})}
+    if op == "from_tokenizer_json":
+        return {"model": new({"merges": [["61", "62"]], "vocab": [[256, "6162"]]})}
     raise NotImplementedError(op)
 
 for line in sys.stdin if fault != "reads-all" else sys.stdin.read().splitlines():
@@ -198,7 +201,7 @@ def run(program: Path, fault: str, limit: float = 20.0) -> list[check.StepResult
 def test_correct_program_passes_every_step(program):
     outcomes = run(program, "none")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [o for o in outcomes if o.state != "ok"]
-    assert len(outcomes) == 47
+    assert len(outcomes) == 48
 
 
 FAULTS = {
@@ -348,7 +351,7 @@ def test_command_prints_steps_and_tally(program, capfd):
     assert main(["check-bridge", good]) == 0
     out = capfd.readouterr().out.splitlines()
     assert out[0] == "ok    start: one reply, on one line"
-    assert out[-2] == "47 ok"
+    assert out[-2] == "48 ok"
     assert out[-1].endswith(f'pytest conformance --adapter "{good}"') or "..." in out[-1]
     assert main(["check-bridge", bad]) == 1
     out = capfd.readouterr().out.splitlines()

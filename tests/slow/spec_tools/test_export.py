@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures.files import NotWritten
+from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.spec_tools.export import contents, export
@@ -143,6 +144,8 @@ class Runner:
         merges = [(bytes.fromhex(left), bytes.fromhex(right)) for left, right in model["merges"]]
         special = model["special_tokens"]
         kind = textbook.with_conventions(lookup=lookup)
+        if "pipeline" in model:
+            return kind(vocab, merges, pipeline=Pipeline.read(model["pipeline"]))
         special_tokens = None if special is None else list(map(_text, special))
         return kind(vocab, merges, special_tokens, self.patterns[model["pattern"]])
 
