@@ -132,7 +132,7 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
     for found in cells:
         if found.problem or found.passed < found.tested:
             named = f"{markdown.code(found.engine)} {markdown.plain(found.version)}".strip()
-            yield f"\n### {named} on {markdown.plain(found.model)}\n"
+            yield f"\n## {named} on {markdown.plain(found.model)}\n"
             yield from _details(found)
 
 

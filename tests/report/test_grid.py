@@ -47,8 +47,8 @@ def test_each_cell_that_is_not_green_is_explained() -> None:
         "| `right` 1.0 | - | ✅ 300 | 2026-11-01 |",
         "| `wrong` 2.0 | - | ❌ 2 of 300 fail | 2026-11-02 |",
     ]
-    assert text.count("###") == 2
-    assert "### `refusing` 3 on other\n\nrefusing:x: does not load it: &lt;NFC&gt;" in text
+    assert text.count("## ") == 2
+    assert "## `refusing` 3 on other\n\nrefusing:x: does not load it: &lt;NFC&gt;" in text
     assert "Likely causes: a; b; c; and 1 more." in text
     assert "```\nencode('x')\n  got  y\n```" in text
 
