@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
@@ -51,6 +51,8 @@ class PlainSpecialsScanned(_Choosing):
 
 
 class DisallowedDropped(_Choosing):
+    dropped: Sequence[str] = ()
+
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return False
 
@@ -59,7 +61,8 @@ class DisallowedDropped(_Choosing):
         return self.dropped
 
     def find_special(self, text: str, allowed: list[str]) -> Segments:
-        for token in self.dropped:
+        dropped, self.dropped = self.dropped, ()  # the next call may choose no tokens
+        for token in dropped:
             text = text.replace(token, "")
         return super().find_special(text, allowed)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance.cli import main
+from bpe_conformance.cli import COMMANDS, main
 from bpe_conformance.reference import Tokenizer, counting, file_encoding
 
 TEXT = b"low lower newest " * 400
@@ -152,6 +152,8 @@ def test_directory_without_permission_gives_one_line_error(
         Path("mine").chmod(0o600)
         shutil.copytree(table, "table")
         Path("table").chmod(0o755)
+        for command in COMMANDS:
+            command.function("arguments")  # that user may be unable to import modules
         os.seteuid(65534)
         try:
             if not os.access(folder, os.R_OK, effective_ids=True):

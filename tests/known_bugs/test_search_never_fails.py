@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -97,3 +98,13 @@ def test_the_search_ends_for_every_known_bug_with_other_failures(other: Callable
         causes = diagnose([*found.values()], cases.values()).causes
         named |= {bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs}
     assert len(named) > len(bugs) / 2
+
+
+def test_no_known_bug_encodes_with_an_error_of_its_own_code() -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)}
+    for bug in known_bugs():
+        tokenizer: Any = bug.target
+        if not hasattr(tokenizer, "encode"):
+            continue
+        with contextlib.suppress(ValueError, RuntimeError, LookupError, TypeError, NotImplementedError):
+            tokenizer(vocab, [], ["<|e|>"]).encode("ab<|e|>")  # an AttributeError or a NameError is none of the bugs
