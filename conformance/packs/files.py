@@ -17,7 +17,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.adapters.engines import FILES
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.characters import has_surrogate
@@ -28,7 +27,7 @@ from bpe_conformance.fixtures.one_line import one_line, shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, NormalForm, Pipeline, Split
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.formats import gguf, gpt2, huggingface, tekken, tiktoken
+from bpe_conformance.reference.formats import MODEL_FILES, gguf, gpt2, huggingface, tekken, tiktoken
 
 from ..answer import Ids, Rows
 from ..command_line import CommandError
@@ -206,13 +205,13 @@ def _read(words: Sequence[str], given: Overrides) -> ModelSource:
 
 
 def _folder(folder: Path, given: Overrides) -> ModelSource:
-    for name in FILES:  # which contain the pattern
+    for name in MODEL_FILES:  # which contain the pattern
         if (folder / name).is_file():
             return _file(folder / name, given)
     for names in PAIRS:
         if all((folder / name).is_file() for name in names):
             return _pair(folder / names[0], folder / names[1], given)
-    found = f"{' or '.join(FILES)}, vocab.json with merges.txt, or encoder.json with vocab.bpe"
+    found = f"{' or '.join(MODEL_FILES)}, vocab.json with merges.txt, or encoder.json with vocab.bpe"
     raise CommandError(f"{folder}: no model in this directory; expected {found}")
 
 
@@ -233,7 +232,7 @@ def _file(file: Path, given: Overrides) -> ModelSource:
         document = parse_json(data.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError:
         document = {}  # the reader of the format reports the error
-    name = file.parent.resolve().name if file.name in FILES else file.stem
+    name = file.parent.resolve().name if file.name in MODEL_FILES else file.stem
     if tekken.is_tekken(document):
         return ModelSource(replace(tekken.read(file), name=name), "tekken.json", {file.name: _sha256(data)})
     if document and "model" not in document:
