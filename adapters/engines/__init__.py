@@ -9,19 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import AdapterError, one_line
+from bpe_conformance.reference.formats import MODEL_FILES
 
-FILES = ("tokenizer.json", "tekken.json")
-"""The files of a model that its directory can have."""
+from ..errors import AdapterError, one_line
 
 
 def model_file(spec: str) -> Path:
     """Return the absolute path of the file that `NAME:PATH` names; a directory stands for the file in it."""
     path = Path(spec.partition(":")[2])
     if path.is_dir():
-        path = next((path / name for name in FILES if (path / name).is_file()), path)
+        path = next((path / name for name in MODEL_FILES if (path / name).is_file()), path)
     if not path.is_file():
-        found = f"there is no {' or '.join(FILES)} in this directory" if path.is_dir() else "there is no such file"
+        found = (
+            f"there is no {' or '.join(MODEL_FILES)} in this directory" if path.is_dir() else "there is no such file"
+        )
         raise AdapterError(f"{one_line(spec)}: {found}; write {spec.partition(':')[0]}:PATH of a model's file")
     return path.absolute()
 

@@ -25,7 +25,9 @@ def llamacpp(rest: str) -> Any:
     """Return the adapter of `llamacpp:PATH`: npm's node-llama-cpp, over a GGUF file or one made of a tokenizer.json."""
     spec = f"llamacpp:{rest}"
     path = model_file(spec)
-    if path.suffix == ".gguf":
+    with path.open("rb") as stream:
+        is_gguf = stream.read(len(gguf.MAGIC)) == gguf.MAGIC  # a file can have another name, as Ollama's have
+    if is_gguf:
         return _program("llamacpp.mjs", spec, path)
     folder = tempfile.TemporaryDirectory(prefix="bpe-conformance-")
     made = Path(folder.name, f"{path.stem}.gguf")

@@ -28,7 +28,7 @@ from ..operations import Batch, Decode, Encode, Encoding, Entries, Expected, Ope
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
-from ..terminal.show import text_line
+from ..terminal.show import counted, text_line
 from . import cases
 from .cases import Draft, Draw
 from .files import (
@@ -36,6 +36,7 @@ from .files import (
     ENTRIES_CLAUSE,
     FORMAT,
     MANIFEST,
+    NAMED,
     SCHEMA,
     SINCE,
     TABLE,
@@ -52,8 +53,7 @@ Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    named = "gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json"
-    parser.add_argument("table", nargs="+", metavar="TABLE", help=named)
+    parser.add_argument("table", nargs="+", metavar="TABLE", help=NAMED)
     made = "a directory that does not exist, or an earlier pack to replace"
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
@@ -71,9 +71,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make(source: ModelSource, seed: int, target: Path) -> list[str]:
+    table = model_files(source)
     pack = build(source.model, seed)
     agreement = agree(source.model, pack.cases, engines())
-    contents = documents(source, pack, agreement, seed)
+    contents = documents(source, pack, agreement, seed, table)
     write_folder(target, contents)
     size = sum(map(len, contents.values()))
     return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
@@ -182,11 +183,11 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
             agreement.not_asked[witness.package] = target
             continue
         differs = [row for case in cases for row in _differences(target, case, witness)]
-        version, agreed = (
-            importlib.metadata.version(witness.package),
-            len(cases) - len({row["case"] for row in differs}),
-        )
-        agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
+        agreement.asked[witness.package] = {
+            "version": importlib.metadata.version(witness.package),
+            "lookup": lookup if model.pipeline is None else model.pipeline.lookup,
+            "agrees": len(cases) - len({row["case"] for row in differs}),
+        }
         agreement.differs += differs
     return agreement
 
@@ -245,7 +246,19 @@ def _is_unmatched(text: str, model: Model) -> bool:
 # The files
 
 
-def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
+def model_files(source: ModelSource) -> dict[str, bytes]:
+    model = source.model
+    if model.pipeline is None:
+        return {TABLE: write_json(_table(model))}
+    try:
+        return {TOKENIZER: huggingface.rendered(model).encode("utf-8")}
+    except ValueError as error:
+        raise CommandError(f"{', '.join(source.sources)}: a pack has a {TOKENIZER}, but {error}") from None
+
+
+def documents(
+    source: ModelSource, pack: Pack, agreement: Agreement, seed: int, table: Mapping[str, bytes]
+) -> dict[str, bytes]:
     model = source.model
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     entries = {
@@ -257,13 +270,11 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
         SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
+        **table,
     }
     split: Json = {}
     if model.pipeline is None:
-        contents[TABLE] = write_json(_table(model))
         split["pattern"] = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
-    else:
-        contents[TOKENIZER] = huggingface.rendered(model).encode("utf-8")
     manifest = {
         "kind": "pack",
         "format": FORMAT,
@@ -320,7 +331,7 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     model, coverage = source.model, pack.coverage
     pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
     counts = f"{len(model.vocab):,} tokens, {len(model.merges):,} merges"
-    lines = [f"model     {model.name}: {counts}, pattern {pattern_name(model.pattern)}"]
+    lines = [f"model     {model.name}: {counts}, {_splits(model)}"]
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
     alone = len(pack.entries) - len(pack.others)
@@ -329,7 +340,8 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     )
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
-        lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
+        tokens = "token" if found["count"] == 1 else "tokens"
+        lines.append(f"  {found['count']:>7,} {tokens}: {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
     others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
     detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
@@ -339,6 +351,13 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
         shown = [name for name, count in pipelines.items() if count]
         lines.append(f"settings  {len(shown)} of {len(pipelines)} mistakes in other steps detected: {', '.join(shown)}")
     return [*lines, *agreement.lines()]
+
+
+def _splits(model: Model) -> str:
+    if (pipeline := model.pipeline) is None:
+        return f"pattern {pattern_name(model.pattern)}"
+    forms = " and ".join(pipeline.normalizer) or "no normalizer"
+    return f"{forms}, {counted(len(pipeline.steps), 'split step')}, lookup {pipeline.lookup}"
 
 
 def _exposed(label: str, what: str, found: Mapping[str, int]) -> str:

@@ -27,7 +27,7 @@ from bpe_conformance.fixtures.one_line import one_line, shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, NormalForm, Pipeline, Split
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.formats import gguf, gpt2, huggingface, tekken, tiktoken
+from bpe_conformance.reference.formats import MODEL_FILES, gguf, gpt2, huggingface, tekken, tiktoken
 
 from ..answer import Ids, Rows
 from ..command_line import CommandError
@@ -36,6 +36,11 @@ from ..operations import OPERATIONS, Entries, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+NAMED = (
+    "gpt2, cl100k or o200k; a tokenizer.json or tekken.json, or a directory with one; vocab.json merges.txt, or a "
+    "directory with both; a rank file (base64 rank); or a GGUF file"
+)
+"""What `read_model_files` reads, for --help."""
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
     f"<|{name}|>" for name in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "endofprompt")
 )
@@ -200,12 +205,14 @@ def _read(words: Sequence[str], given: Overrides) -> ModelSource:
 
 
 def _folder(folder: Path, given: Overrides) -> ModelSource:
-    if (folder / "tokenizer.json").is_file():  # the only one of them that contains the pattern
-        return _file(folder / "tokenizer.json", given)
+    for name in MODEL_FILES:  # which contain the pattern
+        if (folder / name).is_file():
+            return _file(folder / name, given)
     for names in PAIRS:
         if all((folder / name).is_file() for name in names):
             return _pair(folder / names[0], folder / names[1], given)
-    raise CommandError(f"{folder}: neither tokenizer.json, vocab.json with merges.txt, nor encoder.json with vocab.bpe")
+    found = f"{' or '.join(MODEL_FILES)}, vocab.json with merges.txt, or encoder.json with vocab.bpe"
+    raise CommandError(f"{folder}: no model in this directory; expected {found}")
 
 
 def _file(file: Path, given: Overrides) -> ModelSource:
@@ -225,13 +232,13 @@ def _file(file: Path, given: Overrides) -> ModelSource:
         document = parse_json(data.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError:
         document = {}  # the reader of the format reports the error
+    name = file.parent.resolve().name if file.name in MODEL_FILES else file.stem
     if tekken.is_tekken(document):
-        return ModelSource(replace(tekken.read(file), name=file.stem), "tekken.json", {file.name: _sha256(data)})
+        return ModelSource(replace(tekken.read(file), name=name), "tekken.json", {file.name: _sha256(data)})
     if document and "model" not in document:
         missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
         raise CommandError(f"{file}: {missing}")
     model = huggingface.read(file)
-    name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
     try:
         pattern = checked_pattern(model.pattern)
     except CommandError as error:
@@ -288,7 +295,7 @@ def _overridden(source: ModelSource, given: Overrides) -> ModelSource:
     if given.name is not None:
         model = replace(model, name=given.name)
     if model.pipeline is not None and (given.pattern is not None or given.special is not None):
-        raise CommandError("--pattern and --special are for files without them; this tokenizer.json has its own steps")
+        raise CommandError(f"--pattern and --special do not apply: the {source.format} has its own steps")
     if given.pattern is not None:
         if given.pattern not in PATTERNS and is_name(given.pattern):
             known = ", ".join(PATTERNS)

@@ -11,25 +11,23 @@ from dataclasses import fields
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.pipeline import AddedToken, Step
+from bpe_conformance.fixtures.pipeline import FLAGS, AddedToken, Step
 
 from ..command_line import CommandError, print_lines
 from ..terminal import show
 from .cases import PIECES, Draw, all_real_text, alternatives_met, covering
-from .files import ModelSource, add_options, overrides, read_model_files
+from .files import NAMED, ModelSource, add_options, overrides, read_model_files
 from .reach import Reach, measure, text_of
 
 WIDTH = 100
 LABEL = 12
 TRIED = 2000  # how many texts are tried for an alternative of a split
 LONGEST = 200  # characters of an expression that are shown
-FLAGS = ("normalized", "lstrip", "rstrip", "single_word")
 MOST_TOKENS = 4  # how many added tokens are shown
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    named = "gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json"
-    parser.add_argument("table", nargs="+", metavar="MODEL", help=named)
+    parser.add_argument("table", nargs="+", metavar="MODEL", help=NAMED)
     parser.add_argument("--text", metavar="TEXT", help="show what each step makes of this text instead")
     add_options(parser)
 
@@ -148,12 +146,13 @@ def _alternatives(reach: Reach) -> Iterator[tuple[str, str]]:
 
 def _added(reach: Reach) -> Iterator[tuple[str, str]]:
     """Yield the added tokens that are not found in their own text, or inside another one."""
-    tokens = list(reach.special)
+    tokens = reach.special
+    whole = [token for token in tokens if reach.segments(token) == [(token, True)]]
     for token in tokens:
-        if reach.segments(token) != [(token, True)]:
+        if token not in whole:
             found = " | ".join(ascii(segment) for segment, _ in reach.segments(token))
             yield "odd", f"the added token {token!a} is not found in its own text, which becomes {found}{_see(token)}"
-    inside = [(inner, outer) for outer in tokens for inner in tokens if inner != outer and inner in outer]
+    inside = [(inner, outer) for outer in whole for inner in tokens if inner != outer and inner in outer]
     if inside:
         inner, outer = inside[0]
         both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"

@@ -140,8 +140,9 @@ def _details(found: Cell) -> Iterator[str]:
     if found.problem:
         yield markdown.plain(found.problem)
         return
-    named = "; ".join(map(markdown.plain, found.causes[:CAUSES])) or "none is known"
+    named = "; ".join(map(markdown.plain, found.causes[:CAUSES]))
     further = f"; and {len(found.causes) - CAUSES} more" if len(found.causes) > CAUSES else ""
-    yield f"{found.tested - found.passed:,} of {found.tested:,} tests fail. Likely causes: {named}{further}."
+    causes = f"Likely causes: {named}{further}." if named else "The run names no likely cause."
+    yield f"{found.tested - found.passed:,} of {found.tested:,} tests fail. {causes}"
     yield "The smallest difference:\n"
     yield from markdown.block(found.smallest)

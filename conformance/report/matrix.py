@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
@@ -19,7 +20,7 @@ from bpe_conformance.fixtures.files import write_text
 from ..command_line import CommandError, print_lines
 from ..operations import CLASSES
 from ..packs.build import make
-from ..packs.files import MANIFEST, Overrides, read_model_files
+from ..packs.files import FORMAT, MANIFEST, ModelSource, Overrides, read_model_files
 from . import document, grid, markdown, page
 from .document import Document, ReportError
 
@@ -116,12 +117,20 @@ def packs_of(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]
         if name in packs:
             raise CommandError(f"{word}: its model is named {name}, as that of {packs[name][0]}; rename one of them")
         manifest = pack / MANIFEST
-        if not manifest.exists() or json.loads(manifest.read_text("utf-8"))["source"]["sha256"] != dict(source.sources):
+        if not _is_of(manifest, source):
             print_lines([f"making the pack of {name}"], flush=True)
             folder.mkdir(parents=True, exist_ok=True)
             make(source, 0, pack)
         packs[name] = word, pack
     return packs
+
+
+def _is_of(manifest: Path, source: ModelSource) -> bool:
+    """Whether this is the manifest of a pack of these files, in the format of this version."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(manifest.read_text("utf-8"))
+        return bool(found["format"] == FORMAT and found["source"]["sha256"] == source.sources)
+    return False
 
 
 def run_jobs(jobs: Sequence[SuiteRun], folder: Path, workers: int) -> list[MatrixResult]:

@@ -13,6 +13,9 @@ from typing import BinaryIO
 from bpe_conformance.fixtures import files
 from bpe_conformance.fixtures.files import AnyPath, read_regular
 
+MODEL_FILES = ("tokenizer.json", "tekken.json")
+"""The files of which a directory needs only one: each has the vocabulary, the merges and the pattern."""
+
 
 def read_utf8(path: AnyPath) -> str:
     """Return the text of a file without a leading BOM; newlines are kept."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split, Step
@@ -111,7 +112,7 @@ def _metadata(path: AnyPath) -> dict[str, Any]:
 def read(path: AnyPath) -> Model:
     """Read the vocabulary of a file; a ValueError if it is malformed or no byte-level BPE with known steps."""
     fields = _metadata(path)
-    kind, pre = (_field(fields, name, path) for name in ("model", "pre"))
+    kind, pre = (_field(fields, name, str, path) for name in ("model", "pre"))
     if kind != "gpt2":
         raise ValueError(f"{path}: tokenizer.ggml.model is {shortened(kind)}; byte-level BPE is 'gpt2'")
     if pre not in PRE_TOKENIZERS:
@@ -119,8 +120,10 @@ def read(path: AnyPath) -> Model:
         raise ValueError(f"{path}: tokenizer.ggml.pre is {shortened(pre)}; supported are {known}")
     vocab: dict[int, bytes] = {}
     added: dict[int, str] = {}
-    texts, types = (_field(fields, name, path) for name in ("tokens", "token_type"))
-    for index, (text, token_type) in enumerate(zip(texts, types, strict=False)):
+    texts, types = _field(fields, "tokens", list, path), _field(fields, "token_type", tuple, path)
+    if len(texts) != len(types) or any(map(has_surrogate, texts)):
+        raise ValueError(f"{path}: tokenizer.ggml.tokens: expected UTF-8, and one token_type for each")
+    for index, (text, token_type) in enumerate(zip(texts, types, strict=True)):
         if token_type in (CONTROL, USER_DEFINED):
             added[index] = text
         elif token_type != UNUSED:
@@ -130,15 +133,15 @@ def read(path: AnyPath) -> Model:
     for index, text in added.items():
         token = vocab[index] = text.encode("utf-8")
         tokens.append(AddedToken(text, id=index if ids.setdefault(token, index) != index else None))
-    pairs = (pair.split(" ") for pair in _field(fields, "merges", path))
+    pairs = (pair.split(" ") for pair in _field(fields, "merges", list, path))
     merges = tuple(merges_of_pairs(pairs, lambda rank: f"{path}: tokenizer.ggml.merges[{rank}]", vocab))
     pipeline = PRE_TOKENIZERS[pre]
     return model_of(vocab, merges, Pipeline((), tuple(tokens), pipeline.steps, pipeline.lookup))
 
 
-def _field(fields: dict[str, Any], name: str, path: AnyPath) -> Any:
-    if (field := fields.get(f"tokenizer.ggml.{name}")) is None:
-        raise ValueError(f"{path}: tokenizer.ggml.{name} is missing")
+def _field(fields: dict[str, Any], name: str, kind: type, path: AnyPath) -> Any:
+    if not isinstance(field := fields.get(f"tokenizer.ggml.{name}"), kind):
+        raise ValueError(f"{path}: tokenizer.ggml.{name} is missing, or of another type than llama.cpp reads")
     return field
 
 

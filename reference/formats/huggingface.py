@@ -21,6 +21,7 @@ from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
+    FLAGS,
     NORMAL_FORMS,
     AddedToken,
     ByteLevel,
@@ -44,7 +45,6 @@ _REGEXES = {
 _NAMES = {text: name for name, text in _REGEXES.items()}
 _KNOWN = {text: name for name, text in PATTERNS.items()}
 _UNSET = (None, False, "", 0)
-_FLAGS = ("normalized", "lstrip", "rstrip", "single_word")
 _IN_UTF8 = frozenset(bytes([byte]) for byte in range(256)) - {bytes([byte]) for byte in (0xC0, 0xC1, *range(0xF5, 256))}
 _OUTER_SPACE = regex.compile(r"\A\s|\s\Z")
 COPY = "in a copy of the file"
@@ -117,7 +117,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> list[AddedToken]:
             raise ValueError(f"{position}: {shortened(text)} contains a lone surrogate")
         if text in added:
             raise ValueError(f"{position}: {shortened(text)} is a duplicate")
-        flags = {name: bool(token.get(name)) for name in _FLAGS}
+        flags = {name: bool(token.get(name)) for name in FLAGS}
         added[text] = AddedToken(text, **flags, id=read_id(token["id"], f"{position}: the id", text))
     return list(added.values())
 
@@ -205,7 +205,7 @@ def _expression(pattern: Mapping[str, Any], where: str) -> str:
             case {"String": str(text)}:
                 return translated(re.sub(r"[\\.^$*+?{}\[\]|()]", r"\\\g<0>", text))
     except ValueError as error:
-        raise ValueError(f"{where}: {error}, {COPY}") from None
+        raise ValueError(f"{where}: {error}") from None
     raise ValueError(f"{where}: the pattern is {shortened(pattern)}; expected a Regex or a String")
 
 
@@ -354,7 +354,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
 
 
 def added_token(token: AddedToken, index: int) -> dict[str, Any]:
-    return {"id": index, "content": token.content, **{name: getattr(token, name) for name in _FLAGS}, "special": True}
+    return {"id": index, "content": token.content, **{name: getattr(token, name) for name in FLAGS}, "special": True}
 
 
 def _byte_level(use_regex: bool, prefix_space: bool = False) -> dict[str, Any]:

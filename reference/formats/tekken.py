@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split
 
 from ..pipeline import model_of
 from . import read_utf8
-from .tiktoken import merges_of_ranks, read_token
+from .tiktoken import check_bytes, merges_of_ranks, read_token
 
 
 def read(path: AnyPath) -> Model:
@@ -50,8 +50,7 @@ def read(path: AnyPath) -> Model:
                 raise ValueError(f"{where} is {shortened(entry)}; expected the rank {rank} and token_bytes")
         if not token or ranks.setdefault(token, rank) != rank:
             raise ValueError(f"{where}: the token {shortened(token)} is empty or a duplicate")
-    if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
-        raise ValueError(f"{path}: there is no rank for the byte {bytes(missing[:1])!r}; a rank file needs all 256")
+    check_bytes(ranks, str(path))
     vocab = {first + rank: token for token, rank in ranks.items()}
     merges = tuple(merges_of_ranks(ranks))
     lookup = "pair" if len(merges) + 256 == len(ranks) else "whole"  # which finds tokens that no merge builds

@@ -49,6 +49,11 @@ def read_token(written: str, where: str) -> bytes:
     return token
 
 
+def check_bytes(ranks: Mapping[bytes, int], where: str) -> None:
+    if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
+        raise ValueError(f"{where}: there is no rank for the byte {bytes(missing[:1])!r}; ranks need all 256")
+
+
 def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
     """Return the merges that ranks imply, in order of rank.
 
@@ -114,8 +119,7 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
         if vocab.get(index, text.encode("utf-8")) != text.encode("utf-8"):
             raise ValueError(f"{path}: the id {index} of {text!a} belongs to {vocab[index]!r}")
         vocab[index] = text.encode("utf-8")
-    if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
-        raise ValueError(f"{path}: there is no rank for the byte {bytes(missing[:1])!r}; a rank file needs all 256")
+    check_bytes(ranks, str(path))
     return Model(vocab, tuple(merges_of_ranks(ranks)), tuple(special_tokens or ()), pattern)
 
 

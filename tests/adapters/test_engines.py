@@ -12,6 +12,7 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.adapters import AdapterError, engines, loading, resolve
+from bpe_conformance.adapters.engines import programs
 from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
@@ -172,6 +173,12 @@ def test_the_vocabulary_of_a_gguf_file_is_compared_with_the_pack(folder: Path) -
     (folder / "small.gguf").write_bytes(b"GGUF")
     fit(implementation, OTHER, "pack")
     assert "not compared with that of pack" in implementation.notes[-1]
+
+
+def test_a_gguf_file_may_have_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_program", lambda *arguments: arguments)
+    gguf.write("sha256-00", SMALL)
+    assert resolve("llamacpp:sha256-00") == ("llamacpp.mjs", "llamacpp:sha256-00", folder / "sha256-00")
 
 
 def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

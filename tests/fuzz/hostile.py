@@ -105,7 +105,7 @@ TIKTOKEN: dict[str, Tried] = {
     "rank-of-5000-digits": (_ranks(b"YWI= " + DIGITS), ":257: the rank is 99999999999999999999; ids are"),
     "rank-twice": (_ranks(b"YWI= 65"), ":257: the token b'ab' is empty, or it or the rank 65 is a duplicate"),
     "token-twice": (_ranks(b"YQ== 300"), ":257: the token b'a' is empty, or it or the rank 300 is a duplicate"),
-    "byte-missing": (b"YQ== 0\n", "there is no rank for the byte b'\\x00'; a rank file needs all 256"),
+    "byte-missing": (b"YQ== 0\n", "there is no rank for the byte b'\\x00'; ranks need all 256"),
     "nul": (_ranks(b"\0"), ":257: '\\x00' is not base64"),
     "not-utf8": (_ranks(b"\xff"), ":257: not UTF-8"),
     "long-line": (_ranks(b"Y" * 4_000_000), ":257: 'YYYY"),

@@ -21,6 +21,7 @@ from bpe_conformance.packs.files import CASES, MANIFEST, TABLE, ModelSource, Ove
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
+from bpe_conformance.spec import Case
 from fuzz.targets import SEEDS, SPEC
 
 OURS = Tokenizer.train("low lower lowest é é", 262, ["<|e|>"])
@@ -95,14 +96,14 @@ def documents() -> Iterator[tuple[str, str, bytes]]:
 
 
 def _small_pack(source: ModelSource) -> bytes:
-    from bpe_conformance.packs.build import Agreement, Pack, build, documents
+    from bpe_conformance.packs.build import Agreement, Pack, build, documents, model_files
 
     whole = build(source.model, 0)
-    ops: dict[str, dict[str, object]] = {}
+    ops: dict[str, Case] = {}
     for case in whole.cases:
-        ops.setdefault(case["op"], case)
+        ops.setdefault(case.operation.name, case)
     pack = Pack(**{**vars(whole), "cases": list(ops.values())})
-    files = documents(source, pack, Agreement({}, {}, []), 0)
+    files = documents(source, pack, Agreement({}, {}, []), 0, model_files(source))
     manifest = files[MANIFEST]
     for name in (TABLE, CASES):
         manifest = manifest.replace(hashlib.sha256(files[name]).hexdigest().encode(), f"<{name}>".encode())

@@ -70,7 +70,7 @@ def test_models_that_people_serve_are_read_from_their_files(
     gguf.write(tmp_path / "model.gguf", served)
     found = read_model_files([str(tmp_path / "model.gguf")], Overrides())
     assert (found.model, found.format, found.notes) == (replace(ABC, pattern="qwen2"), "GGUF", (gguf.NOTE,))
-    tekken = {
+    tekken: Any = {
         "config": {"pattern": PATTERNS["o200k"], "default_vocab_size": 257, "default_num_special_tokens": 1},
         "vocab": [
             {"rank": byte, "token_bytes": base64.b64encode(bytes([byte])).decode(), "token_str": None}
@@ -78,11 +78,21 @@ def test_models_that_people_serve_are_read_from_their_files(
         ],
     }
     (tmp_path / "tekken.json").write_text(json.dumps(tekken))
-    found = read_model_files([str(tmp_path / "tekken.json")], Overrides())
-    assert (found.model.pattern, found.model.name, found.format) == ("o200k", "tekken", "tekken.json")
+    for word in (tmp_path / "tekken.json", tmp_path):
+        found = read_model_files([str(word)], Overrides())
+        assert (found.model.pattern, found.model.name, found.format) == ("o200k", tmp_path.name, "tekken.json")
+    with pytest.raises(CommandError, match=r"do not apply: the tokenizer\.json has its own steps"):
+        read_model_files([str(tmp_path / "served.json")], Overrides(pattern="gpt2"))
     (tmp_path / "text").write_text("e\u0301<|e|>abc", "utf-8")
     assert main(["encode", str(tmp_path / "served.json"), str(tmp_path / "text")]) == 0
     assert capsys.readouterr().out.split() == ["195", "169", "300", "257"]
+    # No merge builds `zzz`, so the lookup is whole, and a pack has a tokenizer.json, where `\w` has other characters.
+    tekken["config"].update(pattern=r"\w+|\W", default_vocab_size=258)
+    tekken["vocab"].append({"rank": 256, "token_bytes": "enp6"})
+    (tmp_path / "tekken.json").write_text(json.dumps(tekken))
+    assert main(["pack", str(tmp_path / "tekken.json"), "-o", str(tmp_path / "golden")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "tekken.json: a pack has a tokenizer.json, but tokenizers reads the expression" in line
 
 
 def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:
@@ -175,7 +185,7 @@ def test_missing_parts_of_a_rank_file_are_named(given: Overrides, message: str, 
 
 def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for word, message in (
-        (tmp_path, "neither tokenizer.json, vocab.json with merges.txt"),
+        (tmp_path, "expected tokenizer.json or tekken.json, vocab.json with merges.txt"),
         (tmp_path / "gtp2", "there is no such file"),
     ):
         with pytest.raises(CommandError, match=message):

@@ -17,10 +17,17 @@ from bpe_conformance.reference.formats import huggingface
 TABLE = read_model(
     {
         "merges": [["b", "c"], ["a", "b"], ["ab", "c"], ["1", "2"], ["x", " "]],
-        "extra": [[261, "qq"], [262, {"code_points": [0x212B]}], [270, "<s>"], [271, "<s>x"], [272, "<a>"]],
+        "extra": [
+            [261, "qq"],
+            [262, {"code_points": [0x212B]}],
+            [270, "<s>"],
+            [271, "<s>x"],
+            [272, "<a>"],
+            [273, "x<s>"],
+        ],
     }
 )
-ADDED = (AddedToken("<s>"), AddedToken("<s>x", normalized=True), AddedToken("<a>", lstrip=True))
+ADDED = (AddedToken("<s>"), AddedToken("<s>x", normalized=True), AddedToken("<a>", lstrip=True), AddedToken("x<s>"))
 STEPS = (Split(r"\d|zq(?=!)"), Split(r" "), ByteLevel(split=False))
 MODEL = replace(
     TABLE,
@@ -49,8 +56,8 @@ def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
         "1 merge that cannot apply: the bytes of rank 2, ab+c, become 'a' | 'bc' by other merges; see --text 'abc'",
         r"the alternative zq(?=!) matches in none of",
         "the added token '<s>x' is not found in its own text, which becomes '<s>' | 'x'; see --text '<s>x'",
-        "1 pair of added tokens, one inside the other: '<s>' is not found inside '<s>x'; see --text '<s>x'",
-        "7 ids below 272 without an entry, such as 263",
+        "1 pair of added tokens, one inside the other: '<s>' is not found inside 'x<s>'; see --text 'x<s>'",
+        "7 ids below 273 without an entry, such as 263",
     ):
         assert line in found, found
 

@@ -583,6 +583,9 @@ class TestGGUF:
             (b"ggml.merges", b"ggml.margas", "tokenizer.ggml.merges is missing"),
             (b"\3\0\0\0\0\0\0\0a b", b"\3\0\0\0\0\0\0\0a c", "merges[0]: the vocabulary lacks b'ac'"),
             (b"\3\0\0\0\0\0\0\0a b", b"\xff" * 8 + b"a b", "ends in the middle of a value"),
+            (gguf._value("llama-bpe"), gguf._value(7), "tokenizer.ggml.pre is missing, or of another type"),
+            (gguf._value(["a b"]), gguf._value([7]), "tokenizer.ggml.merges is missing, or of another type"),
+            (b"<e>", b"<\xff>", "tokenizer.ggml.tokens: expected UTF-8"),
         ]:
             assert data.count(old) == 1
             file.write_bytes(data.replace(old, new))

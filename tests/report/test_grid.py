@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance.report import grid
+from bpe_conformance.fixtures import Model
+from bpe_conformance.packs.files import FORMAT, ModelSource
+from bpe_conformance.report import grid, matrix
 from bpe_conformance.report.document import ReportError
 from bpe_conformance.report.grid import Cell
 
@@ -35,6 +37,17 @@ def test_an_engine_that_did_not_load_has_the_version_of_its_other_results() -> N
     refused = Cell("right", "", "other", "2026-11-01", problem="does not load it")
     assert [cell.version for cell in grid.merged([], [RIGHT, refused])] == ["1.0", "1.0"]
     assert [cell.version for cell in grid.merged([RIGHT], [refused])] == ["", "1.0"]
+
+
+@pytest.mark.parametrize("written", ["", "[]", '{"format": 1, "source": {"sha256": {"x.json": "00"}}}'])
+def test_a_pack_of_an_earlier_format_is_made_again(written: str, tmp_path: Path) -> None:
+    source = ModelSource(Model({}, ()), "tokenizer.json", {"x.json": "00"})
+    manifest = tmp_path / "pack.json"
+    assert not matrix._is_of(manifest, source)
+    manifest.write_text(written)
+    assert not matrix._is_of(manifest, source)
+    manifest.write_text(f'{{"format": {FORMAT}, "source": {{"sha256": {{"x.json": "00"}}}}}}')
+    assert matrix._is_of(manifest, source)
 
 
 def test_each_cell_that_is_not_green_is_explained() -> None:

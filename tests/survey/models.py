@@ -31,8 +31,8 @@ INTRODUCTION = """\
 # Which engine gives which model's ids
 
 Every engine below loads the file of every model below, as its users load it, and is tested with \
-[a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms, or mistral-common for Tekken. A cell \
-shows how many tests passed, or how many failed; *not loaded* is an engine that refuses the file. One test can ask \
+[a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms. A cell shows how many tests passed, \
+or how many failed; *not loaded* is an engine that refuses the file, and `-` was not tested. One test can ask \
 thousands of texts: each entry of the vocabulary is a text. `python tests/survey/models.py -o page` reproduces this \
 page; [`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
 """
