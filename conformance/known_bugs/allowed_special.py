@@ -51,12 +51,14 @@ class PlainSpecialsScanned(_Choosing):
 
 
 class DisallowedDropped(_Choosing):
+    dropped: Collection[str] = ()  # nothing, without the arguments
+
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return False
 
     def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        self.dropped = super().disallowed(disallowed_special, allowed)
-        return self.dropped
+        self.dropped = dropped = super().disallowed(disallowed_special, allowed)
+        return dropped
 
     def find_special(self, text: str, allowed: list[str]) -> Segments:
         for token in self.dropped:
