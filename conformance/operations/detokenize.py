@@ -23,7 +23,7 @@ MOST_HELD = {
     "prompt": AtMost(0, "byte"),
     "held": AtMost(3, "byte"),
 }
-"""Rule → how much may be held back: ids before the first text; bytes after a character; bytes at any time."""
+"""Rule → how much may be held back: characters before the first text, by the ids that end one; bytes."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,13 @@ class Waiting(Decoding):
         tokenizer, model = receiver
         tokens = [token_of(index, model) or b"" for index in self.ids]
         ends, well_formed = ends_of_characters(b"".join(tokens))
-        most = sent = count = first = 0
+        most = sent = count = 0
+        first: int | None = None
 
         def source() -> Iterator[int]:
             nonlocal most, count
             for index, read in zip(self.ids, accumulate(map(len, tokens)), strict=True):
-                count += 1
+                count += read in well_formed
                 yield index
                 if self.rule == "held" or read in well_formed:  # the next id is asked for
                     most = max(most, read - ends[min(sent, len(ends) - 1)])
@@ -86,10 +87,11 @@ class Waiting(Decoding):
         def seen(delta: str) -> None:
             nonlocal sent, first
             sent += len(delta)
-            first = first or (count if delta else 0)
+            first = count if delta and first is None else first
 
         tokenizer.watch_deltas(source(), seen)
-        return Measure(first or count if self.rule == "early" else most, MOST_HELD[self.rule].what)
+        early = count if first is None else first
+        return Measure(early if self.rule == "early" else most, MOST_HELD[self.rule].what)
 
     def computed(self, setting: Setting) -> Stored:  # type: ignore[override]
         return Lazy(self.rule)

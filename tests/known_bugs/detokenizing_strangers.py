@@ -237,6 +237,19 @@ class WaitsButFlushes(Base):
         yield self.text(waiting)
 
 
+class HundredCharacters(OneDeltaPerId):
+    """Yields a hundred characters at a time, which can be the text of four hundred ids. Only a SHOULD forbids it."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        waiting = ""
+        for delta in super().decode_iterable(ids):
+            waiting += delta
+            if len(waiting) >= 100:
+                yield waiting
+                waiting = ""
+        yield waiting
+
+
 class OffsetsByCharacter(Base):
     """Encodes, and walks through the characters with the number of bytes that are left of each."""
 
@@ -254,4 +267,5 @@ class OffsetsByCharacter(Base):
         return ids, spans
 
 
-RIGHT = (OneDeltaPerId, OnlyFullDeltas, CharacterByCharacter, ByteBuffer, Class, WaitsButFlushes, OffsetsByCharacter)
+RIGHT = (OneDeltaPerId, OnlyFullDeltas, CharacterByCharacter, ByteBuffer, Class, WaitsButFlushes, HundredCharacters)
+RIGHT += (OffsetsByCharacter,)

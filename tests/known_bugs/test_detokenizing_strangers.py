@@ -14,13 +14,19 @@ from known_bugs.detokenizing_strangers import (
     BufferOfTheObject,
     FindsEachToken,
     GivesUpAfterFour,
+    HundredCharacters,
+    OneDeltaPerId,
     WaitsButFlushes,
 )
 
+from bpe_conformance.answer import Measure
+from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.causes import diagnose
+from bpe_conformance.operations import Question, Waiting
 from bpe_conformance.outcome import BugCause, Outcome
 from bpe_conformance.properties import bind, detokenizing
+from bpe_conformance.properties.asking import ask
 from bpe_conformance.properties.engine import Effort, skip_reason
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import wording
@@ -76,12 +82,20 @@ def test_a_correct_one_passes(target: type) -> None:
     outcomes = outcomes_of(target, cases())
     assert failed(outcomes) == []
     warned = {outcome.clause.id for outcome in failed(outcomes, "warning") if outcome.clause}
-    if target is WaitsButFlushes:
+    if target in (WaitsButFlushes, HundredCharacters):
         assert warned == {"DETOK-PROMPT-1", "DETOK-HELD-1"}
         assert all(fact.startswith("should") for fact in broken(target, *GROWTH).values())
     else:
         assert not warned
         assert broken(target) == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "data", "most"), [(HundredCharacters, "\U0001f98a".encode() * 300, 100), (OneDeltaPerId, b"\xffab", 0)]
+)
+def test_only_ids_that_end_a_character_count_before_the_first_text(target: type, data: bytes, most: int) -> None:
+    asked = Question(Waiting(tuple(data), "early"), read_model({}))
+    assert ask(Implementation("x", target), asked) == Measure(most, "id")
 
 
 def test_a_tokenizer_without_the_methods_is_not_asked() -> None:
