@@ -94,9 +94,16 @@ class Outcome:
 
     @property
     def class_at_fault(self) -> str:
-        """The conformance class of the part that is at fault; its own, if it depends on no other part."""
-        if self.mismatch is None or self.mismatch.depends_on is None:
+        """The conformance class of the part that is at fault; its own, if it depends on no other part.
+
+        A stream, a batch or a decoding with a pipeline is the work of that method, where the method fails without one.
+        """
+        if self.mismatch is None:
             return self.conformance_class
+        if self.mismatch.depends_on is None:
+            method = self.mismatch.asked.operation.conformance_class
+            is_of_method = self.conformance_class == "pipeline" and method not in ("", "encoder")
+            return method if is_of_method else self.conformance_class
         if self.mismatch.depends_on.kind == "undisturbed":
             return self.mismatch.asked.operation.conformance_class or self.conformance_class
         return "encoder"
