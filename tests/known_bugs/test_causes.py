@@ -154,7 +154,7 @@ def test_a_failure_that_another_part_causes_speaks_for_no_bug_of_the_part_that_w
 
 
 def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_lost() -> None:
-    """The share is 95 %, and four names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
+    """The share is 95 %, and two names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
     published, spec = read(), _spec()
     clauses = {case.id: case.clause.id for case in spec.cases}
     rows = {bug: row for bug, row in published.answers.items() if row}
@@ -162,13 +162,14 @@ def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_l
     for _ in range(100):
         three = random.sample(sorted(rows), 3)
         answers = {case: mark for bug in three for case, mark in rows[bug].items()}
-        dependent = {case for bug in three for case in published.dependent.get(bug, ())}
+        answered_by = {case: bug for bug in three for case in rows[bug]}
+        dependent = {case for case, bug in answered_by.items() if case in published.dependent.get(bug, ())}
         answers |= dict.fromkeys(random.sample(sorted(answers), len(answers) // 10), "other")
         found = cover(of_bugs(Evidence(clauses, answers, dependent), published, known_bugs()), answers)
         named += len({*three}.intersection(*[set().union(*(candidate.bugs for candidate, _ in found))]))
         wrong += sum(not candidate.bugs & {*three} for candidate, _ in found)
     assert named >= 280
-    assert wrong <= 4
+    assert wrong <= 2
 
 
 def test_matrix_round_trips(tmp_path: Any) -> None:
