@@ -27,7 +27,6 @@ from ..operations import (
     Question,
     Save,
     Setting,
-    Stream,
     oracle,
     pieces,
 )
@@ -88,8 +87,8 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
             is_wrong = _encoded(text, model, implementation) != Ids(right.ids)
             return Dependence("encode", text) if is_wrong and "encode" in implementation.capabilities else None
         found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)
-        is_stream = isinstance(operation, Stream)
-        return found or (_on_parts(text, model, implementation, mismatch.answer) if is_stream else None)
+        is_in_parts = operation.conformance_class == "streaming"
+        return found or (_on_parts(text, model, implementation, mismatch.answer) if is_in_parts else None)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):
         return None
     return _on_pieces(text, clause.partition("-")[0], model, implementation, mismatch.answer)

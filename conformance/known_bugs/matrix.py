@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def _inverted(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     return found
 
 
+@cache
 def read(file: Path = FILE) -> Matrix:
     """Return the published matrix."""
     data: dict[str, Any] = json.loads(file.read_text("utf-8"))

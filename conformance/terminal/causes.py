@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
-from ..operations import Load, Save
 from ..outcome import BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
@@ -151,7 +150,7 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
         return ()
     asked, answer = outcome.mismatch.asked, outcome.mismatch.answer
     is_value = not isinstance(answer, Refusal | Fault)
-    uses_another = asked.operation.repeats_encode or isinstance(asked.operation, Save | Load)
+    uses_another = asked.operation.repeats_encode or asked.operation.conformance_class == "files"
     size = sum(len(ascii(value)) for value in asked.operation.write().values())
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())

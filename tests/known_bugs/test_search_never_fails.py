@@ -81,6 +81,7 @@ def _others(target: Callable[..., Any]) -> list[Outcome]:
     return outcomes_of(target, [*of_clause.values(), *(case for case in odd if case not in of_clause.values())])
 
 
+TOGETHER = 4
 OTHERS = (Empty, Unknown, Raises, Exits, Malformed, Shifts)
 
 
@@ -90,9 +91,9 @@ def test_the_search_ends_for_every_known_bug_with_other_failures(other: Callable
     failing = matrix.read().answers
     bugs = [bug for bug in known_bugs() if failing.get(bug.id)][OTHERS.index(other) :: len(OTHERS)]
     named = set[str]()
-    for three in zip(bugs[::3], bugs[1::3], bugs[2::3], strict=False):
+    for start in range(0, len(bugs), TOGETHER):
         found = {outcome.test: outcome for outcome in _others(other)}
-        for bug in three:
+        for bug in bugs[start : start + TOGETHER]:
             few = sorted(failing[bug.id], key=lambda case: (cases[case].operation.name == "train", case))[:4]
             found |= {outcome.test: outcome for outcome in outcomes_of(bug.target, [cases[case] for case in few])}
         causes = diagnose([*found.values()], cases.values()).causes
