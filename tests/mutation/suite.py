@@ -1,14 +1,14 @@
 """Plants single lenient faults in the suite itself, and runs its own tests on each: who tests the tester.
 
-    python tests/mutation/suite.py [--seed N] [--each N] [--jobs N] [--traces DIR] [PART ...]
+    python tests/mutation/suite.py [--seed N] [--each N] [--jobs N] [--traces DIR] [--unreached] [PART ...]
 
 A lenient fault lets an incorrect tokenizer pass: a check that is dropped, a comparison that always holds, an error that
 nobody raises, a loop that ends early. `--each` faults are drawn in each part, always the same for one seed.
 
-The tests first run once without a fault, to record which of them run which lines. For each fault, a new process runs
-the tests and commands that run its lines, on a copy of the installed package in which one module has the fault: first
-those of the part's own folder, the quickest first, up to a limit of time, until one fails. The exit status is 1 if a
-fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
+Each test and each check of CI first runs once on a copy of the package that notes where a fault would make a difference
+(difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module has the
+fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The exit status
+is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
 """
 
 from __future__ import annotations
@@ -191,6 +191,7 @@ class Instrument(ast.NodeTransformer):
                 compare = ast.parse(f"lambda left, right: left {SIGN[type(node.ops[0])]} right", mode="eval").body
                 changed = ast.Call(called, [fault, node.left, node.comparators[0], compare], [])
             else:
+                assert isinstance(changed, ast.expr)
                 changed = ast.Call(called, [fault, changed], [])
         return [*before, changed] if before else changed
 
@@ -273,7 +274,7 @@ def trace(folder: str, name: str) -> None:
     for line in Path(folder, "notes").read_text("utf-8").splitlines():
         fault, _, test = line.partition(" ")
         found[fault].add(test)
-    kept = {"seconds": seconds, "found": {fault: sorted(tests & seconds.keys()) for fault, tests in found.items()}}
+    kept = {"seconds": seconds, "found": {fault: sorted(tests & {"", *seconds}) for fault, tests in found.items()}}
     Path(folder, "trace.json").write_text(json.dumps(kept), "utf-8")
 
 
@@ -313,11 +314,13 @@ class Reach:
     def of(self, fault: Fault, limit: float) -> list[str]:
         """Return what runs for a fault: the quickest first, those of its own folder before the others, up to a limit.
 
-        A fault that only an import notices makes a difference in every test.
+        What makes a difference in no test but when the module is imported ("") can do so in every test.
         """
         own = tuple(f"tests/{name}" for name in PARTS[fault.part])
         names = self.tests[fault.key]
-        chosen, total = [], 0.0
+        if "" in names:
+            names = (names - {""}) | {name for name in self.seconds if name.startswith(own)}
+        chosen, total = list[str](), 0.0
         for name in sorted(names, key=lambda name: (not name.startswith(own), self.seconds[name])):
             total += self.seconds[name]
             if chosen and total > limit:
@@ -371,7 +374,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=6, metavar="N", help="how many faults in each part")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="how long the tests of a fault took without it")
-    parser.add_argument("--traces", type=Path, metavar="DIR", help="keep here which tests run which lines")
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="keep here what each test reaches")
+    parser.add_argument("--unreached", action="store_true", help="only list the faults that no test reaches")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: {' '.join(PARTS)}")
     options = parser.parse_args()
     package = Path(bpe_conformance.__file__).parent
@@ -381,6 +385,10 @@ def main() -> int:
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs)
+        if options.unreached:
+            every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]
+            print(*(f"{fault.module}:{fault.line}  {fault.was!a} -> {fault.now!a}" for fault in every), sep="\n")
+            return int(bool(every))
         for number in range(options.jobs):
             copied(Path(folder, str(number)))
             copies.put(Path(folder, str(number)))
