@@ -25,7 +25,8 @@ from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
-REPEATED = ("STREAM-LAZY", "PIPELINE-WAYS")  # streams and batches of pipelines count for the class pipeline
+REPEATED = ("STREAM-LAZY", "PIPELINE-WAYS", "PIPELINE-MAPPED")
+"""Streams and batches of pipelines count for the class pipeline, and pieces that are no texts cannot be asked alone."""
 SAMPLE = [case for case in SPEC.cases if not case.clause.id.startswith(REPEATED)][::9] + [
     case for case in SPEC.cases if case.id.startswith(("special-absent", "file-load"))
 ]
@@ -122,6 +123,11 @@ class LastPairFirst(Whole):
         return textbook.merge_by_pair(word, {pair: -rank for pair, rank in self.ranks.items()})
 
 
+class NeverMerges(Whole):
+    def merge(self, word: Word) -> Word:
+        return super().merge(word) if self.stays_whole(word) else word
+
+
 class LosesTheLastMerge(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Any:
@@ -170,6 +176,7 @@ class IgnoresTheNormalizer(Whole):
         (LosesTheLastMerge, {"trainer"}),
         (ByteValuesAsIds, {"encoder"}),
         (LastPairFirst, {"encoder"}),
+        (NeverMerges, {"encoder"}),
         (IdsOfLength, {"encoder"}),
         (DropsMalformed, {"decoder"}),
         (ChunkByChunk, {"streaming"}),
@@ -183,6 +190,54 @@ class IgnoresTheNormalizer(Whole):
 )
 def test_a_single_fault_fails_only_its_own_class(target: type, failing: set[str]) -> None:
     assert failing_classes(target) == failing
+
+
+METHODS = (
+    *("encode", "decode", "decode_bytes", "encode_iterable", "encode_batch", "save"),
+    *("decode_iterable", "encode_with_offsets"),
+)
+
+
+def without(target: Any, hidden: Sequence[str]) -> type:
+    """Return a class that does all that `target` does, without some of its methods."""
+
+    class Hiding:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            self.inner = target(vocab, merges, special_tokens, pattern)
+
+        train = target.train
+
+        @classmethod
+        def loaded(cls, inner: object) -> object:
+            made = object.__new__(cls)
+            made.inner = inner
+            return made
+
+        from_files = classmethod(lambda cls, *given: cls.loaded(target.from_files(*given)))
+        from_tokenizer_json = classmethod(lambda cls, path: cls.loaded(target.from_tokenizer_json(path)))
+
+    for name in {*METHODS} - {*hidden}:
+        setattr(Hiding, name, lambda self, *given, name=name: getattr(self.inner, name)(*given))
+    return Hiding
+
+
+@pytest.mark.parametrize(
+    ("target", "hidden", "failing"),
+    [
+        (Whole, ("encode",), set()),
+        (ChunkByChunk, ("encode",), {"streaming"}),
+        (SortsTheBatch, ("encode",), {"batch"}),
+        (SavesBackwards, ("encode", "decode"), {"files"}),
+        (LoadsBackwards, ("encode",), set()),
+        (DecodesEachId, ("encode", "decode", "decode_bytes"), {"detokenizer"}),
+        (CountsBytes, ("encode",), {"offsets"}),
+        (NeverMerges, ("encode",), {"streaming", "batch", "offsets"}),
+        (DropsMalformed, ("encode", "decode_bytes"), {"decoder"}),
+        (DropsMalformed, ("encode", "decode_iterable"), {"decoder"}),
+    ],
+)
+def test_nothing_is_blamed_on_a_method_that_is_lacking(target: type, hidden: Sequence[str], failing: set[str]) -> None:
+    assert failing_classes(without(target, hidden)) == failing
 
 
 def wrong(operation: str, dependence: Dependence | None = None) -> Mismatch:
