@@ -110,7 +110,7 @@ def lenient(node: ast.AST) -> Iterator[Site]:
             yield node, f"({word.join(map(ast.unparse, values[1:]))})", probe, values[0]
         case ast.Raise() | ast.Expr(ast.Yield() | ast.YieldFrom()):
             yield node, "pass", "note", node
-        case ast.ExceptHandler(body=[*_, ast.Raise()]):
+        case ast.ExceptHandler(body=[*_, ast.Raise()]) | ast.ExceptHandler(type=ast.Name("Exception")):
             return  # what else is raised is a bug of ours, which shows in any case
         case ast.ExceptHandler(type=ast.expr() as kind):
             yield kind, "Exception", "if_another_error", kind

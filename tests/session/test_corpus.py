@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.project import Project, states
 
 from bpe_conformance.answer import EncodingDivergence, Refusal
 from bpe_conformance.fixtures import read_model
@@ -83,3 +84,25 @@ def test_the_files_of_a_corpus_are_those_with_text(tmp_path: Path) -> None:
     assert len(library) > 100
     assert {file.suffix for file in library} == {".py"}
     assert not any("site-packages" in file.parts for file in library)
+
+
+ADAPTERS = """
+from bpe_conformance.fixtures import PATTERNS
+from mine import DecodeOnly, Right
+
+class Own(Right):
+    pattern = PATTERNS["cl100k"]
+
+class Fixed(Right):
+    model = "another"
+    def __init__(self):
+        super().__init__({byte: bytes([byte]) for byte in range(256)}, [])
+"""
+
+
+@pytest.mark.parametrize("adapter", ["DecodeOnly", "Own", "Fixed"])
+def test_a_corpus_is_skipped_where_the_ids_of_gpt2_cannot_be_had(adapter: str, project: Project) -> None:
+    project.write("others.py", ADAPTERS)
+    project.write("book", "a book\n")
+    result = project.judge(f"others:{adapter}", "--bpe-corpus", "book", "-v", "-k", "corpus")
+    assert states(result) == {"corpus-book": "SKIPPED"}
