@@ -292,24 +292,30 @@ class Reach:
         self.folder = folder
         self.seconds: dict[str, float] = {}
         self.tests: dict[str, set[str]] = defaultdict(set)
-        with ThreadPoolExecutor(jobs) as pool:
-            for traced in pool.map(self.traced, (*COMMANDS, *TESTS)):
-                self.seconds |= traced["seconds"]
-                for fault, tests in traced["found"].items():
-                    self.tests[fault] |= {*tests}
+        with tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(jobs) as pool:
+            self.copy = Path(copy)
+            if stale := [name for name in (*COMMANDS, *TESTS) if self.is_stale(name)]:
+                copied(self.copy)
+                instrument(self.copy / "bpe_conformance")
+                list(pool.map(self.trace, stale))
+        for name in (*COMMANDS, *TESTS):
+            traced = json.loads((self.notes(name) / "trace.json").read_text("utf-8"))
+            self.seconds |= traced["seconds"]
+            for fault, tests in traced["found"].items():
+                self.tests[fault] |= {*tests}
 
-    def traced(self, name: str) -> dict[str, Any]:
-        """Return what `trace` found about one of `TESTS` or of `COMMANDS`; it runs if the tests are newer."""
-        folder, tests = self.folder / name.replace("/", "-"), ROOT / "tests" / name
-        kept = folder / "trace.json"
-        newest = max((file.stat().st_mtime for file in [tests, *tests.rglob("*.py")] if file.exists()), default=0)
-        if not kept.exists() or kept.stat().st_mtime < newest:
-            shutil.rmtree(folder, ignore_errors=True)
-            copied(folder)
-            instrument(folder / "bpe_conformance")
-            called(folder, "trace", str(folder), name)
-            shutil.rmtree(folder / "bpe_conformance")
-        return dict(json.loads(kept.read_text("utf-8")))
+    def notes(self, name: str) -> Path:
+        return self.folder / name.replace("/", "-")
+
+    def is_stale(self, name: str) -> bool:
+        kept, tests = self.notes(name) / "trace.json", ROOT / "tests" / name
+        files = [file for file in (tests, *tests.rglob("*.py")) if file.exists()]
+        return not kept.exists() or any(file.stat().st_mtime > kept.stat().st_mtime for file in files)
+
+    def trace(self, name: str) -> None:
+        shutil.rmtree(self.notes(name), ignore_errors=True)
+        self.notes(name).mkdir(parents=True)
+        called(self.copy, "trace", str(self.notes(name)), name, limit=None).check_returncode()
 
     def of(self, fault: Fault, limit: float) -> list[str]:
         """Return what runs for a fault: the quickest first, those of its own folder before the others, up to a limit.
@@ -333,12 +339,14 @@ def copied(folder: Path) -> None:
     shutil.copytree(Path(bpe_conformance.__file__).parent, folder / "bpe_conformance")
 
 
-def called(copy: Path, function: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def called(
+    copy: Path, function: str, *arguments: object, limit: float | None = TIME_LIMIT
+) -> subprocess.CompletedProcess[str]:
     """Call a function of this module in a new process, with the package in `copy`."""
     code = f"import sys; sys.path[:0] = [{str(copy)!r}, {str(HERE)!r}]; import suite; suite.{function}(*{arguments!r})"
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
 
 
 def noticed_by(fault: Fault, names: list[str], copies: SimpleQueue[Path]) -> str:

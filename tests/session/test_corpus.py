@@ -13,7 +13,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode
 from bpe_conformance.reference import textbook
-from bpe_conformance.session import corpus
+from bpe_conformance.session import corpus, setup
 
 
 class WrongAtHash(textbook.Tokenizer):
@@ -106,3 +106,15 @@ def test_a_corpus_is_skipped_where_the_ids_of_gpt2_cannot_be_had(adapter: str, p
     project.write("book", "a book\n")
     result = project.judge(f"others:{adapter}", "--bpe-corpus", "book", "-v", "-k", "corpus")
     assert states(result) == {"corpus-book": "SKIPPED"}
+
+
+def test_corpora_of_one_name_are_numbered(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / name for folder in "abc" for name in ("x.txt", "y.txt")]
+    for file in paths:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("text")
+    found = setup._corpora([str(file) for file in paths])
+    assert [one.id for one in found] == [
+        *("corpus-x.txt", "corpus-y.txt", "corpus-x.txt-2", "corpus-y.txt-2", "corpus-x.txt-3", "corpus-y.txt-3")
+    ]
+    assert [one.files for one in found] == [(file,) for file in paths]
