@@ -1,6 +1,10 @@
-"""Fingerprints depend on the answer alone."""
+"""Fingerprints depend on the answer alone, and every outcome is counted once."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import get_args
 
 import pytest
 
@@ -18,8 +22,9 @@ from bpe_conformance.answer import (
     Text,
     fingerprint,
 )
-from bpe_conformance.operations import Encode, Question, Stream
-from bpe_conformance.outcome import Expectation, Mismatch
+from bpe_conformance.operations import CLASSES, Encode, Question, Stream
+from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, sections, skipped, verdicts
+from bpe_conformance.spec import installed_spec
 
 DIFFERENT: list[Answer] = [
     Ids(tuple(range(100))),
@@ -74,3 +79,72 @@ def test_a_fingerprint_depends_only_on_the_answer() -> None:
 
 def test_fingerprints_are_the_same_in_every_version() -> None:
     assert fingerprint(Ids((97, 256))) == "97735979"
+
+
+# Counts
+
+CLAUSES = {
+    level: [one for one in installed_spec().clauses.values() if one.level == level] for level in ("must", "should")
+}
+FAILED = ("failed", "known failure")
+
+
+def drawn(random: Random, number: int) -> Outcome:
+    """Return an outcome as a run can have it: only failures have an incorrect answer, and only they can be stale."""
+    state = random.choice(get_args(State))
+    clause = random.choice(CLAUSES[random.choice(("must", "should"))])
+    made = Outcome(f"t{number}", "case", "", state, clause, random.choice([*CLASSES][:3]))
+    if state in ("passed", "skipped", "error"):
+        return made
+    if state == "failed" and random.random() < 0.2:
+        return replace(made, stale=True)
+    depends = random.choice((None, Dependence("encode"), Dependence("undisturbed")))
+    return replace(made, mismatch=Mismatch(Question(Encode("a"), None), Expectation(()), Ids(()), depends_on=depends))
+
+
+def test_every_outcome_is_counted_once_whatever_depends_on_what() -> None:
+    random = Random(1)
+    for _ in range(400):
+        outcomes = [drawn(random, number) for number in range(random.randrange(12))]
+        counted = sections(outcomes)
+        assert len(outcomes) == sum(
+            one.must.passed + one.should.passed + one.failed + one.warnings + one.known + one.skipped for one in counted
+        )
+
+
+def test_no_failure_is_lost_and_each_class_at_fault_fails() -> None:
+    random = Random(2)
+    for _ in range(400):
+        outcomes = [drawn(random, number) for number in range(random.randrange(12))]
+        tested = [one for one in outcomes if one.state != "skipped"]
+        found = {one.name: one for one in verdicts(outcomes)}
+        words = {name: one.word for name, one in found.items()}
+        failing = [one for one in tested if one.level == "must" and one.state in FAILED and not one.stale]
+        for one in failing:
+            if one.class_at_fault == one.conformance_class:
+                assert words[one.conformance_class] == "fail"
+        assert bool(failing) == ("fail" in words.values())
+        for name, one in found.items():
+            mine = [other for other in tested if other.conformance_class == name]
+            musts, shoulds = ([other for other in mine if other.level == level] for level in ("must", "should"))
+            assert (one.must, one.should) == (len(musts), len(shoulds))
+            assert one.failed + one.known + one.elsewhere == sum(other in failing for other in musts)
+            assert one.errors == sum(other.state == "error" for other in musts)
+            assert one.stale == sum(other.stale for other in mine)
+            assert one.broken == sum(other.state != "passed" and not other.stale for other in shoulds)
+            assert not one.elsewhere or "fail" in {word for other, word in words.items() if other != name}
+
+
+def test_what_is_lacking_is_counted_by_its_kind() -> None:
+    passed = Outcome("t", "case", "", "passed", None, "encoder")
+    reasons = ("decode", "pattern:o200k", "pattern:llama3", "train-pattern:o200k", "allowed_special", "decode")
+    outcomes = [passed, *(replace(passed, state="skipped", reason=reason) for reason in reasons)]
+    assert skipped(outcomes, {"encode", "pattern:cl100k"}) == {
+        "decode": 2,
+        "allowed_special": 1,
+        "pattern:llama3": 1,
+        "pattern:o200k": 1,
+        "train-pattern": 1,
+    }
+    assert skipped(outcomes, {"encode"}) == {"decode": 2, "pattern": 2, "allowed_special": 1, "train-pattern": 1}
+    assert skipped(outcomes, set()) == {"encode": 3, "decode": 2, "train-pattern": 1}

@@ -184,7 +184,7 @@ class Client:
         process = self.process
         if process is None:
             raise CrashError(operation, "the suite ended the program before this request")
-        if self._ended(operation):
+        if self._sequence and self._ended(operation):  # the first request is sent to a program that has ended, too
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._sequence += 1
         line = wire.dump({"seq": self._sequence, "op": operation, **fields})

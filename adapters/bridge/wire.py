@@ -112,6 +112,8 @@ def read_merges(value: Any) -> list[Merge]:
 
 def _read_pairs(value: Any, first: Callable[[Any], T], expected: str) -> list[tuple[T, bytes]]:
     try:
+        if not isinstance(value, list):
+            raise TypeError(f"JSON {type(value).__name__}")
         return [(first(left), read_bytes(right)) for left, right in value]
     except MalformedAnswer:
         raise

@@ -39,6 +39,8 @@ REPLAYED = 60  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
 
 Conventions = tuple[tuple[str, str], ...]
+Answers = Mapping[str, Mapping[str, str]]
+"""Known bug → the golden cases that it fails → the fingerprint of its answer."""
 Texts = dict[str, tuple[str, Model, Any]]
 """Test → a text that it encodes, the model, and the correct ids."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
@@ -68,6 +70,7 @@ class Candidate:
     own: Set[str] = frozenset()  # the cases of `same` that belong to the clause that it breaks
     changes: Conventions = ()  # the conventions whose value it gives; causes with different values exclude one another
     order: int = 0  # which of two causes with equal scores is preferred: the greater
+    doubt: Set[str] = frozenset()  # what else fails in the section of its only answer, if other bugs give it too
 
     @property
     def named(self) -> tuple[Bug, ...]:
@@ -84,7 +87,7 @@ class Candidate:
         score = new - len(self.other - explained) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
-        if score < 1 or (isinstance(self.cause, ConventionCause) and new < 2):
+        if score < 1 or (isinstance(self.cause, ConventionCause) and new < 2) or self.doubt & left:
             return None
         predicted = len(self.same) + len(self.other) + len(self.passed)
         return score, self.order, len(self.same) / predicted, bool(self.own & left)
@@ -127,11 +130,14 @@ def of_bugs(evidence: Evidence, answers: Matrix, bugs: Iterable[KnownBug]) -> It
         unlike = evidence.dependent - following
         same = {case for case, mark in row.items() if evidence.answers.get(case) == mark} - unlike
         if same:
-            yield _of_bug(bug, evidence, row.keys() & evidence.clauses.keys(), same)
+            yield _of_bug(bug, evidence, row.keys() & evidence.clauses.keys(), same, answers.answers)
 
 
-def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[str]) -> Candidate:
-    supported = {evidence.section(case) for case in same}
+def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[str], published: Answers) -> Candidate:
+    row, supported = published[bug.id], {evidence.section(case) for case in same}
+    only = next(iter(same)) if len(same) == 1 else ""
+    is_common = sum(only in row and other.get(only) == row[only] for other in published.values()) > 1
+    alike = {case for case in evidence.answers if is_common and evidence.section(case) in supported}
     other = (predicted & evidence.answers.keys()) - same - evidence.dependent
     return Candidate(
         BugCause((Bug(bug.id, bug.sentence, bug.fix, bug.clause),), ()),
@@ -141,6 +147,7 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
         {case for case in same if evidence.clauses[case] == bug.clause},
         (("tie_break", bug.id),) if bug.section == "training_ties" else (),
         order=1,
+        doubt=alike - same - evidence.dependent,
     )
 
 
@@ -326,7 +333,7 @@ class _Search:
                 asked = [*_spread(trainings, REPLAYED), *_spread(sorted(published[name].keys() & passing), REPLAYED)]
                 answers = self._tested_again(bugs[name], asked)
                 same = {test for test, is_same in answers.items() if is_same}
-                yield _of_bug(bugs[name], self.evidence, answers.keys(), same)
+                yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
 
     def _tested_again(self, bug: KnownBug, trainings: Iterable[str]) -> dict[str, bool]:
         """Return the trainings that a bug fails, and whether it fails them as the implementation does."""

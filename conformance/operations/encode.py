@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,7 +22,7 @@ from ..answer import (
     NewIds,
     SpecialToken,
 )
-from ..implementation.proxy import TokenizerProxy
+from ..implementation.proxy import CallFailed, TokenizerProxy
 from . import divergence
 from .operation import Call, Operation
 from .setting import Setting
@@ -79,8 +80,9 @@ def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy | None)
     parts = []
     for index in ids:
         token = model.vocab.get(index, b"")
-        if not token and special and tokenizer is not None and (text := tokenizer.decode([index])) in special:
-            token = text.encode("utf-8")
+        if not token and special and tokenizer is not None:
+            with suppress(CallFailed):  # an error of `decode` is none of `encode`
+                token = text.encode("utf-8") if (text := tokenizer.decode([index])) in special else b""
         parts.append(token)
     return b"".join(parts)
 

@@ -19,6 +19,7 @@ from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebui
 from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut
+from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Encode
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -59,6 +60,45 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Imp
 )
 def test_capabilities_are_detected(adapter: Any, claimed: set[str]) -> None:
     assert METHODS & Implementation("x", adapter).capabilities == claimed
+
+
+def not_written(*_: Any, **__: Any) -> NoReturn:
+    raise NotImplementedError
+
+
+def fails(*_: Any, **__: Any) -> NoReturn:
+    raise ZeroDivisionError
+
+
+class Whole(BaseEncoder):
+    """Has every method of the adapter protocol."""
+
+    train = textbook.Tokenizer.train
+
+
+EVERY = {*METHODS, "decode_iterable", "encode_with_offsets", "from_tokenizer_json"}
+FOLLOWING = {"encode": ("pattern:", "allowed_special"), "train": ("train-",)}
+"""Method → what begins the capabilities that need it."""
+CALLING = {"encode": ("encode_",), "decode_bytes": ("decode",)}
+"""Method → what begins the names of those that call it, and raise its errors."""
+
+
+@pytest.mark.parametrize("method", sorted(EVERY))
+@pytest.mark.parametrize("way", [None, not_written, fails])
+def test_a_method_that_is_missing_or_says_so_is_lacking_and_no_other(method: str, way: Any) -> None:
+    assert Implementation("x", Whole).capabilities >= EVERY
+    made = classmethod(way) if way and method in ("train", "from_files", "from_tokenizer_json") else way
+    found = Implementation("x", type("Other", (Whole,), {method: made})).capabilities
+    lacking = {name for name in Implementation("x", Whole).capabilities - found if name != method}
+    assert (method in found) is (way is fails)
+    calling = CALLING.get(method, ()) if way is not_written else ()
+    assert all(name.startswith((*FOLLOWING.get(method, ()), *calling)) for name in lacking)
+
+
+def test_what_a_constructor_that_fails_has_is_what_its_class_has() -> None:
+    found = Implementation("x", type("Failing", (Whole,), {"__init__": fails})).capabilities
+    assert found >= {one for one in EVERY if not one.startswith(("from", "train"))}
+    assert not Implementation("x", type("Stub", (Whole,), {"__init__": not_written})).capabilities & EVERY - {"train"}
 
 
 def test_reference_has_all_capabilities() -> None:

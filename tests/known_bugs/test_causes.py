@@ -153,6 +153,25 @@ def test_a_failure_that_another_part_causes_speaks_for_no_bug_of_the_part_that_w
     assert _found(ROWS["wide"], rows, dependent=JUDGED[:20], following=JUDGED[:20]) == [({"wide"}, 20)]
 
 
+def test_one_answer_that_other_bugs_give_too_names_no_bug_while_more_of_its_section_is_unexplained() -> None:
+    rows = {"one": {"c0": "1"}, "other": _row(0, 5, "1"), "small": _row(6, 9, "2")}
+    assert _found({"c0": "1"}, rows) == [({"one"}, 1)]
+    assert _found({"c0": "1", "c20": "unknown"}, rows) == [({"one"}, 1)]  # another section
+    assert _found({"c0": "1", **rows["small"]}, rows) == [({"small"}, 3), ({"one"}, 1)]
+    assert _found({"c0": "1", **_unknown(6, 9)}, rows) == []
+    assert _found({"c0": "1", **_unknown(6, 9)}, {"one": rows["one"]}) == [({"one"}, 1)]
+
+
+def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers() -> None:
+    class DropsLongWords(BaseTrainer):
+        def words(self, text: str, special: list[str], pattern: str) -> Any:
+            return [(word, count) for word, count in super().words(text, special, pattern) if len(word) < 8]
+
+    cases = [case for case in _cases() if case.clause.id.startswith("TRAIN")]
+    causes = diagnose(_outcomes(DropsLongWords, cases), cases).causes
+    assert "counts-in-short-integers" not in {bug.id for one in causes if isinstance(one, BugCause) for bug in one.bugs}
+
+
 def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_lost() -> None:
     """The share is 95 %, and two names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
     published, spec = read(), _spec()

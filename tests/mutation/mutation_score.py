@@ -90,8 +90,9 @@ def with_rows_of(published: Matrix, bugs: Collection[str], workers: int | None =
 def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
     """Yield a line for each difference between the published matrix and what the known bugs do now.
 
-    Each bug is tested by some `FEW` of the cases that it fails, by those that the matrix does not know yet, and by one
-    in `ONE_IN` of the others. `compute` tests all of them, and the properties: that takes minutes.
+    That is: an answer, or whether it depends on another part of the implementation. Each bug is tested by some `FEW` of
+    the cases that it fails, by as many of those that depend on another part, by those that the matrix does not know
+    yet, and by one in `ONE_IN` of the others. `compute` tests all, and the properties: that takes minutes.
     """
     known = {case for answers in published.answers.values() for case in answers} | set(cases_without_bug())
     new = {case.id for case in installed_spec().cases if case.id not in known}
@@ -103,16 +104,23 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
         if bug.varies != (bug.id in published.varying):
             yield f"{bug.id}: the published matrix is incorrect about whether its answers vary"
         if not bug.varies:
-            row = published.answers.get(bug.id, {})
-            few = sorted(row)[number % max(1, len(row) // FEW) :: max(1, len(row) // FEW)]
+            few = [*_few(published.answers.get(bug.id, ()), number), *_few(published.dependent.get(bug.id, ()), number)]
             some = {case.id for place, case in enumerate(installed_spec().cases) if (place + number) % ONE_IN == 0}
-            jobs.append((bug.id, {*few, *some, *new}, row))
+            jobs.append((bug.id, {*few, *some, *new}))
     for bug_id in sorted({*published.properties} - {bug.id for bug in known_bugs()}):
         yield f"{bug_id}: has a row, but no longer exists"
     with _pool(workers) as pool:
-        for (bug_id, asked, row), now in zip(jobs, pool.map(_some_answers, jobs), strict=True):
-            if changed := sorted(case for case in asked if row.get(case) != now.get(case)):
+        for (bug_id, asked), (answers, dependent) in zip(jobs, pool.map(_some_answers, jobs), strict=True):
+            row = published.answers.get(bug_id, {})
+            if changed := sorted(case for case in asked if row.get(case) != answers.get(case)):
                 yield f"{bug_id}: {len(changed)} answers differ from the published ones, first for {changed[0]}"
+            if other := sorted(dependent ^ (published.dependent.get(bug_id, frozenset()) & asked)):
+                yield f"{bug_id}: {len(other)} failures no longer depend on the published part, first {other[0]}"
+
+
+def _few(cases: Collection[str], number: int) -> list[str]:
+    step = max(1, len(cases) // FEW)
+    return sorted(cases)[number % step :: step]
 
 
 def diagnosed(matrix: Matrix) -> dict[str, list[tuple[set[str], frozenset[str]]]]:
@@ -315,9 +323,8 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
     )
 
 
-def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
-    cases = [case for case in installed_spec().cases if case.id in job[1] and _concerns(job[0], case.clause)]
-    return {case: mismatch.fingerprint for case, mismatch in _mismatches(cases, _implementation(job[0])).items()}
+def _some_answers(job: tuple[str, Collection[str]]) -> tuple[Answers, set[str]]:
+    return _answers(*job)
 
 
 def _mismatches(cases: Iterable[Case], implementation: Implementation) -> dict[str, Mismatch]:

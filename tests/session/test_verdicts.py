@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.project import Project
@@ -17,12 +20,13 @@ from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import CLASSES, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, verdicts
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
 SAMPLE = [case for case in SPEC.cases if not case.clause.id.startswith("STREAM-LAZY")][::9] + [
-    case for case in SPEC.cases if case.id.startswith(("special-absent", "pipeline-ways"))
+    case for case in SPEC.cases if case.id.startswith(("special-absent", "pipeline-ways", "file-load"))
 ]
 
 
@@ -110,18 +114,128 @@ class IdsOfLength(Whole):
         self.ids = {token: index for index, token in self.vocab.items()}
 
 
+class LastPairFirst(Whole):
+    def merge(self, word: Word) -> Word:
+        if self.stays_whole(word):
+            return super().merge(word)
+        return textbook.merge_by_pair(word, {pair: -rank for pair, rank in self.ranks.items()})
+
+
+class NeverMerges(Whole):
+    def merge(self, word: Word) -> Word:
+        return super().merge(word) if self.stays_whole(word) else word
+
+
+class LosesTheLastMerge(Whole):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Any:
+        return super().train(text, max(vocab_size - 1, 256 + len(special_tokens)), special_tokens, pattern)
+
+
+class SavesBackwards(Whole):
+    def saved_merges(self) -> Sequence[Merge]:
+        return self.merges[::-1]
+
+
+class LoadsBackwards(Whole):
+    @classmethod
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        return merges[::-1]
+
+
+class SortsTheBatch(Whole):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return super().encode_batch(sorted(texts, key=len))
+
+
+class CountsBytes(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = super().encode_with_offsets(text)
+        return ids, [(len(text[:start].encode()), len(text[:end].encode())) for start, end in spans]
+
+
+class DecodesEachId(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        return (self.decode([index]) for index in ids)
+
+
+class IgnoresTheNormalizer(Whole):
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Any:
+        document = json.loads(Path(path).read_text("utf-8"))
+        Path(path).write_text(json.dumps({**document, "normalizer": None}), "utf-8")
+        return super().from_tokenizer_json(path)
+
+
 @pytest.mark.parametrize(
     ("target", "failing"),
     [
         (Whole, set()),
-        (ChunkByChunk, {"streaming"}),
+        (LosesTheLastMerge, {"trainer"}),
         (ByteValuesAsIds, {"encoder"}),
-        (DropsMalformed, {"decoder"}),
+        (LastPairFirst, {"encoder"}),
+        (NeverMerges, {"encoder"}),
         (IdsOfLength, {"encoder"}),
+        (DropsMalformed, {"decoder"}),
+        (ChunkByChunk, {"streaming"}),
+        (SortsTheBatch, {"batch"}),
+        (SavesBackwards, {"files"}),
+        (LoadsBackwards, {"files"}),
+        (DecodesEachId, {"detokenizer"}),
+        (CountsBytes, {"offsets"}),
+        (IgnoresTheNormalizer, {"pipeline"}),
     ],
 )
 def test_a_single_fault_fails_only_its_own_class(target: type, failing: set[str]) -> None:
     assert failing_classes(target) == failing
+
+
+METHODS = (
+    *("encode", "decode", "decode_bytes", "encode_iterable", "encode_batch", "save"),
+    *("decode_iterable", "encode_with_offsets"),
+)
+
+
+def without(target: Any, hidden: Sequence[str]) -> type:
+    """Return a class that does all that `target` does, without some of its methods."""
+
+    class Hiding:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            self.inner = target(vocab, merges, special_tokens, pattern)
+
+        train = target.train
+
+        @classmethod
+        def loaded(cls, inner: object) -> object:
+            made = object.__new__(cls)
+            made.inner = inner
+            return made
+
+        from_files = classmethod(lambda cls, *given: cls.loaded(target.from_files(*given)))
+        from_tokenizer_json = classmethod(lambda cls, path: cls.loaded(target.from_tokenizer_json(path)))
+
+    for name in {*METHODS} - {*hidden}:
+        setattr(Hiding, name, lambda self, *given, name=name: getattr(self.inner, name)(*given))
+    return Hiding
+
+
+@pytest.mark.parametrize(
+    ("target", "hidden", "failing"),
+    [
+        (Whole, ("encode",), set()),
+        (ChunkByChunk, ("encode",), {"streaming"}),
+        (SortsTheBatch, ("encode",), {"batch"}),
+        (SavesBackwards, ("encode", "decode"), {"files"}),
+        (LoadsBackwards, ("encode",), set()),
+        (DecodesEachId, ("encode", "decode", "decode_bytes"), {"detokenizer"}),
+        (CountsBytes, ("encode",), {"offsets"}),
+        (NeverMerges, ("encode",), {"streaming", "batch", "offsets"}),
+        (DropsMalformed, ("encode", "decode_bytes"), {"decoder"}),
+        (DropsMalformed, ("encode", "decode_iterable"), {"decoder"}),
+    ],
+)
+def test_nothing_is_blamed_on_a_method_that_is_lacking(target: type, hidden: Sequence[str], failing: set[str]) -> None:
+    assert failing_classes(without(target, hidden)) == failing
 
 
 def wrong(operation: str, dependence: Dependence | None = None) -> Mismatch:

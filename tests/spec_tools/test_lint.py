@@ -45,6 +45,19 @@ def test_a_bad_spec_breaks_only_its_rule(fixture: Path, tmp_path: Path) -> None:
     assert findings[0].rule == fixture.stem.partition(".")[0]
 
 
+def test_every_error_of_many_bad_files_is_found(tmp_path: Path) -> None:
+    folder, _ = _spec(tmp_path)
+    expected = set()
+    for number, fixture in enumerate(FIXTURES):
+        first, _, body = fixture.read_bytes().decode("utf-8").split("\n", 2)
+        if first.startswith("# cases/bad.yaml") and not fixture.stem.startswith("schema"):
+            body, first = (text.replace("merge-order-bad", f"merge-order-bad-{number}") for text in (body, first))
+            (folder / "cases" / f"bad-{number}.yaml").write_bytes(body.encode("utf-8"))
+            expected.add(first.removeprefix("# ").replace("bad.yaml", f"bad-{number}.yaml"))
+    assert len(expected) > 20
+    assert expected <= {finding.line(folder) for finding in lint(folder)}
+
+
 def test_every_rule_has_a_fixture_and_every_fixture_a_rule() -> None:
     names = [rule.name for rule in RULES]
     assert len(set(names)) == len(names)

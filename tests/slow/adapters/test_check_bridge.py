@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance.adapters import AdapterError
-from bpe_conformance.adapters.bridge import check
+from bpe_conformance.adapters.bridge import check, client
 from bpe_conformance.cli import main
 
 # A program that is correct unless its argument names a fault. Ids are bytes; 256 is "bc" if a model has merges.
@@ -410,7 +410,18 @@ def test_order_of_capabilities_does_not_matter(program, monkeypatch):
     assert {outcome.state for outcome in outcomes} == {"ok"}, [one for one in outcomes if one.state != "ok"]
 
 
-def test_the_error_of_a_program_that_does_not_start_is_shown(tmp_path, monkeypatch):
+class Ended(client.Process):
+    """A program that has ended before it gets its first request."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.popen.wait()
+        self._threads[1].join()  # the one that reads its replies
+
+
+@pytest.mark.parametrize("process", [client.Process, Ended])
+def test_the_error_of_a_program_that_does_not_start_is_shown(process, tmp_path, monkeypatch):
+    monkeypatch.setattr(client, "Process", process)
     (tmp_path / "stack.py").write_text(
         "import sys\nsys.exit('node:internal:1\\n\\nError: Cannot find module nope.js\\n' + '    at f (n:4)\\n' * 9)"
     )

@@ -1,0 +1,76 @@
+"""What the instrumented copy of the package calls, to note in which tests a fault would make a difference.
+
+`suite.py` puts the calls in and reads the notes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+NOTES, TEST = "NOTES_OF_DIFFERENCES", "TEST_THAT_RUNS"
+"""Environment variables, for other processes, too: the file, and the test or the command that runs."""
+_seen: set[tuple[str, str]] = set()
+
+
+def note(fault: str) -> None:
+    test = os.environ.get(TEST, "")
+    if (test, fault) not in _seen:
+        _seen.add((test, fault))
+        if NOTES in os.environ:
+            with open(os.environ[NOTES], "a", encoding="utf-8") as notes:  # noqa: PTH123  # no more imports
+                notes.write(f"{fault} {test}\n")
+
+
+def if_true(fault: str, value: Any) -> Any:
+    if value:
+        note(fault)
+    return value
+
+
+def if_false(fault: str, value: Any) -> Any:
+    if not value:
+        note(fault)
+    return value
+
+
+def if_equal(fault: str, left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> Any:
+    if bool(left == right):
+        note(fault)
+    return compare(left, right)
+
+
+def if_another_error(fault: str, kind: Any) -> Any:
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and not isinstance(error, kind):
+        note(fault)
+    return kind
+
+
+def if_several(fault: str, items: Any) -> Iterator[Any]:
+    for number, item in enumerate(items):
+        if number == 1:
+            note(fault)
+        yield item
+
+
+def if_it_ends(fault: str, items: Any) -> Iterator[Any]:
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+    if not is_empty:
+        note(fault)
+
+
+def if_mixed(fault: str, items: Any) -> Iterator[Any]:
+    found = set()
+    for item in items:
+        found.add(bool(item))
+        if len(found) == 2:
+            note(fault)
+        yield item
+    if not found:
+        note(fault)
