@@ -9,9 +9,8 @@ from itertools import product
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.characters import NEWER, agreed
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.pipeline import NEWER
 from bpe_conformance.reference.textbook import Word
 
 from ..answer import Ids
