@@ -67,10 +67,10 @@ class MappedLast(BaseEncoder):
 
 
 class PrefixSpaceOnlyAtStart(BaseEncoder):
-    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         steps = self.pipeline.steps if self.pipeline is not None else ()
         has_prefix = any(isinstance(step, ByteLevel) and step.prefix_space for step in steps)
-        return super().find_added(tokens, f" {text}" if has_prefix and text and text[0] != " " else text)
+        return super().find_special(f" {text}" if has_prefix and text and text[0] != " " else text, allowed)
 
     def apply(self, step: Step, piece: str) -> list[str]:
         return super().apply(replace(step, prefix_space=False) if isinstance(step, ByteLevel) else step, piece)

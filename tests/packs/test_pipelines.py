@@ -57,7 +57,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     huggingface.write(folder / "toy.json", toy())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "LONG", (60,))  # the oracle takes quadratic time
-        patch.setattr(cases, "TRIED", 400)
+        patch.setattr(cases, "TRIED", 800)
         patch.setattr(cases, "real", lambda reach: ())
         patch.setattr(cases, "scripts", lambda reach, draw: ())
         assert main(["pack", str(folder / "toy.json"), "-o", str(folder / "pack")]) == 0
