@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word
 
 from .bases import BaseEncoder, add_variants
+
+_FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
 
 
 class NormalizedTokensFirst(BaseEncoder):
@@ -124,6 +126,7 @@ add_variants(
     },
     apply={
         "InvertIgnored": _step(Split, invert=False),
+        **{f"ExpressionOf{name[0].upper()}{name[1:]}": _step(Split, expression=PATTERNS[name]) for name in _FAMOUS},
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
         "OwnSplitOfByteLevelForgotten": _step(ByteLevel, split=False),
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),
