@@ -25,18 +25,9 @@ from operator import itemgetter
 import regex
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
-from bpe_conformance.fixtures.characters import read_ranges
+from bpe_conformance.fixtures.characters import NEWER, NormalForm
 from bpe_conformance.fixtures.expression import compile_expression, is_name
-from bpe_conformance.fixtures.pipeline import (
-    AddedToken,
-    ByteLevel,
-    Digits,
-    NormalForm,
-    Pipeline,
-    Punctuation,
-    Split,
-    Step,
-)
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split, Step
 
 from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .fences import are_safe_from, has_fence
@@ -50,16 +41,6 @@ Cutter = Callable[[str], Iterable[str]]
 """Cuts a piece of text into pieces, none of them empty."""
 MIXED = 25_000_000
 """The most characters of `normalized` added tokens, times those of the others, for which overlaps are looked for."""
-_AFTER_9 = read_ranges(
-    "7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69 105C9 105D2 105DA 105E4 "
-    "10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D 10EAB-10EAC 10EFD-10EFF 10F46-10F50 10F82-10F85 11070 "
-    "1133B 11382-11385 1138B 1138E 11390-11391 113B8 113BB 113C2 113C5 113C7-113C9 113CE-113D0 1145E 11839-1183A 11930 "
-    "11935 11938 1193D-1193E 11943 119E0 11A34 11A47 11A99 11D42 11D44-11D45 11D97 11F41-11F42 1611E-16129 1612F 16D63 "
-    "16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF 1F16C "
-    "1FBF0-1FBF9"
-)
-"""The characters newer than Unicode 9 that a normal form of Unicode 16 changes, moves or composes."""
-NEWER = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in _AFTER_9)}])")
 _SPACES = regex.compile(r"\s*")
 _SPACES_BEFORE = regex.compile(r"(?r)\s*")
 _WORD_CHARACTER = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")

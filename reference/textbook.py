@@ -447,18 +447,16 @@ class Encoding:
         return [self.ids[token] for token in self.merge(self.atoms(pre_token))]
 
     def atoms(self, pre_token: str) -> Word:
-        if self.pipeline is None:
-            return atoms(pre_token)
-        word = map(unspell, pre_token)  # of a pipeline, pre-tokens are mapped characters
-        return tuple(byte for byte in word if byte in self.ids)
+        """Return the bytes of a pre-token that have entries, or the pre-token itself if it stays whole."""
+        # Of a pipeline, pre-tokens are mapped characters.
+        word = atoms(pre_token) if self.pipeline is None else tuple(map(unspell, pre_token))
+        return (b"".join(word),) if self.stays_whole(word) else tuple(byte for byte in word if byte in self.ids)
 
     def merge(self, word: Word) -> Word:
-        if self.lookup == "bytes":
-            return merge_by_bytes(word, self.byte_ranks)
-        return (b"".join(word),) if self.stays_whole(word) else merge_by_pair(word, self.ranks)
+        return merge_by_bytes(word, self.byte_ranks) if self.lookup == "bytes" else merge_by_pair(word, self.ranks)
 
     def stays_whole(self, word: Word) -> bool:
-        return self.lookup == "whole" and b"".join(word) in self.byte_ranks
+        return self.lookup != "pair" and b"".join(word) in self.byte_ranks
 
     # The steps of a pipeline
 

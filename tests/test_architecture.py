@@ -208,9 +208,7 @@ def test_the_suite_reaches_a_tokenizer_only_through_the_protocol(file: Path) -> 
         if _under(name, "bpe_conformance.reference") and not path.startswith("commands/"):
             oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
             formats = path in WRITES_MODELS and _under(name, "bpe_conformance.reference.formats")
-            packages = ["bpe_conformance.reference", "bpe_conformance.reference.superbpe"]
-            newer = ["bpe_conformance.reference.pipeline", "bpe_conformance.reference.pipeline.NEWER"]  # no tokenizer
-            packages += newer * (path == "packs/reach.py")
+            packages = ("bpe_conformance.reference", "bpe_conformance.reference.superbpe")
             assert _under(name, *oracles) or formats or name in packages, name
         if path not in REACHES_ADAPTERS and not (path.startswith("implementation/") and name in REMOTE):
             assert not _under(name, "bpe_conformance.adapters"), name

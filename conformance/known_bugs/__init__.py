@@ -32,6 +32,7 @@ class KnownBug:
     fix: str  # what to change, in at most two lines
     evidence: str = ""  # where it, or a bug one step away, was seen: repository, package, issue or course
     also: tuple[str, ...] = ()  # the conformance classes that it breaks in addition to that of its clause's cases
+    settings: tuple[str, ...] = ()  # the settings of a pipeline (`Pipeline.settings`) without which it changes nothing
     varies: bool = False  # whether its answers depend on the process: the hash seed, the locale, the time
 
     @property
@@ -52,7 +53,7 @@ def known_bugs() -> tuple[KnownBug, ...]:
     """Return every known bug, by section."""
     (document,) = read_documents(FILE)
     return tuple(
-        KnownBug(id_, section, **{**texts, "also": tuple(texts.get("also", ()))})
+        KnownBug(id_, section, **{**texts, **{key: tuple(texts.get(key, ())) for key in ("also", "settings")}})
         for section, bugs in document.value.items()
         for id_, texts in bugs.items()
     )

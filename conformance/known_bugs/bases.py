@@ -64,8 +64,6 @@ class BaseEncoder(textbook.Encoding):
 
     def merge(self, word: Word) -> Word:
         """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
-        if self.stays_whole(word):
-            return (b"".join(word),)
         while ranked := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
             word = self.replace(word, min(ranked)[1])
         return word

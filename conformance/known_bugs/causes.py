@@ -195,7 +195,11 @@ class _Search:
         published = matrix.read()
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
-        published = replace(published, answers={**published.answers, **self._answers_to_packs(published)})
+        packs = self._answers_to_packs(published)
+        following = {bug: published.dependent.get(bug, frozenset()) | row.keys() for bug, row in packs.items()}
+        published = replace(
+            published, answers={**published.answers, **packs}, dependent={**published.dependent, **following}
+        )
         bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
         candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word
 
 from .bases import BaseEncoder, add_variants
+
+_FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
 
 
 class NormalizedTokensFirst(BaseEncoder):
@@ -67,10 +69,10 @@ class MappedLast(BaseEncoder):
 
 
 class PrefixSpaceOnlyAtStart(BaseEncoder):
-    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
         steps = self.pipeline.steps if self.pipeline is not None else ()
         has_prefix = any(isinstance(step, ByteLevel) and step.prefix_space for step in steps)
-        return super().find_added(tokens, f" {text}" if has_prefix and text and text[0] != " " else text)
+        return super().find_special(f" {text}" if has_prefix and text and text[0] != " " else text, allowed)
 
     def apply(self, step: Step, piece: str) -> list[str]:
         return super().apply(replace(step, prefix_space=False) if isinstance(step, ByteLevel) else step, piece)
@@ -124,6 +126,7 @@ add_variants(
     },
     apply={
         "InvertIgnored": _step(Split, invert=False),
+        **{f"ExpressionOf{name[0].upper()}{name[1:]}": _step(Split, expression=PATTERNS[name]) for name in _FAMOUS},
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
         "OwnSplitOfByteLevelForgotten": _step(ByteLevel, split=False),
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),

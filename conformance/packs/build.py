@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,11 @@ def build(model: Model, seed: int) -> Pack:
     others = {index: one for index, one in entries.items() if one != Expected({"": (Ids((index,)),)})}
     alone = {model.vocab[index] for index in entries.keys() - others.keys()}
     words, wrong = cases.words(reach, draw)
-    mistakes, pattern, splits = cases.mistakes(reach, draw)
-    settings, detected = cases.settings(reach, draw)
-    detected = splits | detected
-    hard = [text for draft in (*words, *mistakes, *settings) for text in draft.operation.texts()]
+    mistakes, pattern, detected = cases.mistakes(reach, draw)
+    hard = [text for draft in (*words, *mistakes) for text in draft.operation.texts()]
     drafts = [
         *words,
         *mistakes,
-        *settings,
         *cases.special(reach, draw),
         *cases.raw(draw),
         *cases.scripts(reach, draw),
@@ -305,11 +303,8 @@ def documents(
 
 def _runs(ids: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the ids in runs of consecutive ones."""
-    start = 0
-    for end in range(1, len(ids) + 1):
-        if end == len(ids) or ids[end] != ids[end - 1] + 1:
-            yield ids[start:end]
-            start = end
+    for _, run in groupby(enumerate(ids), lambda pair: pair[1] - pair[0]):
+        yield [index for _, index in run]
 
 
 def _written(case: Case) -> Json:

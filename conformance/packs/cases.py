@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 import regex
 
-from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.fixtures import write_token
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
-from bpe_conformance.reference import textbook
 
 from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.bases import BaseEncoder, like
@@ -145,12 +144,9 @@ WRONG = {
     "initial-pairs-only": ("never-again", "ignores the pairs that a merge creates"),
     "rank-from-bytes": ("by-bytes", "merges two tokens if their concatenation is a token"),
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
+    "whole-ignored": ("whole-left-out", "merges a pre-token that is a token, as if the lookup were pair,"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
-WHOLE, PAIR = "whole-pre-token-first", "whole-ignored"
-WHOLE_LEFT_OUT = "whole-left-out", "merges a pre-token that is a token, as if the lookup were pair,"
-"""The mistake where the lookup is `whole`, for which `WHOLE` is none."""
-ABOUT_WHOLE = (PAIR, "always-whole")
 WORDS = 48  # the largest number of words for each incorrect encoder
 ALONE = 6  # how many of them, the shortest ones, are separate cases
 CANDIDATES = 2000  # how many candidates of each kind are tried
@@ -158,36 +154,30 @@ LONG = (60, 400, 1200)  # bytes of a long pre-token
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    model, bugs = reach.model, {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
+    model, no_mistake = reach.model, "whole-pre-token-first" if reach.oracle.lookup == "whole" else "whole-ignored"
+    bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG and bug.id != no_mistake}
     ordinary_vocab = {index: token for index, token in model.vocab.items() if token not in reach.special_tokens}
     base = BaseEncoder(ordinary_vocab, model.merges, pipeline=model.pipeline)
-    active: dict[str, Any] = {bug: like(base, bugs[bug].target) for bug in bugs}
-    clauses = {bug.id: bug.clause for bug in bugs.values()}
-    wrong = dict(WRONG)
-    if reach.oracle.lookup == "whole":
-        del wrong[WHOLE], active[WHOLE]
-        wrong[PAIR], clauses[PAIR] = WHOLE_LEFT_OUT, "PIPELINE-WHOLE-1"
-    found: dict[str, list[str]] = {bug: [] for bug in wrong}
+    active: dict[str, Any] = {name: like(base, bugs[name].target) for name in WRONG if name in bugs}
+    found: dict[str, list[str]] = {name: [] for name in active}
     for word, piece in _candidates(reach, draw):
-        atoms, right = reach.oracle.atoms(piece), reach.merged(piece)
-        if PAIR in wrong and textbook.merge_by_pair(atoms, model.ranks) != right:
-            found[PAIR].append(word)  # all other encoders fail on it, too
-            continue
-        for bug, encoder in list(active.items()):
-            if encoder.merge(atoms) != right:
-                found[bug].append(word)
-                if len(found[bug]) == WORDS:
-                    del active[bug]
+        right = reach.oracle.word(piece)
+        for name, encoder in list(active.items()):
+            if encoder.merge(encoder.atoms(piece)) != right:
+                found[name].append(word)
+                if len(found[name]) == WORDS:
+                    del active[name]
     drafts: list[Draft] = []
-    for bug, (name, what) in wrong.items():
-        clause, title = clauses[bug], f"an encoder that {what} fails on"
-        shortest = sorted(found[bug], key=lambda word: (len(word), word))[:ALONE]
-        drafts += [encode(name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
-        for group in grouped(found[bug][:WORDS], 16):
+    for name, several in found.items():
+        kind, what = WRONG[name]
+        clause, title = bugs[name].clause, f"an encoder that {what} fails on"
+        shortest = sorted(several, key=lambda word: (len(word), word))[:ALONE]
+        drafts += [encode(kind, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
+        for group in grouped(several, 16):
             text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
             if len(group) > 1:
-                drafts.append(encode(name, clause, f"{title} these words", text))
-    return drafts, {name: len(found[bug]) for bug, (name, _) in wrong.items()}
+                drafts.append(encode(kind, clause, f"{title} these words", text))
+    return drafts, {WRONG[name][0]: len(several) for name, several in found.items()}
 
 
 def _candidates(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
@@ -224,8 +214,6 @@ def long(draw: Draw) -> Iterator[Draft]:
 # Coverage
 
 SIZE = 160  # tokens in a text
-JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
-"""Separators of tokens in a text. Each token gets the first one that does not change it."""
 
 
 def tokens(reach: Reach, draw: Draw, alone: Collection[bytes]) -> Iterator[Draft]:
@@ -242,28 +230,18 @@ def covering(reach: Reach, draw: Draw, alone: Collection[bytes] = ()) -> list[st
     pending = draw.shuffled([(token, text) for token, text in found if text is not None])
     made: list[str] = []
     reached: set[bytes] = set()
-    for joint in JOINTS:
-        fitting = [(token, text) for token, text in pending if _fits(reach, token, text, joint)]
-        for start in range(0, len(fitting), SIZE):
-            made.append(joint.join(["", *(text for _, text in fitting[start : start + SIZE]), ""]))
-            reached.update(reach.tokens(made[-1]))
-        pending = [one for one in pending if one[0] not in reached]
-    for token, text in pending:
-        if token not in reached:
-            made.append(text)
-            reached.update(reach.tokens(text))
+    for joint, size in (("\n", SIZE), (" ", SIZE), ("", 1)):
+        texts = [joint.join(text for _, text in group) for group in grouped(pending, size)]
+        reached.update(token for text in texts for token in reach.tokens(text))
+        made += texts
+        pending = [(token, text) for token, text in pending if token not in reached]
     return made
-
-
-def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
-    return reach.tokens(joint.join(["", text, text, ""])).count(token) >= 2
 
 
 # Splitting
 
 DETECTIONS = 2  # how many texts detect each mistake in a pattern
 TRIED = 4000  # how many texts are tried
-SETTINGS_TRIED = 300  # for known bugs of pipelines
 BLOCK = 7  # bits of a code point within its block
 BLOCKS = 32  # how many blocks a text of all scripts samples
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
@@ -273,76 +251,57 @@ OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnP
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], dict[str, int]]:
     """Return short texts whose ids mistakes in splitting change, and how many mistakes and known bugs they detect."""
     model, oracle = reach.model, reach.oracle
-    every: list[tuple[str, Any, KnownBug | None]] = [
+    wrong: list[tuple[str, Any, KnownBug | None]] = [
         (f"split differently {what}", like(oracle, type(oracle), pattern=pattern, pipeline=other), None)
         for what, pattern, other in variants(model)
     ]
-    count = len(every)
-    bugs = [bug for bug in _bugs_of_pipelines(model) if _only_splits(bug.target)]
-    every += [(f"encoded differently: {bug.sentence}", like(oracle, bug.target), bug) for bug in bugs]
-    left = dict.fromkeys(range(len(every)), DETECTIONS)
+    count, settings = len(wrong), model.pipeline.settings if model.pipeline is not None else set[str]()
+    bugs = [bug for bug in known_bugs() if bug.settings and settings.issuperset(bug.settings)]
+    wrong += [(f"encoded differently: {bug.sentence}", reach.wrong(bug.target), bug) for bug in bugs]
+    left = dict.fromkeys(range(len(wrong)), DETECTIONS)
     drafts: list[Draft] = []
-    clauses = SPLIT_CLAUSES.get(model.pattern if model.pipeline is None else "", ["FENCE-1"] * len(PIECES))
-    subjects = list(zip(clauses, PIECES.values(), strict=True))
-    own = tuple(dict.fromkeys(part for _, expression in expressions(model) for part in _literals(expression)))
-    tokens = ordinary(reach)
-    for number in range(TRIED if model.pipeline is None else TRIED // 2):
-        if not left:
-            break
-        clause, pieces = subjects[number % len(subjects)]
-        text = draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
-        if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
-            text = "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
-        wrong = reach.splits_otherwise(text, [every[mistake][1] for mistake in left])
-        detected = [mistake for mistake, is_wrong in zip(left, wrong, strict=True) if is_wrong]
+    for clause, text in _texts(reach, draw):
+        segments = reach.segments(text)
+        right = oracle.encode_segments(segments)
+        detected = [
+            mistake
+            for mistake in left
+            if (wrong[mistake][1].encode(text) if mistake >= count else wrong[mistake][1].encode_segments(segments))
+            != right
+        ]
         if detected:
-            what, _, bug = every[detected[-1]]  # known bugs are last
+            what, _, bug = wrong[detected[-1]]  # known bugs are last
             kind, clause = ("split", f"SPLIT-{clause}") if bug is None else (bug.id, bug.clause)
             drafts.append(encode(kind, clause, what[:120], text))
             left = {mistake: count - (mistake in detected) for mistake, count in left.items()}
             left = {mistake: count for mistake, count in left.items() if count}
-    never = [every[mistake][0].split(" ", 2)[2] for mistake in range(count) if left.get(mistake) == DETECTIONS]
+    never = [wrong[mistake][0].split(" ", 2)[2] for mistake in range(count) if left.get(mistake) == DETECTIONS]
     report: dict[str, object] = {"mutants": count, "told_apart": count - len(never), "not_told_apart": never}
     found = {bug.id: DETECTIONS - left.get(number, 0) for number, bug in enumerate(bugs, count)}
     return drafts, report, found
 
 
-def _bugs_of_pipelines(model: Model) -> list[KnownBug]:
-    if model.pipeline is None:
-        return []
-    return [bug for bug in known_bugs() if bug.section == "pipeline" and bug.id not in ABOUT_WHOLE]
-
-
-def _only_splits(target: type) -> bool:
-    """Whether a known bug finds added tokens, normalizes and merges correctly."""
-    names = set(vars(textbook.Encoding)) - {"apply", "apply_all", "cut_at", "split"}
-    return all(getattr(target, name) is getattr(BaseEncoder, name) for name in names if not name.startswith("_"))
-
-
-def settings(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    """Return short texts whose ids other known bugs of pipelines change, and how many texts show each."""
-    if (pipeline := reach.model.pipeline) is None:
-        return [], {}
-    bugs: dict[KnownBug, Any] = {
-        bug: like(reach.oracle, bug.target) for bug in _bugs_of_pipelines(reach.model) if not _only_splits(bug.target)
-    }
-    plain = {AddedToken(token.content) for token in pipeline.added_tokens}
-    named = [token.content for token in sorted(pipeline.added_tokens, key=plain.__contains__)][:MANY]
-    together = [text for first in named for second in named for text in _overlaps(first, second)[:-2]]
+def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
+    """Yield a clause and a text: characters of a subject, tokens, added tokens beside others, what is normalized."""
+    model, pipeline = reach.model, reach.model.pipeline
+    clauses = SPLIT_CLAUSES.get(model.pattern if pipeline is None else "", ["FENCE-1"] * len(PIECES))
+    subjects = list(zip(clauses, PIECES.values(), strict=True))
+    own = tuple(dict.fromkeys(part for _, expression in expressions(model) for part in _literals(expression)))
+    tokens = ordinary(reach)
+    flagged = sorted(pipeline.added_tokens if pipeline else (), key=lambda token: token == AddedToken(token.content))
+    added = [token.content for token in flagged[:MANY]]
+    together = [text for first in added for second in added for text in _overlaps(first, second)[:-2]]
     beside = (*SPACE, "a", "_", "1", "!", "é", *MARKED)
-    added = (*named, *named, *map(reach.oracle.normalize, named), *together[:MANY], *beside)
     composed = (*RAW_TEXT[:16], *MARKED, *NEARLY, " ", "a", "1", "\n", r"\p{M}", r"\p{No}")
-    subjects = (added, composed, added, composed, *PIECES.values())
-    found = dict.fromkeys((bug.id for bug in bugs), 0)
-    drafts: list[Draft] = []
-    for number in range(SETTINGS_TRIED):
-        text = draw.pieces(subjects[number % len(subjects)], draw.between(2, 7))
-        right = reach.ids(text)
-        for bug, encoder in bugs.items():
-            if found[bug.id] < DETECTIONS and encoder.encode(text) != right:
-                found[bug.id] += 1
-                drafts.append(encode(bug.id, bug.clause, f"encoded differently: {bug.sentence}"[:120], text))
-    return drafts, found
+    others = (*added, *added, *map(reach.oracle.normalize, added), *together[:MANY], *beside), composed
+    for number in range(TRIED if pipeline is None else 3 * TRIED // 4):
+        clause, pieces = subjects[number % len(subjects)]
+        if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
+            yield clause, "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
+        elif number % 4 == 3 and pipeline is not None:
+            yield clause, draw.pieces(others[number // 4 % 2], draw.between(2, 7))
+        else:
+            yield clause, draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:

@@ -19,12 +19,12 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.characters import NormalForm, has_surrogate
 from bpe_conformance.fixtures.expression import compile_expression, is_name, pattern_name
 from bpe_conformance.fixtures.files import parse_json, read_regular, size_of_regular, strict_validator
 from bpe_conformance.fixtures.models import GPT2_SHA256
 from bpe_conformance.fixtures.one_line import one_line, shortened
-from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, NormalForm, Pipeline, Split
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import MODEL_FILES, gguf, gpt2, huggingface, tekken, tiktoken

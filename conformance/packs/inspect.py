@@ -190,6 +190,6 @@ def _steps(reach: Reach, text: str) -> Iterator[tuple[str, str]]:
         yield "segment", ascii(segment)
         for piece in reach.oracle.split(segment):
             data = b"".join(reach.oracle.atoms(piece))
-            tokens = " | ".join(f"{show.token(token)} {reach.oracle.ids[token]}" for token in reach.merged(piece))
+            tokens = " | ".join(f"{show.token(token)} {reach.oracle.ids[token]}" for token in reach.oracle.word(piece))
             yield "pre-token", f"{show.token(data)}: {tokens}"
     yield "ids", " ".join(map(str, reach.ids(text)))

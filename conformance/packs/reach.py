@@ -9,13 +9,12 @@ from itertools import product
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.characters import NEWER, agreed
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.pipeline import NEWER
 from bpe_conformance.reference.textbook import Word
 
 from ..answer import Ids
-from ..known_bugs.bases import like
+from ..known_bugs.bases import BaseEncoder, like
 from ..operations import Encode, Expected, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
@@ -38,6 +37,27 @@ NOT_FOUND = "no text was found that contains them"
 IMPOSSIBLE = (NO_UTF8, NOT_BUILT, CHANGED, UNSETTLED)
 
 
+class _Cached(textbook.Encoding):
+    """Merges each pre-token once, and looks for special tokens only in texts that contain one."""
+
+    words: dict[str, Word]
+    any_special: re.Pattern[str]
+
+    def find_special(self, text: str, allowed: list[str]) -> textbook.Segments:
+        normalized = self.normalize(text)
+        if self.any_special.search(text) or self.any_special.search(normalized):
+            return super().find_special(text, allowed)
+        return [(normalized, False)] if text else []
+
+    def word(self, pre_token: str) -> Word:
+        if (known := self.words.get(pre_token)) is None:
+            known = self.words[pre_token] = self.merge(self.atoms(pre_token))
+        return known
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return [self.ids[token] for token in self.word(pre_token)]
+
+
 class Reach:
     """The textbook's encoder of one model, cached by pre-token, and what it can reach."""
 
@@ -45,12 +65,24 @@ class Reach:
         self.model = model
         self.special = list(dict.fromkeys(model.special_tokens or ()))
         self.special_tokens = {text.encode("utf-8") for text in self.special}
-        self.oracle = oracle(model)
+        right = oracle(model)
+        texts = sorted({*self.special, *map(right.normalize, self.special)}, key=len, reverse=True)
+        any_special = re.compile("|".join(map(re.escape, texts)) or "(?!)")
+        self.oracle = like(right, _Cached, words={}, any_special=any_special)
+        self._encoders = {
+            key: like(self.oracle, _Cached, words={}, lookup=key)
+            if key == "bytes" or not model.pipeline
+            else self.oracle
+            for key in Encode("").keys(model)
+        }
         self.is_normalized = model.pipeline is not None and bool(model.pipeline.normalizer)
-        texts = {*self.special, *map(self.oracle.normalize, self.special)}
-        self._special = re.compile("|".join(sorted(map(re.escape, texts), key=len, reverse=True)) or "(?!)")
-        self._words: dict[tuple[str, str], Word] = {}
         self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
+
+    def wrong(self, kind: type[textbook.Encoding]) -> Any:
+        """Return an incorrect encoder of the model, which merges each pre-token once, too."""
+        is_same = all(getattr(kind, name) is getattr(BaseEncoder, name) for name in ("atoms", "merge", "stays_whole"))
+        words = self.oracle.words if is_same else {}
+        return like(self.oracle, type(kind.__name__, (kind, _Cached), {}), words=words)
 
     def is_open(self, text: str) -> bool:
         """Whether the normal form of a character depends on the engine's version of Unicode."""
@@ -58,10 +90,7 @@ class Reach:
 
     def segments(self, text: str) -> textbook.Segments:
         """Return the normalized segments of a text, and whether each is a special token."""
-        normalized = self.oracle.normalize(text)
-        if self._special.search(text) or self._special.search(normalized):
-            return self.oracle.find_special(text, self.special)
-        return [(normalized, False)] if text else []
+        return self.oracle.find_special(text, self.special)
 
     def pre_tokens(self, text: str) -> list[str]:
         """Return the pre-tokens, those of a model with a pipeline as mapped characters."""
@@ -69,49 +98,20 @@ class Reach:
             piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)
         ]
 
-    def merged(self, pre_token: str, lookup: str = "") -> Word:
-        """Return the tokens of a pre-token under a lookup, by default the model's."""
-        key = pre_token, lookup
-        known = self._words.get(key)
-        if known is None:
-            known = self.merged(pre_token) if lookup else ()  # under every lookup, what is one token stays one
-            if len(known) != 1:
-                oracle = like(self.oracle, type(self.oracle), lookup=lookup) if lookup else self.oracle
-                known = oracle.merge(oracle.atoms(pre_token))
-            self._words[key] = known
-        return known
-
     def tokens(self, text: str) -> list[bytes]:
-        return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
+        return [token for piece in self.pre_tokens(text) for token in self.oracle.word(piece)]
 
-    def ids(self, text: str, lookup: str = "") -> list[int]:
-        """Return the ids of a text under a lookup, by default the model's."""
-        ids: list[int] = []
-        for segment, special in self.segments(text):
-            if special:
-                ids.append(self.oracle.special_id(segment))
-            for piece in [] if special else self.oracle.split(segment):
-                ids += [self.oracle.ids[token] for token in self.merged(piece, lookup)]
-        return ids
-
-    def splits_otherwise(self, text: str, others: Iterable[textbook.Encoding]) -> Iterator[bool]:
-        """Yield for each of these encoders whether it splits the text otherwise, and the ids show that."""
-        segments = [segment for segment, special in self.segments(text) if not special]
-        right = [piece for segment in segments for piece in self.oracle.split(segment)]
-        tokens = [token for piece in right for token in self.merged(piece)]
-        for other in others:
-            found = [piece for segment in segments for piece in other.split(segment)]
-            yield found != right and [token for piece in found for token in self.merged(piece)] != tokens
+    def ids(self, text: str) -> list[int]:
+        return self.oracle.encode_segments(self.segments(text))
 
     def expected(self, text: str) -> Expected:
         """Return the ids of a text under every lookup, as `Encode(text).compute` does."""
-        ids = self.ids(text)
+        segments = self.segments(text)
+        ids = self.oracle.encode_segments(segments)
         if len(ids) == 1:  # under every lookup, what is one token stays one
             return Expected({"": (Ids(tuple(ids)),)})
-        own = "pair" if self.model.pipeline is None else self.model.pipeline.lookup
-        keys = Encode(text).keys(self.model)
-        lookups = {key: key if key == "bytes" or self.model.pipeline is None else own for key in keys}
-        return Expected.merged({key: (Ids(tuple(self.ids(text, lookup=lookup))),) for key, lookup in lookups.items()})
+        found = {key: encoder.encode_segments(segments) for key, encoder in self._encoders.items()}
+        return Expected.merged({key: (Ids(tuple(ids)),) for key, ids in found.items()})
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:
         """Return the tokens of a pre-token's bytes, and the merges in order.

@@ -178,19 +178,22 @@ def write_model(model: Model) -> str | dict[str, Any] | None:
     orders: dict[Any, Sequence[int]] = {"raw": range(256), "reversed": range(255, -1, -1)}
     orders["gpt2"] = [GPT2_BYTE_ORDER.index(byte) for byte in range(256)]
     orders.setdefault(byte_ids[0], range(byte_ids[0], byte_ids[0] + 256))
-    order = next((name for name, known in orders.items() if list(known) == byte_ids), None)
+    known = [(byte, index) for byte, index in enumerate(byte_ids) if index >= 0]
+    order = next((name for name, ids in orders.items() if all(ids[byte] == index for byte, index in known)), None)
     if order is None:
         return None
     written: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in model.merges]}
     if order != "raw":
         written["byte_ids"] = order
     merge_ids = [model.ids[left + right] for left, right in model.merges]
-    first_free = max(byte_ids) + 1
+    first_free = max(orders[order]) + 1
     if merge_ids != list(range(first_free, first_free + len(merge_ids))):
         written["merge_ids"] = merge_ids
     others = {*model.vocab} - {*byte_ids, *merge_ids}
     if others:
         written["extra"] = [[index, write_token(model.vocab[index])] for index in sorted(others)]
+    if len(known) < 256:
+        written["remove"] = [index for byte, index in enumerate(orders[order]) if byte_ids[byte] < 0]
     if model.pipeline is not None:
         written["pipeline"] = model.pipeline.write()
     elif model.special_tokens is not None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures import pipeline as values
+from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Punctuation, Split, Step
 
 from ..implementation.implementation import Implementation
@@ -49,7 +50,7 @@ def _added(data: bytes) -> tuple[AddedToken, ...]:
 
 def _pipelines(implementation: Implementation) -> Encodings:
     def build(data: bytes, chosen: bytes, number: int) -> Question[Encode]:
-        forms = tuple(values.NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 > 3)
+        forms = tuple(NORMAL_FORMS[one % 4] for one in chosen[:2] if one % 8 > 3)
         added = _added(chosen[6 : 6 + 2 * (chosen[2] % 4)])
         contents = tuple(token.content for token in added)
         parts = strategies.pieces((*ASCII, *OTHERS, *contents * 5), data)

@@ -16,17 +16,15 @@ from typing import Any
 import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
-from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm, has_surrogate
 from bpe_conformance.fixtures.files import AnyPath, parse_json
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
     FLAGS,
-    NORMAL_FORMS,
     AddedToken,
     ByteLevel,
     Digits,
-    NormalForm,
     Pipeline,
     Punctuation,
     Split,

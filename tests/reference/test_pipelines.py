@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, unspell
+from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
-    NORMAL_FORMS,
     AddedToken,
     ByteLevel,
     Digits,
