@@ -156,6 +156,28 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project) -> None:
     assert json.loads((project.path / "report.json").read_text("utf-8"))["run"]["complete"] is False
 
 
+def test_ctrl_c_before_the_tests_leaves_no_directory(project: Project) -> None:
+    project.write("interrupted.py", "raise KeyboardInterrupt")
+    result = project.run("interrupted:Tokenizer", "--bpe-report", "report/")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert not (project.path / "report").exists()
+
+
+def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
+    options = ("--bpe-isolate", "--bpe-case", "merge-priority", "--bpe-report", "report.json")
+    assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
+    for name, text in {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": ""}.items():
+        project.write(name, text)
+    project.pytester.syspathinsert()
+    result = project.judge("mine:Right", *options, "-p", "plugged")
+    header = result.stdout.str().partition("collected")[0]
+    for name in ("pytest.ini", "conftest.py", "plugged.py", "-p plugged", "use bpe-conformance grade"):
+        assert name in header
+    (note,) = json.loads((project.path / "report.json").read_text("utf-8"))["adapter"]["notes"]
+    assert note in " ".join(header.split())
+    assert "own process" not in project.judge("mine:Right", *options[1:]).stdout.str()
+
+
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("for the test")
