@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .bridge import confinement
 from .bridge.client import bridge
-from .engines import of_package
 from .errors import AdapterError, BridgeError, one_line
 
 BUILT_IN: dict[str, str] = {
@@ -101,6 +101,8 @@ def resolve(spec: str) -> object:
         make: Any = load(SHAPES[prefix])
         return make(rest)
     if prefix in BUILT_IN and rest:
+        from .engines import of_package  # with the reference, which not every process may have
+
         return of_package(spec, load(BUILT_IN[prefix]))
     if ":" not in spec:
         if spec not in BUILT_IN:
@@ -254,7 +256,7 @@ def _place(error: BaseException) -> str:
     """Return file:line of the innermost frame outside the import machinery and this file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    machinery = ("<frozen", __file__, importlib.__file__)
+    machinery = ("<frozen", __file__, confinement.__file__, importlib.__file__)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, zip_longest
 from operator import itemgetter
@@ -258,20 +258,6 @@ def _strings(parameter: str, value: Collection[str]) -> frozenset[str] | None:
         if not isinstance(string, str):
             raise ValueError(f'{parameter} contains {string!a}; give "all" or a set of strings')
     return frozenset(value)
-
-
-def token_ids(vocab: Mapping[int, bytes], special_tokens: Iterable[str]) -> dict[bytes, int]:
-    """Return token → id, the first of several ids. A special token without an entry gets the id max(ids) + 1.
-
-    >>> token_ids({0: b"a", 1: b"a"}, ["a", "<e>"])
-    {b'a': 0, b'<e>': 2}
-    """
-    ids = {token: index for index, token in reversed(dict(vocab).items())}
-    following = max(vocab, default=-1) + 1
-    for text in special_tokens:
-        if ids.setdefault(text.encode("utf-8"), following) == following:
-            following += 1
-    return ids
 
 
 def straddles(token: str, other: str) -> bool:

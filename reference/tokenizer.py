@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import Pipeline
 
 from .conventions import build_vocab, complete
@@ -22,7 +23,7 @@ from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .formats import engines, gpt2, huggingface
 from .patterns import DEFAULT_PATTERN, resolve
 from .pipeline import PipelineEncoder, pattern_of
-from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, Strings, parse_keywords, token_ids
+from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, Strings, parse_keywords
 from .text_encoder import TextEncoder
 from .trainer import learn
 from .workers import worker_count

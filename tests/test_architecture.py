@@ -145,10 +145,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "command_line",
         "answer",
         "implementation",
+        "operations",
         "outcome",
         "terminal",
         "packs",
+        "report",
         "session",
+        "plugin",
     ),
     "cli": ("command_line", "selection"),
 }
@@ -198,6 +201,7 @@ REACHES_ADAPTERS = (
     "spec_tools/witnesses.py",
     "packs/build.py",
     "commands/check_bridge.py",
+    "commands/grade.py",
 )
 
 

@@ -36,6 +36,7 @@ from ..errors import (
     one_line,
 )
 from . import wire
+from .confinement import Confinement
 from .process import Environment, Process
 
 ONE_REPLY = (
@@ -51,6 +52,8 @@ _TO_THE_END = (
 _LONGEST_NAME = 100
 _MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 4 GiB
 _GRACE = 1.0
+_WITHOUT_DIRECTORY = "import sys; del sys.path[0]; from bpe_conformance.adapters.bridge.server import main; main()"
+"""The server, which imports nothing from the current directory, where an adapter can have written."""
 _RESTART = 10.0  # a later start may take this plus three times the duration of the first
 
 
@@ -500,8 +503,10 @@ def isolated(
     time_limit: float = 10.0,
     env: Environment = None,
     memory: float | None = None,
+    confinement: Confinement | None = None,
 ) -> type[RemoteTokenizer]:
     """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit."""
-    argv = [sys.executable, "-m", "bpe_conformance.adapters.bridge", spec]
+    program = ["-m", "bpe_conformance.adapters.bridge"] if confinement is None else ["-c", _WITHOUT_DIRECTORY]
+    argv = [sys.executable, *program, spec, *(confinement.options if confinement else ())]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
     return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

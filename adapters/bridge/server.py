@@ -22,6 +22,7 @@ from bpe_conformance.fixtures import answers
 from ..errors import ENDINGS
 from ..signature import takes
 from . import wire
+from .confinement import Confinement
 
 GIBIBYTES = 4.0  # GiB of memory that the adapter may allocate, unless `--memory` says otherwise
 
@@ -287,9 +288,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trainer", help="the training function, as in --bpe-trainer")
     memory_help = "the memory limit in GiB; default 4, 0 for no limit"
     parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
+    parser.add_argument("--confined", help=argparse.SUPPRESS)
+    parser.add_argument("--blocked", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)
+    if options.confined:
+        Confinement(options.confined, options.blocked.split(",")).enter()  # before there are threads
 
     def load() -> object:
         from ..loading import resolve

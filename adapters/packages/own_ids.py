@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge
-from bpe_conformance.reference.special_tokens import token_ids
+from bpe_conformance.fixtures.models import token_ids
 
 from . import Merges, Pattern, Special, Vocab, refuse_special_tokens
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.reference.special_tokens import token_ids
+from bpe_conformance.fixtures.models import token_ids
 
 from . import Merges, Pattern, Special, Vocab
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Model, spell, unspell
+from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
-from bpe_conformance.reference.special_tokens import token_ids
 
 from . import Merges, Pattern, Special, Vocab
 

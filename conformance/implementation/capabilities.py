@@ -39,6 +39,7 @@ _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
+_SEVERAL_LATE = 2
 
 
 class LoadError(CommandError):
@@ -87,7 +88,7 @@ class Probed(Protocol):
 
     def note(self, line: str) -> None: ...
 
-    def time_limit(self) -> AbstractContextManager[object]: ...
+    def time_limit(self, timeout_factor: float = 1) -> AbstractContextManager[object]: ...
 
     def build(self, model: Model) -> TokenizerProxy: ...
 
@@ -224,7 +225,7 @@ class _Prober:
         if method in self._late:
             return False
         try:
-            with self._implementation.time_limit():
+            with self._limited():
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
@@ -235,6 +236,10 @@ class _Prober:
         except TimedOut as late:
             self._tell(method, late)
         return False
+
+    def _limited(self) -> AbstractContextManager[object]:
+        """Limit a probe, to a tenth of a case's limit if several methods have not answered."""
+        return self._implementation.time_limit(0.1 if len(self._late) >= _SEVERAL_LATE else 1)
 
     def _tell(self, method: str, late: TimedOut) -> None:
         """Tell the user at once why nothing happens, and ask the method no more."""
@@ -284,7 +289,7 @@ class _Prober:
         if self._late & {method, "the constructor"}:
             return None
         try:
-            with self._implementation.time_limit():
+            with self._limited():
                 probe(name)
         except Raised as raised:
             return raised if raised.is_error else None

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from bpe_conformance.adapters import AdapterError, RemoteTokenizer, resolve
 from bpe_conformance.adapters.bridge.client import bridge, isolated
+from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.fixtures import Merge, Model
@@ -301,7 +302,7 @@ def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[l
 
 
 def load(
-    name: str, trainer: str | None = None, isolate: bool = False, limit: float = 10.0, stderr: int = 2
+    name: str, trainer: str | None = None, isolate: bool | Confinement = False, limit: float = 10.0, stderr: int = 2
 ) -> Implementation:
     """Return the implementation that `--adapter` names. What it prints goes to standard error.
 
@@ -309,17 +310,18 @@ def load(
         LoadError: if it cannot be imported or tested; one line.
     """
     is_program = name.startswith("cmd:")
+    confinement = isolate if isinstance(isolate, Confinement) else None
 
     def resolved() -> Any:
         if isolate and not is_program:
-            return isolated(name, trainer, time_limit=limit)
+            return isolated(name, trainer, time_limit=limit, confinement=confinement)
         target = resolve(name)
         return with_trainer(target, trainer) if trainer else target
 
     def spawn(environment: Mapping[str, str]) -> Any:
         if is_program:
             return bridge(program_arguments(name), time_limit=limit, env=environment)
-        return isolated(name, trainer, time_limit=limit, env=environment, memory=0)  # no limit of memory
+        return isolated(name, trainer, time_limit=limit, env=environment, memory=0, confinement=confinement)
 
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.files import check_folder, write_text
 
 from . import document, markdown, page
 from .document import Document, ReportError
@@ -47,24 +47,22 @@ def form(path: Path) -> Callable[[Document], str]:
     return forms[path.suffix]
 
 
-def check(path: Path, folder: bool = False) -> None:
-    """Check that a report can be written to a file or directory, before anything is tested; make the directory."""
+def files(path: Path, folder: bool = False) -> list[Path]:
+    """Return the files of a report, which can be a directory; check, before any test, that they can be written."""
     if folder or path.is_dir():
         if path.exists() and not path.is_dir():
             raise ReportError(f"{path}: cannot write the report: it is a file, not a directory")
         try:
-            path.mkdir(exist_ok=True)
+            check_folder(path)
         except OSError as error:
             raise ReportError(f"{path}: cannot make the directory: {error.strerror}") from None
-        return
+        return [path / name for name in ALL]
     form(path)
     if not path.parent.is_dir():
         raise ReportError(f"{path}: cannot write the report: the directory {path.parent} does not exist")
-
-
-def files(path: Path) -> list[Path]:
-    return [path / name for name in ALL] if path.is_dir() else [path]
+    return [path]
 
 
 def write(report: Document, file: Path) -> None:
+    file.parent.mkdir(exist_ok=True)
     write_text(file, form(file)(report))

@@ -30,6 +30,7 @@ from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
 from ..spec import Case, Clause
 from ..terminal.failure import describe as describe_failure
+from ..terminal.show import counted
 from .setup import Setup
 
 if TYPE_CHECKING:
@@ -191,22 +192,28 @@ class BpeItem(pytest.Item):
         """Ask the implementation, and return the incorrect answer, or None."""
         raise NotImplementedError
 
+    @property
+    def given_up(self) -> set[str]:
+        """The operations that are not asked any more. If there are any, the run spends less time on the others."""
+        return {name for name, count in self.run_setup.late_in_a_row.items() if count >= MOST_LATE_IN_A_ROW}
+
     def never_answers(self, operations: Set[str]) -> str | None:
         """Return why the test is skipped if the last cases of one of these operations had no answer in time."""
-        late = self.run_setup.late_in_a_row
-        operation = next((name for name in sorted(operations) if late[name] >= MOST_LATE_IN_A_ROW), None)
-        return operation and f"{late[operation]} {operation} cases in a row had no answer in time; no more are asked"
+        operation = min(operations & self.given_up, default=None)
+        late = operation and self.run_setup.late_in_a_row[operation]
+        return operation and f"{late} {operation} cases in a row had no answer in time; no more are asked"
 
     @contextlib.contextmanager
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
         """Shorten the time limit within the block if many cases of one of these operations had no answer in time."""
         implementation, late = self.run_setup.implementation, self.run_setup.late
         limit = implementation.limit
-        slow = sorted(operation for operation in operations if late[operation] >= MOST_LATE)
+        most = 1 if self.given_up else MOST_LATE
+        slow = sorted(operation for operation in operations if late[operation] >= most)
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
             implementation.note(
-                f"{MOST_LATE} {slow[0]} cases took longer than {limit:g} s; "
+                f"{counted(most, f'{slow[0]} case')} took longer than {limit:g} s; "
                 f"further {slow[0]} tests get {implementation.limit:g} s"
             )
         try:
@@ -260,7 +267,8 @@ class CaseItem(BpeItem):
             self.run_setup.late_in_a_row[operation.name] = late_in_a_row + 1
         if mismatch is None:
             return None
-        return engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
+        with self.shorter_limit(self.given_up):  # the explanation may ask them again
+            return engine.Found(dependence.explained(mismatch, self.case.clause.id, implementation))
 
 
 class PropertyItem(BpeItem):

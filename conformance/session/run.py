@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence, Set
@@ -58,9 +59,13 @@ class Run:
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
         self.result: RunResult | None = None
-        self._reports = _report_targets(config)
+        self._reports = _report_files(config)
         self._shows_failures = False
         self._session: pytest.Session | None = None
+        loaded = ", ".join(_foreign(config)) if config.getoption("--bpe-isolate") and not self._is_worker else ""
+        if loaded:
+            fix = "they can change every result; to grade somebody else's code, use bpe-conformance grade"
+            self.implementation.note(f"these ran in the suite's own process: {loaded}; {fix}")
 
     @property
     def _is_worker(self) -> bool:
@@ -369,23 +374,34 @@ def _exit_status(status: int, fails: bool, result: RunResult) -> int:
     return pytest.ExitCode.TESTS_FAILED if status == pytest.ExitCode.OK and result.unwritten else status
 
 
-def _report_targets(config: pytest.Config) -> list[Path]:
-    paths = []
-    for name in config.getoption("--bpe-report") or ():
-        path = config.invocation_params.dir / name
-        try:
-            reports.check(path, folder=name.endswith(("/", "\\")))
-        except document.ReportError as error:
-            raise pytest.UsageError(str(error)) from None
-        paths.append(path)
-    return paths
+def _foreign(config: pytest.Config) -> Iterator[str]:
+    """Yield what was loaded into this process beside installed packages: the configuration, modules, and plugins."""
+    here = {config.rootpath, config.invocation_params.dir}
+    ours = {Path(__file__).resolve().parents[1], FOLDER.resolve()}
+    if config.inipath and str(config.inipath) != os.devnull:
+        yield config.inipath.name
+    for module in list(sys.modules.values()):
+        file = Path(getattr(module, "__file__", None) or sys.prefix)
+        is_package = Path(sys.prefix) in file.parents or ours & {*file.resolve().parents}
+        if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
+            yield file.relative_to(folder).as_posix()
+    yield from (f"-p {name}" for name in config.option.plugins if not name.startswith("no:"))
 
 
-def _written_reports(result: RunResult, paths: list[Path]) -> list[str]:
+def _report_files(config: pytest.Config) -> list[Path]:
+    names = config.getoption("--bpe-report") or ()
+    try:
+        found = [reports.files(config.invocation_params.dir / name, name.endswith(("/", "\\"))) for name in names]
+    except document.ReportError as error:
+        raise pytest.UsageError(str(error)) from None
+    return [file for files in found for file in files]
+
+
+def _written_reports(result: RunResult, files: list[Path]) -> list[str]:
     """Write the reports of a run. Return a line for each file that could not be written; the others are written."""
     problems = []
     built: document.Document | None = None
-    for file in [file for path in paths for file in reports.files(path)]:
+    for file in files:
         try:
             built = document.build(result) if built is None else built
             reports.write(built, file)

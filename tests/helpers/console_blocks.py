@@ -41,7 +41,7 @@ def _write_files(name: str, directory: Path) -> None:
     """Write the files that a page shows."""
     for _, body in BLOCKS[name]:
         if found := FILE.fullmatch(body.partition("\n")[0]):
-            (directory / found[1]).parent.mkdir(exist_ok=True)
+            (directory / found[1]).parent.mkdir(parents=True, exist_ok=True)
             (directory / found[1]).write_text(body, "utf-8")
 
 

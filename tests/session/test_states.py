@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from types import SimpleNamespace
 import pytest
 from helpers.project import Project, states
 
-from bpe_conformance.cases import judging
+from bpe_conformance.cases import dependence, judging
 from bpe_conformance.implementation import time_limit
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import Mismatch
 from bpe_conformance.session import items, run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
@@ -156,6 +159,28 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project) -> None:
     assert json.loads((project.path / "report.json").read_text("utf-8"))["run"]["complete"] is False
 
 
+def test_ctrl_c_before_the_tests_leaves_no_directory(project: Project) -> None:
+    project.write("interrupted.py", "raise KeyboardInterrupt")
+    result = project.run("interrupted:Tokenizer", "--bpe-report", "report/")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert not (project.path / "report").exists()
+
+
+def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
+    options = ("--bpe-isolate", "--bpe-case", "merge-priority", "--bpe-report", "report.json")
+    assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
+    for name, text in {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": ""}.items():
+        project.write(name, text)
+    project.pytester.syspathinsert()
+    result = project.judge("mine:Right", *options, "-p", "plugged")
+    header = result.stdout.str().partition("collected")[0]
+    for name in ("pytest.ini", "conftest.py", "plugged.py", "-p plugged", "use bpe-conformance grade"):
+        assert name in header
+    (note,) = json.loads((project.path / "report.json").read_text("utf-8"))["adapter"]["notes"]
+    assert note in " ".join(header.split())
+    assert "own process" not in project.judge("mine:Right", *options[1:]).stdout.str()
+
+
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("for the test")
@@ -190,6 +215,46 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     assert printed.count("gave no answer within 0.4 s") == items.MOST_LATE
     assert "gave no answer within 0.05 s" in printed
     assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in printed
+
+
+NEVER = """
+class Never:
+    def __init__(self, vocab, merges, special_tokens=None):
+        pass
+
+    def encode(self, text):
+        while True:
+            pass
+
+    decode = encode_batch = encode_iterable = encode
+"""
+
+
+def test_probes_get_less_time_after_two_methods_without_an_answer(project: Project) -> None:
+    project.write("never.py", NEVER)
+    printed = project.run("never:Never", "--bpe-time-limit", "0.5", "--collect-only").stderr.str()
+    limits = dict(re.findall(r"never:Never: (\w+) gave no answer within ([\d.]+) s", printed))
+    assert limits == {"encode": "0.5", "decode": "0.5", "encode_iterable": "0.05", "encode_batch": "0.05"}
+
+
+def test_if_an_operation_is_given_up_one_time_out_shortens_the_limit_of_another(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("never.py", NEVER)
+    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
+    limits = []
+
+    def explained(mismatch: Mismatch, _: str, implementation: Implementation) -> Mismatch:
+        limits.append(implementation.limit)
+        return mismatch
+
+    monkeypatch.setattr(dependence, "explained", explained)
+    options = ("--adapter", "never:Never", "--bpe-section", "BYTES", "--bpe-time-limit", "0.4")
+    notes = " ".join(project.pytester.runpytest_inprocess("conformance", *options).stdout.str().split())
+    assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in notes
+    assert "1 decode case took longer than 0.4 s; further decode tests get 0.05 s" in notes
+    assert limits == [*[0.4] * (items.MOST_LATE_IN_A_ROW - 1), *[0.05] * (len(limits) - 5)]
+    assert len(limits) > 6
 
 
 HANGS = """

@@ -1,0 +1,188 @@
+"""Confines the process of a graded submission: what it can import, read and write, and whom it can reach.
+
+Where the kernel has Landlock (Linux 5.13 or later), it enforces this, on native code and on started programs, too.
+Elsewhere an audit hook of Python does, which native code evades; programs cannot be started then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module, util
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from typing import Any
+
+SUBMISSION = "submission"  # the directory in which a submission runs
+_OWN = __name__.partition(".")[0]
+_SHAPES = ("cs336", "functions", "minbpe", "tiktoken_encoding")
+_NEEDED = (f"{_OWN}.protocol", f"{_OWN}.adapters.loading", *(f"{_OWN}.adapters.shapes.{name}" for name in _SHAPES))
+_SYSTEM = (
+    "/bin",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/System",
+    "/Library",
+)
+_DEVICES = ("/dev/null", "/dev/shm")  # semaphores are in the second
+_INSTALLED = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below a prefix of Python
+
+_CREATE, _ADD, _RESTRICT, _NO_NEW_PRIVILEGES = 444, 445, 446, 38  # system calls, and an operation of prctl
+_EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE = 1, 2, 4, 8, 1 << 14  # rights
+_OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE  # all others are rights of directories
+
+_CHANGED = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
+_CHANGES = {f"os.{name}" for name in _CHANGED}
+_PROGRAMS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.system"}
+_NETWORK = {"socket.bind", "socket.connect", "socket.getaddrinfo", "socket.sendto"}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """The limits of a submission, which is in a directory of `scratch`, the only one into which it can write.
+
+    It can neither import the modules `blocked` nor read their files or the golden cases.
+    """
+
+    scratch: str
+    blocked: Sequence[str]
+
+    @property
+    def options(self) -> list[str]:
+        return ["--confined", self.scratch, "--blocked", ",".join(self.blocked)]
+
+    def enter(self) -> None:
+        """Confine this process, and change to the directory of the submission."""
+        for name in _NEEDED:
+            import_module(name)
+        paths, prefixes = {*map(_real, filter(None, sys.path))}, {_real(sys.prefix), _real(sys.base_prefix), "/usr"}
+        installed = {_real(path) for prefix in prefixes for some in _INSTALLED for path in Path(prefix).glob(some)}
+        hidden = {*_golden(), *(installed - paths), *(path for name in self.blocked for path in _files(name))}
+        own = {_real(str(module.__file__)) for name, module in sys.modules.items() if name.partition(".")[0] == _OWN}
+        readable = paths | prefixes | own | {_real(path) for path in _SYSTEM if Path(path).exists()}
+        writable = [_real(path) for path in (self.scratch, *_DEVICES)]
+        if not landlocked(readable, hidden, writable):
+            sys.addaudithook(audit_hook(readable, hidden, writable))
+        sys.meta_path.insert(0, _Refusal(self.blocked))
+        os.chdir(Path(self.scratch, SUBMISSION))
+
+
+class _Refusal(MetaPathFinder):
+    def __init__(self, blocked: Sequence[str]) -> None:
+        self._blocked = blocked
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        for blocked in self._blocked:
+            if f"{name}.".startswith(f"{blocked}."):
+                fix = f"a submission cannot import {name}; grade --allow-import {blocked} permits it"
+                raise ModuleNotFoundError(fix, name=name)
+
+
+def _real(path: Any) -> str:
+    return str(os.path.realpath(path))
+
+
+def _files(name: str) -> Iterator[str]:
+    """Yield the paths of a module that is installed, without importing it, and those to which they link."""
+    with contextlib.suppress(ImportError, ValueError, AttributeError):
+        if spec := util.find_spec(name):
+            folders = list(spec.submodule_search_locations or ())
+            yield from map(_real, folders)
+            if spec.has_location and spec.origin:
+                yield str(Path(_real(spec.origin)).parent) if folders else _real(spec.origin)
+
+
+def _golden() -> Iterator[str]:
+    yield from (_real(Path(folder, "SPEC.md")) for folder in _files(_OWN))
+    for folder in _files(f"{_OWN}.fixtures"):
+        yield from (_real(path) for path in Path(folder).iterdir() if path.is_dir())
+
+
+def has_landlock() -> bool:
+    return _landlock() > 0
+
+
+def _landlock() -> int:
+    """Return the version of Landlock, at most 0 if there is none."""
+    return int(ctypes.CDLL(None).syscall(_CREATE, None, 0, 1)) if sys.platform == "linux" else 0
+
+
+def landlocked(readable: Collection[str], hidden: Collection[str], writable: Collection[str]) -> bool:
+    """Have the kernel refuse this thread and what it starts all other files, and TCP; return whether it does.
+
+    It also refuses signals to other processes, where it can (Linux 6.12 or later).
+    """
+    if (version := _landlock()) < 1:
+        return False
+    call = ctypes.CDLL(None).syscall
+    handled = (1 << min(12 + version, 15)) - 1
+    refused = struct.pack("=QQQ", handled, 3, 3)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    if (rules := call(_CREATE, refused, len(refused), 0)) < 0:
+        return False
+
+    def allow(path: str, rights: int) -> None:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            of_kind = handled if Path(path).is_dir() else handled & _OF_FILES
+            call(_ADD, rules, 1, struct.pack("=Qi", rights & of_kind, descriptor), 0)
+            os.close(descriptor)
+
+    def allow_reading(path: str) -> None:
+        if any(other.startswith(f"{path}/") for other in hidden):
+            with contextlib.suppress(OSError):
+                for entry in os.scandir(path):
+                    if entry.path not in hidden and not entry.is_symlink():
+                        allow_reading(entry.path)
+        elif path not in hidden:
+            allow(path, _EXECUTE | _READ)
+
+    for path in writable:
+        allow(path, handled)
+    for path in readable:
+        allow(path, _LIST)
+        allow_reading(path)
+    return bool(ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0 and call(_RESTRICT, rules, 0) == 0)
+
+
+def audit_hook(
+    readable: Collection[str], hidden: Collection[str], writable: Collection[str]
+) -> Callable[[str, tuple[Any, ...]], None]:
+    """Return a hook that refuses other files, programs, the network, and signals to other sessions."""
+
+    def beneath(path: str, folders: Collection[str]) -> bool:
+        return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
+
+    def is_refused(path: Any, writes: bool) -> bool:
+        if isinstance(path, int):
+            return False
+        real = _real(os.fsdecode(path))
+        return not (beneath(real, writable) or (not writes and beneath(real, readable) and not beneath(real, hidden)))
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        refused = event in _PROGRAMS
+        if event == "open":
+            refused = arguments[0] is not None and is_refused(arguments[0], bool((arguments[2] or 0) & _WRITES))
+        elif event in _CHANGES:
+            refused = any(is_refused(path, True) for path in arguments if isinstance(path, (str, bytes, os.PathLike)))
+        elif event in _NETWORK:
+            refused = not isinstance(arguments[1] if len(arguments) > 1 else (), (str, bytes))
+        elif event in ("os.kill", "os.killpg") and hasattr(os, "getsid"):
+            refused = arguments[0] < 0 or os.getsid(arguments[0]) != os.getsid(0)
+        if refused:
+            raise PermissionError(f"a submission cannot do this: {event} {arguments[:1]}")
+
+    return hook

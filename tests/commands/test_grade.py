@@ -1,0 +1,327 @@
+"""`bpe-conformance grade` on submissions that attack it: none gets a PASS that it does not earn, nor harms another."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance import cli
+from bpe_conformance.adapters.bridge import confinement
+from bpe_conformance.command_line import CommandError
+from bpe_conformance.commands import grade
+
+ROOT = Path(__file__).parents[2]
+RIGHT = """
+class Tokenizer:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.ids = {token: index for index, token in vocab.items()}
+        self.merges = merges
+
+    def encode(self, text):
+        parts = [bytes([byte]) for byte in text.encode("utf-8")]
+        for pair in self.merges:
+            place = 0
+            while place + 1 < len(parts):
+                if (parts[place], parts[place + 1]) == tuple(pair):
+                    parts[place : place + 2] = [parts[place] + parts[place + 1]]
+                place += 1
+        return [self.ids[part] for part in parts]
+"""
+WRONG = RIGHT.replace("in text", "in text.upper()")
+
+ATTEMPTS = {
+    "import": "import bpe_conformance.reference",
+    "from": "from bpe_conformance.reference.textbook import Tokenizer",
+    "under another name": "import bpe_conformance.known_bugs as mine",
+    "tiktoken": "import tiktoken",
+    "no finder": "sys.meta_path[:] = sys.meta_path[1:]; import bpe_conformance.reference",
+    "no finder, installed": "import tiktoken",
+    "sys.path": "sys.path.insert(0, ROOT); import reference.textbook",
+    "importlib": "importlib.util.spec_from_file_location('x', TEXTBOOK).loader.exec_module(types.ModuleType('x'))",
+    "exec": "exec(open(TEXTBOOK).read(), {})",
+    "link": "os.symlink(TEXTBOOK, 'mine.py'); import mine",
+    "hard link": "os.link(TEXTBOOK, 'mine2.py'); open('mine2.py')",
+    "golden cases": "open(os.path.join(ROOT, 'fixtures', 'cases', 'merge.yaml'))",
+    "specification": "open(os.path.join(ROOT, 'conformance', 'SPEC.md'))",
+    "the suite": "open(os.path.join(ROOT, 'conformance', 'plugin.py'), 'a')",
+    "remove": "os.remove(os.path.join(ROOT, 'README.md'))",
+    "neighbour": "open(NEIGHBOUR, 'w')",
+    "neighbour's code": "open(NEIGHBOUR)",
+    "results": "open(os.path.join(os.path.dirname(NEIGHBOUR), 'results.csv'), 'w')",
+    "parent": "os.kill(os.getppid(), 0)",
+    "memory": "open(f'/proc/{os.getppid()}/mem', 'rb+')",
+    "network": "socket.create_connection(('127.0.0.1', 9), 1)",
+    "program": "subprocess.run([sys.executable, '-c', 'import bpe_conformance.reference'], check=True)",
+}
+NATIVE = {
+    "native": "check(C.open(TEXTBOOK.encode(), 0) >= 0)",
+    "native write": "check(C.open(NEIGHBOUR.encode(), os.O_WRONLY) >= 0)",
+    "native signal": "check(C.kill(os.getppid(), 0) == 0)",
+    "native program": "check(C.system(f'cat {TEXTBOOK} > mine3.py'.encode()) == 0)",
+}
+PERMITTED = {
+    "protocol": "import bpe_conformance.protocol",
+    "numpy": "import numpy",
+    "standard library": "import sqlite3, xml.dom.minidom",
+    "own file": "open('mine.txt', 'w').write('x'); check(open('mine.txt').read() == 'x'); os.remove('mine.txt')",
+    "temporary": "import tempfile; tempfile.TemporaryFile().write(b'x')",
+    "null": "open(os.devnull, 'w').write('x')",
+    "pool": "check(multiprocessing.Pool(1).map(abs, [-1]) == [1])",
+    "own process": "p = multiprocessing.Process(target=time.sleep, args=(60,)); p.start(); os.kill(p.pid, 9); p.join()",
+}
+PROGRAM = """
+import ctypes, importlib.util, json, multiprocessing, os, signal, socket, subprocess, sys, time, types
+from bpe_conformance.adapters.bridge import confinement, server
+ROOT, NEIGHBOUR, TEXTBOOK, C = sys.argv[1], sys.argv[2], os.path.join(sys.argv[1], "reference", "textbook.py"), None
+C = ctypes.CDLL(None)
+if sys.argv[3] == "hook":
+    confinement.landlocked = lambda *_: False
+os.environ["TMPDIR"] = os.path.join(os.getcwd(), "tmp")
+blocked = ["bpe_conformance.reference", "bpe_conformance.known_bugs", "tiktoken"]
+confinement.Confinement(os.getcwd(), blocked).enter()
+assert not [name for name in sys.modules if name.startswith("bpe_conformance.reference")]
+def check(holds):
+    assert holds
+found = {}
+for name, code in json.loads(sys.argv[4]).items():
+    try:
+        exec(code)
+        found[name] = ""
+    except Exception as error:
+        found[name] = type(error).__name__
+print(json.dumps(found))
+"""
+
+
+def confined(tmp_path: Path, mechanism: str, attempts: dict[str, str]) -> dict[str, str]:
+    """Return the exception of each attempt of a confined process, or "" if it succeeded."""
+    scratch, neighbour = tmp_path / "scratch", tmp_path / "neighbour" / "tok.py"
+    for folder in (scratch / "submission", scratch / "tmp", neighbour.parent):
+        folder.mkdir(parents=True)
+    neighbour.write_text(RIGHT, "utf-8")
+    words = [str(ROOT), str(neighbour), mechanism, json.dumps(attempts)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words],
+        cwd=scratch,
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert not done.returncode, done.stderr
+    assert neighbour.read_text("utf-8") == RIGHT
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.skipif(not confinement.has_landlock(), reason="Landlock")
+def test_the_kernel_refuses_each_attempt_and_permits_what_submissions_need(tmp_path: Path) -> None:
+    found = confined(tmp_path, "kernel", {**PERMITTED, **ATTEMPTS, **NATIVE})
+    assert {name for name, error in found.items() if not error} == {*PERMITTED}, found
+    assert found["import"] == found["tiktoken"] == "ModuleNotFoundError"  # which `except ImportError` expects
+
+
+def test_the_audit_hook_refuses_each_attempt_of_python_code(tmp_path: Path) -> None:
+    found = confined(tmp_path, "hook", {**PERMITTED, **ATTEMPTS})
+    assert {name for name, error in found.items() if not error} == {*PERMITTED}, found
+
+
+ATTACK = """
+import ctypes, os, sys
+for pid in (os.getppid(), -1):
+    try: os.kill(pid, 15)
+    except OSError: ctypes.CDLL(None).kill(pid, 15)
+try: import tiktoken
+except ImportError: tiktoken = None
+class Tokenizer(tiktoken.Encoding if tiktoken else Wrong): pass
+if os.fork() == 0:
+    os.setsid()
+    os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", "MARK"], {})
+"""
+SHADOWS = {
+    "tok.py": WRONG.replace("class Tokenizer", "class Wrong") + ATTACK,
+    "conftest.py": """
+import pytest
+open("MARK", "w")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    report.outcome = "passed"
+    return report
+""",
+    "pytest.ini": "[pytest]\naddopts = --deselect conformance -p forge\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p forge'\n",
+    "forge-1.dist-info/entry_points.txt": "[pytest11]\nforge = conftest\n",
+    "forge-1.dist-info/METADATA": "Name: forge\nVersion: 1\n",
+    **dict.fromkeys(
+        [
+            f"{name}.py"
+            for name in ["forge", "json", "pytest", "regex", "sitecustomize", "sys", "usercustomize", "yaml"]
+        ],
+        "import os; os._exit(0)",
+    ),
+}
+FORGED = """
+import os
+for file in range(3, 20):
+    try: os.write(file, b'{"seq": 1, "result": {"protocol": 1, "capabilities": []}}\\n')
+    except OSError: pass
+"""
+ATTACKS: dict[str, dict[str, str]] = {
+    "attacks": SHADOWS,
+    "subclass": {"tok.py": "from bpe_conformance.reference import Tokenizer as Base\nclass Tokenizer(Base): pass"},
+    "forges replies": {"tok.py": FORGED + WRONG},
+    "=right": {"tok.py": RIGHT},
+}
+
+
+COMMAND = "import sys; from bpe_conformance.cli import main; sys.exit(main())"
+
+
+def run_grade(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, "grade", *arguments, "--adapter", "tok:Tokenizer"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )
+
+
+def marks(results: Path) -> dict[str, dict[str, str]]:
+    with (results / "results.csv").open(encoding="utf-8", newline="") as file:
+        return {row["submission"]: row for row in csv.DictReader(file)}
+
+
+def write(folder: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text.replace("MARK", str(folder / "loaded")), "utf-8")
+    return str(folder)
+
+
+@pytest.mark.skipif(not confinement.has_landlock(), reason="Landlock")
+def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
+    folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]
+    results = tmp_path / "results"
+    done = run_grade(*folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge")
+    assert done.returncode == 1, done.stderr
+    found = marks(results)
+    assert {name: row["encoder"] for name, row in found.items()} == {
+        "attacks": "FAIL",
+        "subclass": "-",
+        "forges replies": "-",
+        "'=right": "PASS",
+    }, done.stdout
+    assert found["attacks"]["status"] == found["'=right"]["status"] == "graded"
+    assert found["subclass"]["status"].startswith(
+        "importing tok failed: ModuleNotFoundError: a submission cannot import"
+    )
+    assert found["subclass"]["status"].endswith("(tok.py:1)")
+    assert found["'=right"]["must_passed"] == found["'=right"]["must_total"] != "0"
+    assert [line.split()[:1] for line in done.stdout.splitlines()[1:5]] == [name.split()[:1] for name in ATTACKS]
+    assert sorted(file.name for file in results.iterdir()) == [
+        "attacks.html",
+        "results.csv",
+        "results.json",
+        "right.html",
+    ]
+    assert "unexpected" not in done.stderr
+    assert not (tmp_path / "attacks" / "loaded").exists()
+    commands = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+    assert not [command for command in commands if str(tmp_path).encode() in command and b"sleep" in command]
+    whole = json.loads((results / "results.json").read_text("utf-8"))
+    assert [row["page"] for row in whole["submissions"]] == ["attacks.html", "", "", "right.html"]
+
+
+HANGS = RIGHT.replace("= merges", "= []").replace(
+    "    def encode(self, text):",
+    """
+    calls = 0
+
+    def encode(self, text):
+        Tokenizer.calls += 1
+        if Tokenizer.calls > 30:
+            open("started", "w").close()
+            import time
+            time.sleep(60)""",
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_sigterm_ends_the_grading_with_the_causes_so_far(tmp_path: Path) -> None:
+    folders = [write(tmp_path / name, {"tok.py": HANGS}) for name in ("ann", "bob")]
+    command = [sys.executable, "-c", COMMAND, "grade", *folders, "--adapter", "tok:Tokenizer", "--section", "BYTES"]
+    with subprocess.Popen(
+        [*command, "-o", str(tmp_path / "results")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        while not [*tmp_path.glob("bpe-conformance-*/scratch/submission/started")] and process.poll() is None:
+            time.sleep(0.1)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM, err
+    assert err.decode().splitlines()[-1] == "bpe-conformance: ended by SIGTERM"
+    found = marks(tmp_path / "results")
+    assert [row["status"] for row in found.values()] == ["interrupted", "not graded: interrupted"]
+    assert [row["encoder"] for row in found.values()] == ["FAIL", "-"]
+    assert found["ann"]["causes"].startswith("merges-ignored")
+    assert "interrupted; merges-ignored" in out.decode()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["ann", "bob", "results"]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(["grade", *arguments]) == 2
+    return capsys.readouterr().err.removeprefix("bpe-conformance: ").rstrip("\n")
+
+
+def test_what_cannot_be_graded_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "a", {"tok.py": RIGHT})
+    tok = ("--adapter", "tok:Tokenizer")
+    assert refusal(capsys, folder, str(tmp_path / "b"), *tok).endswith(
+        "b: it is not a directory; name the directory of each submission"
+    )
+    assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
+    assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
+    assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
+    monkeypatch.syspath_prepend(folder)
+    assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
+
+
+def test_submissions_of_one_name_get_different_names(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("ann/src", "bob/src", "carl")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert [*grade._named(folders)] == ["ann/src", "bob/src", "carl"]
+    assert [*grade._named(folders[1:])] == ["src", "carl"]
+    (tmp_path / "bob-src").mkdir()
+    with pytest.raises(CommandError, match=r"2 submissions would have the page bob-src.html; rename"):
+        grade._named([*folders, tmp_path / "bob-src"])
+
+
+def test_the_golden_cases_of_an_installed_suite_are_hidden() -> None:
+    hidden = [Path(path) for path in confinement._golden()]
+    assert {"cases", "clauses", "extensions", "models", "texts", "SPEC.md"} <= {path.name for path in hidden}
+    assert not [path for path in hidden if path.suffix == ".py"]
+
+
+def test_allowed_imports_are_not_blocked() -> None:
+    assert {"bpe_conformance.reference", "tiktoken"} <= {*grade._blocked([])}
+    assert not {"bpe_conformance.protocol", "bpe_conformance.adapters", "bpe_conformance.fixtures"} & {
+        *grade._blocked([])
+    }
+    left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
+    assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
