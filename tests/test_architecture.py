@@ -141,6 +141,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "packs",
     ),
     "plugin": ("selection", "session"),
+    "notebook": ("outcome", "selection", "terminal", "report", "session", "plugin"),
     "commands": (
         "command_line",
         "answer",

@@ -301,9 +301,14 @@ def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[l
 
 
 def load(
-    name: str, trainer: str | None = None, isolate: bool = False, limit: float = 10.0, stderr: int = 2
+    name: str,
+    trainer: str | None = None,
+    isolate: bool = False,
+    limit: float = 10.0,
+    stderr: int = 2,
+    target: object = None,
 ) -> Implementation:
-    """Return the implementation that `--adapter` names. What it prints goes to standard error.
+    """Return the implementation that `--adapter` names, or `target` under this name. What it prints goes to stderr.
 
     Raises:
         LoadError: if it cannot be imported or tested; one line.
@@ -313,8 +318,8 @@ def load(
     def resolved() -> Any:
         if isolate and not is_program:
             return isolated(name, trainer, time_limit=limit)
-        target = resolve(name)
-        return with_trainer(target, trainer) if trainer else target
+        found = resolve(name) if target is None else target
+        return with_trainer(found, trainer) if trainer else found
 
     def spawn(environment: Mapping[str, str]) -> Any:
         if is_program:
@@ -325,8 +330,8 @@ def load(
     with contextlib.redirect_stdout(sys.stderr):
         try:
             with importing.within(IMPORT_FACTOR * limit):
-                target = importing.run("", lambda: contained("", resolved))
-            return contained("", Implementation, name, target, limit, spawn, stderr)
+                found = importing.run("", lambda: contained("", resolved))
+            return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:
             if is_program:
                 see = "run bpe-conformance check-bridge to see the messages"

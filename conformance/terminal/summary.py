@@ -126,7 +126,7 @@ def write(terminal: Any, result: RunResult) -> None:
     if result.missing:
         shown = ", ".join(result.missing[:5]) + (" ..." if len(result.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(result.missing)} of {result.expected}: {shown}", red=True)
-    _verdicts(terminal, result)
+    verdicts(terminal, result)
     if not result.tested_outcomes:
         terminal.write_line(f"nothing was tested{_narrowed(result)}", red=True)
     for line in result.unwritten:
@@ -208,14 +208,15 @@ def _kept(verdict: counts.Verdict, unit: str = "") -> str:
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
-def _verdicts(terminal: Any, result: RunResult) -> None:
-    verdicts = counts.verdicts(result.outcomes)
+def verdicts(terminal: Any, result: RunResult) -> None:
+    """Write the verdict of each conformance class."""
+    every = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
-    passed = [verdict for verdict in verdicts if verdict.word == "pass"]
+    passed = [verdict for verdict in every if verdict.word == "pass"]
     if passed:
         first, *others = passed
         named = [_kept(first, " MUST tests"), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
-    for verdict in verdicts:
+    for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)
