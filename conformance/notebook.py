@@ -33,13 +33,13 @@ AFTER, INTERVAL = 2.0, 0.5  # seconds until the progress line comes, and between
 class Result:
     """What `check` returns. It shows itself: as text, and in colour in a notebook."""
 
-    def __init__(self, result: RunResult) -> None:
+    def __init__(self, result: RunResult, show: str | None) -> None:
         self._result = result
         self._text = _Text()
         in_full = any(
             option in ("--bpe-case", "--bpe-fuzz") for option in (*result.command.selecting, *result.command.options)
         )
-        summary.failures(self._text, result, in_full)
+        summary.failures(self._text, result, in_full, show)
         summary.write(self._text, result)
 
     @property
@@ -82,8 +82,6 @@ class Result:
 
 class _Text:
     """Takes the place of pytest's terminal: keeps the lines, each with its markup, below their titles."""
-
-    verbosity = 0
 
     def __init__(self) -> None:
         self.parts: list[tuple[str, list[tuple[str, Mapping[str, bool]]]]] = []
@@ -187,7 +185,7 @@ def check(tokenizer: object, **options: Any) -> Result:
         raise ValueError(own.refusal or printed.getvalue().strip())
     if own.run is None or own.run.result is None or status == pytest.ExitCode.INTERNAL_ERROR:
         raise RuntimeError(f"the suite itself failed; please report this\n{printed.getvalue()}")
-    result = Result(own.run.result)
+    result = Result(own.run.result, options.get("show"))
     if status == pytest.ExitCode.INTERRUPTED:
         print(result)
         raise KeyboardInterrupt

@@ -253,7 +253,7 @@ class Run:
         result = self.result
         if self._shows_failures and result is not None:
             in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.setup.fuzzing)
-            summary.failures(terminalreporter, result, in_full)
+            summary.failures(terminalreporter, result, in_full, self.config.getoption("--bpe-show"))
         yield
         if result is not None and not self.config.option.collectonly:
             summary.write(terminalreporter, result)

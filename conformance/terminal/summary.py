@@ -25,17 +25,21 @@ LONGEST_NAME = 60
 LABEL = 14
 
 
-def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
-    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause."""
+def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> None:
+    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause.
+
+    If `show` is `failures` or `warnings`, write all of these, and not the others.
+    """
     failed = [
         outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
     ]
-    if in_full:
-        if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
+    if in_full or show:
+        if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings and show != "warnings":
             _causes(terminal, result, examples=False)
         warnings = [outcome for each in result.outcomes if each.state == "warning" for outcome in (each, *each.more)]
         for title, outcomes in (("failures", failed), ("warnings", warnings)):
-            _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
+            if show in (None, title):
+                _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
         return
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
@@ -109,7 +113,7 @@ def write(terminal: Any, result: RunResult) -> None:
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
         named += [f"{len(warnings) - MOST_CLAUSES} more clauses"] * (len(warnings) > MOST_CLAUSES)
-        option = "-v instead of -q" if terminal.verbosity < 0 else "-v"
+        option = "show='warnings'" if result.command.argument else "--bpe-show warnings"
         found = counted(warnings.total(), "SHOULD test")
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
     for outcome in outcomes:

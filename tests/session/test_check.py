@@ -47,9 +47,13 @@ def state() -> dict[str, Any]:
         "faulthandler": faulthandler.is_enabled(),
         "frozen": gc.get_freeze_count(),
         "random": random.getstate(),
-        "threads": threading.enumerate(),
-        "files": len([*Path("/proc/self/fd").iterdir()]) if Path("/proc/self/fd").exists() else 0,
     }
+
+
+def left() -> tuple[set[threading.Thread], int]:
+    """Return the threads and the number of open files, of which earlier tests may leave some that end meanwhile."""
+    gc.collect()
+    return {*threading.enumerate()}, len([*Path("/proc/self/fd").iterdir()]) if Path("/proc/self/fd").exists() else 0
 
 
 class Chatty(GREEDY):  # type: ignore[misc]
@@ -66,13 +70,15 @@ def test_a_run_leaves_the_process_as_it_was(capsys: pytest.CaptureFixture[str], 
     thread.start()
     try:
         check(Chatty, case=CASE)
-        before, modules = state(), {**sys.modules}
+        (threads, files), before, modules = left(), state(), {**sys.modules}
         assert not check(Chatty, case=[CASE, "law-round-trip"]).passed
         assert state() == before
         assert {name: sys.modules.get(name) for name in modules} == modules
         with pytest.raises(ValueError, match="no section"):
             check(Chatty, section="MARGE")
         assert state() == before
+        assert left()[0] <= threads
+        assert left()[1] <= files
     finally:
         ended.set()
         thread.join()
