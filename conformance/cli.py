@@ -49,7 +49,7 @@ COMMANDS = (
     Subcommand("regenerate", "spec_tools.regenerate", "--check"),
     Subcommand("conventions", "spec_tools.conventions", "mypkg.mymodule:Tokenizer", runs_adapters=True),
     Subcommand("check-bridge", "commands.check_bridge", '"cmd:node tok.js"'),
-    Subcommand("known-bugs", "known_bugs.matrix", "| less"),
+    Subcommand("known-bugs", "known_bugs.matrix", "greedy-left-to-right"),
     Subcommand("matrix", "report.matrix", "reference mypkg.mymodule:Tokenizer -o page"),
     Subcommand("grade", "commands.grade", "submissions/* --adapter tok:Tokenizer --seed 4711 -o results"),
     Subcommand("train", "commands.train", "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok"),
@@ -61,7 +61,7 @@ COMMANDS = (
 )
 HELP = {
     "list": "print one line for each case: id, clause, level, title",
-    "explain": "show a case, a clause, a section or a property; replay a case step by step",
+    "explain": "show a case, a clause, a section, a property or a known bug; replay a case step by step",
     "export": "write the specification as plain JSON with its schema, for test runners in other languages",
     "pack": "make golden cases for one model from its own files, for --bpe-pack and for test runners in other "
     "languages",
@@ -71,7 +71,7 @@ HELP = {
     "conventions": "probe which conventions an adapter follows, and print what it should declare",
     "check-bridge": "test a program in any language against the wire protocol, step by step; exit 1 if it breaks a "
     "rule",
-    "known-bugs": "list the known bugs with the tests that catch them",
+    "known-bugs": "list the known bugs with the tests that catch them, or show one",
     "matrix": "test several implementations, each in its own process, and compare them on one page",
     "grade": "test submissions, each confined to its own directory and processes, and write a table of marks",
     "train": "train a tokenizer on text files, and write it in formats that other programs read",

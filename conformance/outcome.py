@@ -124,18 +124,30 @@ class Command:
     fixed_model: bool = False  # whether its constructor takes nothing, since it has one vocabulary only
     returns_pair: bool = False  # whether `train` returns a pair (vocab, merges)
     corpora: tuple[str, ...] = ()  # the files and directories of `--bpe-corpus`
+    argument: str = ""  # the first argument of `check` in Python, if that runs the suite; a class by its name
+
+    def _with(self, *more: tuple[str, str]) -> str:
+        pairs = [*self.options.items(), *more]
+        if self.argument:
+            values: dict[str, list[Any]] = {}
+            for option, value in pairs:
+                if option != "-k":
+                    name = option.removeprefix("--bpe-").replace("-", "_")
+                    values.setdefault(name, []).append(int(value) if value.isdecimal() else value or True)
+            shown = (f"{name}={(all_[0] if len(all_) == 1 else all_)!r}" for name, all_ in values.items())
+            return f"check({', '.join([self.argument, *shown])})"
+        options = [word for pair in pairs for word in pair if word]
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
 
     @property
     def base(self) -> str:
-        options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
-        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
+        return self._with()
 
     def rerun(self, test: str) -> str:
-        return f"{self.base} {shlex.join(['--bpe-case', test])}"
+        return self._with(("--bpe-case", test))
 
     def rerun_corpus(self, test: str) -> str:
-        named = [word for path in self.corpora for word in ("--bpe-corpus", path)]
-        return f"{self.base} {shlex.join([*named, '-k', test])}"
+        return self._with(*(("--bpe-corpus", path) for path in self.corpora), ("-k", test))
 
     def explain(self, test: str) -> str:
         """Return the command line that explains `test`, or "": it does not read packs."""
@@ -152,10 +164,12 @@ class Command:
 
     @property
     def whole(self) -> str:
-        return f"{self.base} {shlex.join(self.selecting)}".rstrip()
+        return self._with(*zip(self.selecting[::2], self.selecting[1::2], strict=True))
 
     @property
     def builder(self) -> tuple[str, str] | None:
+        if self.argument == self.adapter:
+            return "__main__", self.adapter
         module, _, name = self.adapter.partition(":")
         if module == "cs336":
             return _importable(name, "get_tokenizer")

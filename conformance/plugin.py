@@ -39,6 +39,7 @@ HOW = {
     "fails the run, and so does a listed test that passes",
     "--bpe-write-known-failures FILE": "write the failures of this run as known failures; keep the reasons, and the "
     "tests that do not run",
+    "--bpe-show WHAT": "print each of the failures, or each of the warnings, in full; -v prints both",
     "--bpe-report PATH": "write a report: FILE.json, FILE.md, badge.json, FILE.html, or all of them into DIR/; "
     "repeatable",
 }
@@ -47,6 +48,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "--bpe-seed": {"type": int},
     "--bpe-fuzz": {"type": float},
     "--bpe-time-limit": {"type": float, "default": 10.0},
+    "--bpe-show": {"choices": ("failures", "warnings")},
     **{f"--bpe-{name}": {"action": "append"} for name in ("case", "clause", "section", "corpus", "report")},
 }
 

@@ -78,7 +78,7 @@ smallest test that shows it, with the correct answer (`expected`) and the incorr
 were seen in published packages, issues and courses; the others are one step from such a bug.
 
 The suite recognizes each mistake by its answers. If a run of `pytest conformance` fails in the same way, it names the
-bug and the fix.
+bug and the fix. `bpe-conformance explain NAME` shows an entry in a terminal.
 
 """
 

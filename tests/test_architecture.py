@@ -98,6 +98,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "implementation",
         "operations",
         "spec",
+        "selection",
         "outcome",
         "cases",
         "properties",
@@ -113,6 +114,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "terminal",
         "cases",
         "properties",
+        "known_bugs",
     ),
     "packs": (
         "command_line",
@@ -141,6 +143,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "packs",
     ),
     "plugin": ("selection", "session"),
+    "notebook": ("outcome", "selection", "terminal", "report", "session", "plugin"),
     "commands": (
         "command_line",
         "answer",

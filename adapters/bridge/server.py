@@ -29,6 +29,7 @@ GIBIBYTES = 4.0  # GiB of memory that the adapter may allocate, unless `--memory
 _PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40
 _SPARE = 16 << 20  # freed when memory runs out, so that a reply can still be made
+_MAKER = {"load": "the constructor"}  # operation → its maker in messages
 _PLUMBING = (__file__, answers.__file__, wire.__file__)
 
 
@@ -157,7 +158,7 @@ class Server:
         names: set[str] = set()
         sample = None
         try:
-            sample = self._adapter(*table)
+            sample = answers.made(_MAKER["load"], self._adapter(*table))
         except NotImplementedError:
             pass
         except BaseException:
@@ -181,10 +182,9 @@ class Server:
 
     def _make(self, name: str, request: Mapping[str, Any]) -> dict[str, int]:
         make = self._adapter if name == "load" else getattr(self._adapter, name)
-        if name == "load" and "vocab" not in request:
-            return self._keep(make())
-        arguments, keywords = wire.read_arguments(name, request)
-        return self._keep(make(*arguments, **keywords))
+        is_alone = name == "load" and "vocab" not in request
+        arguments, keywords = ([], {}) if is_alone else wire.read_arguments(name, request)
+        return self._keep(answers.made(_MAKER.get(name, name), make(*arguments, **keywords)))
 
     def _ask(self, name: str, request: Mapping[str, Any]) -> Any:
         arguments, keywords = wire.read_arguments(name, request)

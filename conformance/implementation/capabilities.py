@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,7 @@ _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"],
 _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
+LONG = 2.0  # seconds after which the suite says what it waits for
 
 
 class LoadError(CommandError):
@@ -123,6 +125,22 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     return found
 
 
+def _say(line: str, stderr: int) -> None:
+    os.write(stderr, f"bpe-conformance: {ascii_only(line)}\n".encode("ascii"))
+
+
+@contextmanager
+def announced(line: str, stderr: int) -> Iterator[None]:
+    """Tell the user what the suite waits for if the block takes long."""
+    timer = threading.Timer(LONG, _say, (line, stderr))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class _Prober:
     def __init__(self, implementation: Probed, stderr: int) -> None:
         self._implementation = implementation
@@ -160,7 +178,7 @@ class _Prober:
         elif fault := self._constructor_fault():
             raise LoadError(fault)
         try:
-            with self._implementation.time_limit():
+            with self._limited("the constructor"):
                 proxy = self._implementation.build(_SMALL)
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
@@ -199,6 +217,12 @@ class _Prober:
         except TypeError as error:
             if _is_like_minbpe(self._target):
                 return f"{self._name} is a class like minbpe's; write --adapter minbpe:{self._name}"
+            if callable(getattr(self._target, "from_tokenizer_json", None)):
+                return (
+                    f"{self._name} cannot be called as (vocab, merges, special_tokens), which most tests need; to test "
+                    "it with the file of one model instead, give it a constructor without arguments and the attribute "
+                    "model, the absolute path of the tokenizer.json, and add --bpe-pack (see bpe-conformance pack)"
+                )
             return (
                 f"{self._name} cannot be called as (vocab, merges, special_tokens): {error}; write "
                 "def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], "
@@ -225,7 +249,7 @@ class _Prober:
         if method in self._late:
             return False
         try:
-            with self._limited():
+            with self._limited(method):
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
@@ -237,15 +261,18 @@ class _Prober:
             self._tell(method, late)
         return False
 
-    def _limited(self) -> AbstractContextManager[object]:
-        """Limit a probe, to a tenth of a case's limit if several methods have not answered."""
-        return self._implementation.time_limit(0.1 if len(self._late) >= _SEVERAL_LATE else 1)
+    @contextmanager
+    def _limited(self, what: str) -> Iterator[None]:
+        """Limit a probe, to a tenth of a case's limit if several methods have not answered; tell of a long wait."""
+        factor = 0.1 if len(self._late) >= _SEVERAL_LATE else 1
+        waiting = f"{self._name}: waiting for a first small call of {what}"
+        with announced(waiting, self._stderr), self._implementation.time_limit(factor):
+            yield
 
     def _tell(self, method: str, late: TimedOut) -> None:
         """Tell the user at once why nothing happens, and ask the method no more."""
         self._late.add(method)
-        line = f"bpe-conformance: {self._name}: {method} gave {late}; its tests run all the same\n"
-        os.write(self._stderr, ascii_only(line).encode("ascii"))
+        _say(f"{self._name}: {method} gave {late}; its tests run all the same", self._stderr)
 
     def _load_files(self) -> None:
         with scratch_folder() as folder:
@@ -289,7 +316,7 @@ class _Prober:
         if self._late & {method, "the constructor"}:
             return None
         try:
-            with self._limited():
+            with self._limited(method):
                 probe(name)
         except Raised as raised:
             return raised if raised.is_error else None

@@ -18,7 +18,7 @@ from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, restored, type_name
+from bpe_conformance.fixtures.answers import made, rebuild_merges, rebuild_vocab, restored, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference.formats import huggingface
 
@@ -213,7 +213,10 @@ class Implementation:
         return self._proxy(text, *arguments, **keywords)
 
     def _proxy(self, what: str, *arguments: Any, **keywords: Any) -> TokenizerProxy:
-        return TokenizerProxy(self.call(what, self.target, *arguments, **keywords), self.call)
+        return self._made("the constructor", what, lambda: self.target(*arguments, **keywords))
+
+    def _made(self, maker: str, what: str, make: Callable[[], Any]) -> TokenizerProxy:
+        return TokenizerProxy(self.call(what, lambda: made(maker, make())), self.call)
 
     def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
         """Return a tokenizer built from exactly these objects, so that a test can inspect them afterwards."""
@@ -224,15 +227,15 @@ class Implementation:
         arguments: list[Any] = [str(vocab), str(merges)]
         if special_tokens is not None:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
-        return TokenizerProxy(self.call("from_files(...)", self.target.from_files, *arguments), self.call)
+        return self._made("from_files", "from_files(...)", lambda: self.target.from_files(*arguments))
 
     def from_tokenizer_json(self, model: Model) -> TokenizerProxy:
         """Return a tokenizer loaded from the `tokenizer.json` of a model; the file stays as long as the tokenizer."""
         with contextlib.ExitStack() as stack:
             path = stack.enter_context(scratch_folder()) / "tokenizer.json"
             huggingface.write(path, model)
-            made = self.call("from_tokenizer_json(...)", self.target.from_tokenizer_json, str(path))
-            proxy = TokenizerProxy(made, self.call)
+            load = "from_tokenizer_json"
+            proxy = self._made(load, f"{load}(...)", lambda: self.target.from_tokenizer_json(str(path)))
             weakref.finalize(proxy, stack.pop_all().close)
         return proxy
 
@@ -243,7 +246,8 @@ class Implementation:
 
     def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
         """Train with exactly this list, so that a test can inspect it afterwards. Raises what `train` raises."""
-        result = self.call("train(...)", self.target.train, text, vocab_size, special_tokens, **keywords)
+        train = self.target.train
+        result = self.call("train(...)", lambda: made("train", train(text, vocab_size, special_tokens, **keywords)))
 
         def has(name: str) -> bool:
             return self.call(f"train(...).{name}", hasattr, result, name)
@@ -302,9 +306,14 @@ def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[l
 
 
 def load(
-    name: str, trainer: str | None = None, isolate: bool | Confinement = False, limit: float = 10.0, stderr: int = 2
+    name: str,
+    trainer: str | None = None,
+    isolate: bool | Confinement = False,
+    limit: float = 10.0,
+    stderr: int = 2,
+    target: object = None,
 ) -> Implementation:
-    """Return the implementation that `--adapter` names. What it prints goes to standard error.
+    """Return the implementation that `--adapter` names, or `target` under this name. What it prints goes to stderr.
 
     Raises:
         LoadError: if it cannot be imported or tested; one line.
@@ -315,8 +324,8 @@ def load(
     def resolved() -> Any:
         if isolate and not is_program:
             return isolated(name, trainer, time_limit=limit, confinement=confinement)
-        target = resolve(name)
-        return with_trainer(target, trainer) if trainer else target
+        found = resolve(name) if target is None else target
+        return with_trainer(found, trainer) if trainer else found
 
     def spawn(environment: Mapping[str, str]) -> Any:
         if is_program:
@@ -326,9 +335,10 @@ def load(
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            with importing.within(IMPORT_FACTOR * limit):
-                target = importing.run("", lambda: contained("", resolved))
-            return contained("", Implementation, name, target, limit, spawn, stderr)
+            waiting = capabilities.announced(f"{name}: waiting for its import", stderr)
+            with waiting, importing.within(IMPORT_FACTOR * limit):
+                found = importing.run("", lambda: contained("", resolved))
+            return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:
             if is_program:
                 see = "run bpe-conformance check-bridge to see the messages"

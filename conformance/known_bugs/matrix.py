@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,19 +14,50 @@ from typing import Any
 
 from ..command_line import print_lines
 from ..properties import bind
+from ..selection import known
 from ..spec import installed_spec
 from . import known_bugs
 
 FILE = Path(__file__).with_name("matrix.json")
+MOST_CASES = 6  # how many cases that catch a bug are named
+WIDTH = 79
+NO_BREAKS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments."""
+    parser.add_argument("name", nargs="?", help="show only this bug")
 
 
 def run(options: argparse.Namespace) -> int:
-    print_lines(_listed(read()))
+    print_lines(_listed(read()) if options.name is None else described(options.name))
     return 0
+
+
+def described(name: str) -> Iterator[str]:
+    """Yield the lines about one known bug; raise SelectionError if there is none of this name."""
+    bugs = {bug.id: bug for bug in known_bugs()}
+    known(name.lower(), bugs, "known bug", see="bpe-conformance known-bugs")
+    bug, matrix = bugs[name.lower()], read()
+    spec = {case.id: case for case in installed_spec().cases}
+    caught = [spec[case] for case in matrix.answers.get(bug.id) or {*matrix.varying.get(bug.id, "").split()}]
+    caught.sort(key=lambda case: (case.clause.id != bug.clause, len(json.dumps(case.raw["input"]))))
+    first = [*(case.id for case in caught), *filter(None, [matrix.properties.get(bug.id)])][0]
+    rows = {
+        "": bug.sentence,
+        "fix": bug.fix,
+        "seen in": bug.evidence,
+        "violates": bug.clause,
+        "cases": ", ".join(case.id for case in caught[:MOST_CASES]),
+        "property": matrix.properties.get(bug.id, ""),
+        "explain": f"bpe-conformance explain {first}",
+        "try it": f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {first}",
+    }
+    yield f"{bug.id} (known bug, {bug.section})"
+    for label, value in rows.items():
+        rest = f", and {len(caught) - MOST_CASES} more" if label == "cases" and len(caught) > MOST_CASES else ""
+        head = f"  {label:<11}" if label else "  "
+        shown = f"{' '.join(value.split())}{rest}" if value else ""
+        yield from textwrap.wrap(shown, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), **NO_BREAKS)
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ GRACE = 5.0  # seconds after the report in which threads and processes of the im
 class Run:
     """One run. It is registered as a pytest plugin of its own. `result` is None until it has ended."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, ends_process: bool = True) -> None:
         self.config = config
+        self._ends_process = ends_process
         self.setup = Setup(config)
         self.implementation = self.setup.implementation
         self.outcomes: dict[str, Outcome] = {}
@@ -85,7 +86,8 @@ class Run:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
         """Let Ctrl-C end the time of `--bpe-fuzz`, and SIGTERM interrupt the run."""
-        gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
+        if self._ends_process:
+            gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
         ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_sigterm()
         with interruptible, ends, self.implementation.kept_watchdog():
@@ -256,7 +258,7 @@ class Run:
         result = self.result
         if self._shows_failures and result is not None:
             in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.setup.fuzzing)
-            summary.failures(terminalreporter, result, in_full)
+            summary.failures(terminalreporter, result, in_full, self.config.getoption("--bpe-show"))
         yield
         if result is not None and not self.config.option.collectonly:
             summary.write(terminalreporter, result)
@@ -264,7 +266,11 @@ class Run:
     def pytest_unconfigure(self) -> None:
         """End this process even if the implementation left threads or processes for which Python waits."""
         self.implementation.close()
-        if self._session is not None and all(isinstance(item, BpeItem) for item in self._session.items):
+        if (
+            self._ends_process
+            and self._session is not None
+            and all(isinstance(item, BpeItem) for item in self._session.items)
+        ):
             _end_process(int(self._session.exitstatus))
 
     # The result

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 LONGEST_LIMIT = 86400.0  # the longest time limit of a case, in seconds
 
 
+class Given(NamedTuple):
+    """What `check` gives in Python, where no command line does."""
+
+    target: object  # what to test, or None if its name is in `--adapter`
+    argument: str  # the argument of `check` as code
+    stderr: int  # a copy of the standard error, which the caller closes
+
+
 class Setup:
     """What a run tests, read from pytest's options. An error is a SpecError, a SelectionError or a UsageError."""
 
@@ -43,7 +51,8 @@ class Setup:
             raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
         if directory and seed is not None:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
-        self.implementation = implementation = _implementation(config, self.spec)
+        given: Given | None = getattr(config.option, "bpe_given", None)
+        self.implementation = implementation = _implementation(config, self.spec, given)
         self.command = Command(
             option("--adapter"),
             dict(_options(config)),
@@ -53,6 +62,7 @@ class Setup:
             implementation.fixed_model is not None,
             implementation.returns_pair,
             tuple(option("--bpe-corpus") or ()),
+            given.argument if given else "",
         )
         is_other_spec = directory or option("--bpe-pack")
         properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
@@ -92,7 +102,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     return replace(spec, cases=cases, models={**spec.models, **models})
 
 
-def _implementation(config: pytest.Config, spec: Spec) -> Implementation:
+def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> Implementation:
     """Import the adapter and find out what it supports; its output is dropped. An engine's model must be the pack's."""
     name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
     if not name:
@@ -102,12 +112,16 @@ def _implementation(config: pytest.Config, spec: Spec) -> Implementation:
         )
     if not 0 < limit <= LONGEST_LIMIT:
         raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
-    stderr = os.dup(2)  # while pytest captures, 2 is a file
+    stderr = given.stderr if given else os.dup(2)  # while pytest captures, 2 is a file
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.resume_global_capture()
     try:
-        loaded = load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
+        trainer, isolate = config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate")
+        target = given.target if given else None
+        if isolate and target is not None:
+            raise pytest.UsageError(f'isolate=True needs a name that a new process can import: "mymodule:{name}"')
+        loaded = load(name, trainer, isolate, limit, stderr, target)
         if (pack := config.getoption("--bpe-pack")) and spec.cases:
             from ..packs.files import fit
 

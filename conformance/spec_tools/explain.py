@@ -1,4 +1,4 @@
-"""`bpe-conformance explain`: explains a case, a clause, a section or a property, and replays a case step by step."""
+"""`bpe-conformance explain` explains a case, a clause, a section, a property or a bug, and replays a case."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Text
 from ..command_line import CommandError, print_lines
+from ..known_bugs import known_bugs, matrix
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decoding, Laziness, Train, conventions_of
 from ..properties import PROPERTIES
 from ..properties.engine import Property
@@ -30,7 +31,7 @@ LONG = 600
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", help="the id of a case, a clause or a property, or the name of a section")
+    parser.add_argument("id", help="the id of a case, a clause or a property, or the name of a section or a known bug")
     parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
     parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
     parser.add_argument("--all", action="store_true", help="show everything in full")
@@ -64,7 +65,9 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}
     every = (*spec.clauses, *sections, *properties, *cases)
     name = {known.lower(): known for known in every}.get(name.lower(), name)
-    known(name, every, "case, clause, section or property")
+    if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
+        return matrix.described(name)
+    known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
     if name in cases:
         return _case(cases[name], view or View())
     if name in spec.clauses:

@@ -88,7 +88,8 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
             text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
             yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
             yield from _row("declare", conventions(cause))
-            yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
+            if not command.argument:
+                yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
         case ErrorCause(_, place):
             if place:
                 yield from _row("raised in", place)

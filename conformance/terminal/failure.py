@@ -162,7 +162,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         outcome.file,
         reproduce.one_line(found.asked, command),
         rerun,
-        "" if is_corpus else command.explain(outcome.test),
+        "" if is_corpus else command.explain((outcome.kind == "property" and found.clause_id) or outcome.test),
     )
 
 

@@ -31,6 +31,8 @@ def one_line(asked: Question[Any], command: Command) -> str:
     if asked.model is None and command.trains_from_file:
         return ""
     line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(asked.model, command))})")
+    if command.argument == command.adapter:  # the class is at hand
+        return line if len(line) <= LONGEST else ""
     code = f"{head}; {line}"
     return f"python -c {_quoted(code)}" if len(code) <= LONGEST else ""
 

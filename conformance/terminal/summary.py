@@ -25,17 +25,21 @@ LONGEST_NAME = 60
 LABEL = 14
 
 
-def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
-    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause."""
+def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> None:
+    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause.
+
+    If `show` is `failures` or `warnings`, write all of these, and not the others.
+    """
     failed = [
         outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
     ]
-    if in_full:
-        if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
+    if in_full or show:
+        if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings and show != "warnings":
             _causes(terminal, result, examples=False)
         warnings = [outcome for each in result.outcomes if each.state == "warning" for outcome in (each, *each.more)]
         for title, outcomes in (("failures", failed), ("warnings", warnings)):
-            _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
+            if show in (None, title):
+                _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
         return
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
@@ -109,7 +113,7 @@ def write(terminal: Any, result: RunResult) -> None:
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
         named += [f"{len(warnings) - MOST_CLAUSES} more clauses"] * (len(warnings) > MOST_CLAUSES)
-        option = "-v instead of -q" if terminal.verbosity < 0 else "-v"
+        option = "show='warnings'" if result.command.argument else "--bpe-show warnings"
         found = counted(warnings.total(), "SHOULD test")
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
     for outcome in outcomes:
@@ -126,7 +130,7 @@ def write(terminal: Any, result: RunResult) -> None:
     if result.missing:
         shown = ", ".join(result.missing[:5]) + (" ..." if len(result.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(result.missing)} of {result.expected}: {shown}", red=True)
-    _verdicts(terminal, result)
+    verdicts(terminal, result)
     if not result.tested_outcomes:
         terminal.write_line(f"nothing was tested{_narrowed(result)}", red=True)
     for line in result.unwritten:
@@ -208,14 +212,15 @@ def _kept(verdict: counts.Verdict, unit: str = "") -> str:
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
-def _verdicts(terminal: Any, result: RunResult) -> None:
-    verdicts = counts.verdicts(result.outcomes)
+def verdicts(terminal: Any, result: RunResult) -> None:
+    """Write the verdict of each conformance class."""
+    every = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
-    passed = [verdict for verdict in verdicts if verdict.word == "pass"]
+    passed = [verdict for verdict in every if verdict.word == "pass"]
     if passed:
         first, *others = passed
         named = [_kept(first, " MUST tests"), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
-    for verdict in verdicts:
+    for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)

@@ -116,7 +116,8 @@ def _did(mismatch: Mismatch) -> str:
         case answers.Refusal(_, message):
             return f"raised {message}".rstrip(".")
         case answers.Changed(what):
-            return f"gave a correct answer, but {'; '.join(what)}"
+            built = call(mismatch.asked) == show.BRIEF.constructor
+            return f"{'built a tokenizer' if built else 'gave a correct answer'}, but {'; '.join(what)}"
         case answers.Measure(amount, what):
             most = expected_of(mismatch, answers.AtMost)
             is_time = what == show.TIMES
@@ -134,8 +135,19 @@ def _must_raise(mismatch: Mismatch) -> str:
         if mismatch.divergence is not None:
             return ""
         spelled = answers.Lossless() in correct
-        return f"raised no error and {_unspelled(mismatch) if spelled else 'answered incorrectly'}"
+        did = _unspelled(mismatch) if spelled else _id_in_use(mismatch) or "answered incorrectly"
+        return f"raised no error and {did}"
     return f"raised no error, although {show.REASONS[reasons[0]]}" if reasons[0] in show.REASONS else "raised no error"
+
+
+def _id_in_use(mismatch: Mismatch) -> str:
+    """Say which token without an entry has the id of an entry, or return ""."""
+    vocab, new = mismatch.asked.model and mismatch.asked.model.vocab, expected_of(mismatch, answers.NewIds)
+    if vocab and new is not None and isinstance(mismatch.answer, answers.Ids):
+        for token, index in zip(new.tokens, mismatch.answer.ids, strict=False):
+            if token not in vocab.values() and index in vocab:
+                return f"gave {show.token(token)} the id {index}, which is that of {show.token(vocab[index])}"
+    return ""
 
 
 def _differs(mismatch: Mismatch) -> str:
@@ -218,7 +230,7 @@ def _span_fact(answer: answers.Offsets, mismatch: Mismatch, token: int) -> str:
 def _cause_fact(cause: answers.EncodingCause) -> str:
     match cause:
         case answers.UnknownId(index):
-            return f"returned the id {index}, which is not in the vocabulary"
+            return f"returned the id {index}, which is not in the given vocabulary"
         case answers.BytesLost(byte):
             return f"returned ids that do not spell the text: the bytes differ from byte {byte} on"
         case answers.WrongId(token, expected, got):

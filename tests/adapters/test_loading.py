@@ -113,7 +113,6 @@ def folder(tmp_path, monkeypatch):
         ("cs336:good.py", "is a path; a module is named with dots: write good"),
         ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; implement at least one"),
         ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
-        ("cs336:unfinished", "unfinished:run_train_bpe returned None; expected (input_path, vocab_size, special_"),
         ("good", "for a class or function in good, write good:Class"),
         ("pack.inside", "for a class or function in pack.inside, write pack.inside:Class"),
         ("../good.py:T", "run from the directory that contains it, and write good:T"),

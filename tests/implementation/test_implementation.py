@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
@@ -16,6 +18,7 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
+from bpe_conformance.implementation import capabilities
 from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut
@@ -228,11 +231,34 @@ class Unwritten:
         return []
 
 
+class OnlyLoads:
+    def encode(self, text: str) -> list[int]:
+        return []
+
+    from_tokenizer_json = classmethod(lambda cls, path: cls())
+
+
+def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Waits(Right):
+        def decode(self, ids: Iterable[int]) -> str:
+            waited = time.monotonic() + 10
+            while not said.stat().st_size and time.monotonic() < waited:
+                time.sleep(0.01)
+            return super().decode(ids)
+
+    monkeypatch.setattr(capabilities, "LONG", 0.05)
+    said = tmp_path / "stderr"
+    with said.open("w", encoding="ascii") as stderr:
+        Implementation("x", Waits, stderr=stderr.fileno())
+    assert "bpe-conformance: x: waiting for a first small call of decode\n" in said.read_text("ascii")
+
+
 @pytest.mark.parametrize(
     ("adapter", "reported"),
     [
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
+        (OnlyLoads, "to test it with the file of one model instead, give it a constructor without arguments and the "),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),
         (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),
@@ -516,7 +542,7 @@ def test_results_of_training_are_read() -> None:
     assert implementation.train("", 256, []).proxy is not None
     fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
     for answers[0], message in (
-        (None, f"train returned None, which has no attribute vocab; {fix}"),
+        (None, f"train returned None; {fix}"),
         ([{}, []], f"train returned list, which has no attribute vocab; {fix}"),
         (SimpleNamespace(vocab={}), f"train returned SimpleNamespace, which has no attribute merges; {fix}"),
     ):

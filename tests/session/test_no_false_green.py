@@ -226,6 +226,18 @@ class Triple(Right):
         trained = Right.train(text, vocab_size, special_tokens)
         return trained.vocab, trained.merges, None
 
+class NoTrain(Right):
+    train = classmethod(lambda cls, text, vocab_size, special_tokens: None)
+
+class NoFiles(Right):
+    from_files = classmethod(lambda cls, vocab, merges, special_tokens=None: None)
+
+class NoJson(Right):
+    from_tokenizer_json = classmethod(lambda cls, path: None)
+
+def none(*arguments):
+    pass
+
 class Chunks(Right):
     "Its stream depends on encode, which is wrong."
     def encode(self, text):
@@ -255,6 +267,29 @@ def test_a_stub_fails_its_tests_and_says_how_to_have_them_skipped(
     )
     result.stdout.fnmatch_lines(["verdict       PASS: trainer (1 MUST tests), decoder (1)"])
     assert "encode returned None; expected list[int]" in project.refused("methods:OnlyStub")
+
+
+@pytest.mark.parametrize("options", [(), ("--bpe-isolate",)])
+@pytest.mark.parametrize(
+    ("adapter", "message", "passes"),
+    [
+        ("methods:NoTrain", "train returned None; return a Tokenizer with .vocab and .merges", "encoder (14"),
+        ("methods:NoFiles", "from_files returned None; return a tokenizer", "trainer (1"),
+        ("methods:NoJson", "from_tokenizer_json returned None; return a tokenizer", "trainer (1"),
+        ("methods:none", "the constructor returned None; return a tokenizer", ""),
+        ("cs336:course", "run_train_bpe returned None; return (vocab, merges)", "encoder (14"),
+    ],
+)
+def test_what_makes_tokenizers_may_be_a_stub(
+    project: Project, adapter: str, message: str, passes: str, options: tuple[str, ...]
+) -> None:
+    project.write("methods.py", METHODS)
+    project.write("course.py", "from methods import Right as get_tokenizer\ndef run_train_bpe(*_): pass\n")
+    result = project.judge(adapter, *options)
+    text = " ".join(result.stdout.str().split())
+    assert f"{message}" in text
+    assert "; raise NotImplementedError to have its tests skipped" in text
+    assert f"verdict PASS: {passes}" in text if passes else "verdict encoder FAIL" in text
 
 
 def test_training_that_returns_three_values_fails(project: Project) -> None:

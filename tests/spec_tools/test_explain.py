@@ -13,6 +13,7 @@ import pytest
 from bpe_conformance import cli
 from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.operations import TEXT_KEYS, TRAINING_KEYS
 from bpe_conformance.operations.divergence import merge_steps
 from bpe_conformance.properties import PROPERTIES
@@ -201,11 +202,27 @@ def test_a_section_is_shown(spec: Spec) -> None:
     assert shown == {clause.id: clause.level for clause in section.clauses}
 
 
+@pytest.mark.parametrize("bug", ["greedy-left-to-right", "tie-set-order", "long-texts-in-blocks"])
+def test_a_known_bug_is_shown_with_what_catches_it(bug: str, spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+    known = next(each for each in known_bugs() if each.id == bug)
+    shown = " ".join(_shown(spec, bug.upper()).split())
+    for text in (known.sentence, known.fix, known.evidence, f" violates {known.clause} "):
+        assert " ".join(text.split()) in shown
+    first = re.search(r"bpe-conformance explain (\S+)", shown)
+    assert first is not None
+    assert f"--bpe-case {first[1]}" in shown
+    assert first[1] in _shown(spec, first[1])
+    assert cli.main(["known-bugs", bug]) == 0
+    assert " ".join(capsys.readouterr().out.split()) == shown
+
+
 def test_an_unknown_id_suggests_the_nearest(spec: Spec) -> None:
     with pytest.raises(SelectionError, match="did you mean merge-priority-beats-leftmost"):
         explain(spec, "merge-priority-beats-leftmos")
     with pytest.raises(SelectionError, match=r"did you mean .*priority"):
         explain(spec, "priority")
+    with pytest.raises(SelectionError, match="did you mean greedy-left-to-right"):
+        explain(spec, "greedy-left-to-rigth")
     with pytest.raises(SelectionError, match="see bpe-conformance list"):
         explain(spec, "qqqqqqqqqq")
     with pytest.raises(SelectionError, match="no tie-break 'lex-bigger'; did you mean lex-greater"):
@@ -216,6 +233,7 @@ def _everything(spec: Spec) -> Iterator[str]:
     yield from spec.clauses
     yield from (section.name for section in spec.sections)
     yield from (one.id for one in PROPERTIES)
+    yield from (bug.id for bug in known_bugs()[::40])
     small = [case for case in spec.cases if "file" not in case.raw["input"].get("text", ())]
     yield from (case.id for case in small[::25])
     yield max((case.id for case in small), key=len)

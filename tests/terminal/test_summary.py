@@ -183,10 +183,17 @@ def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
 
 
 def test_warnings_name_the_option_that_shows_them(project: Project) -> None:
-    (normal,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left"), "warnings ")
-    (quiet,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left", "-q"), "warnings ")
-    assert "; -v shows" in normal
-    assert "; -v instead of -q shows" in quiet
+    (line,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left", "-q"), "warnings ")
+    assert "; --bpe-show warnings shows" in line
+
+
+@pytest.mark.parametrize(("show", "other"), [("warnings", "FAILED "), ("failures", "WARNING ")])
+def test_only_the_failures_or_only_the_warnings_are_shown_in_full(show: str, other: str, project: Project) -> None:
+    project.write("both.py", "import mine\n\nclass T(mine.FromTheRight):\n    def decode(self, ids): return ''\n")
+    whole = lines(project.judge("both:T", "-v"), "FAILED ", "WARNING ")
+    assert {line.partition(" ")[0] for line in whole} == {"FAILED", "WARNING"}
+    shown = lines(project.judge("both:T", "-q", "--bpe-show", show), "FAILED ", "WARNING ")
+    assert shown == [line for line in whole if not line.startswith(other)]
 
 
 def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bpe_conformance.answer import Ids, Lossless, NewIds, Rows
+from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Rows, Unchanged
 from bpe_conformance.fixtures import Model
-from bpe_conformance.operations import Batch, Encode, Question, Setting, divergence
+from bpe_conformance.operations import Batch, Construct, Encode, Question, Setting, divergence
 from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -48,3 +50,21 @@ def test_a_row_that_differs_is_shown_without_a_divergence() -> None:
 def test_a_new_id_is_expected_only_for_a_token_without_an_entry() -> None:
     shown = [show.expected(NewIds(tokens), show.BRIEF, MODEL) for tokens in ((b"ab",), (b"ab", b"<|e|>"))]
     assert shown == ["ab", "ab | '<|e|>', with a new id for each token without an entry"]
+
+
+def test_a_new_id_that_is_in_use_is_named_with_its_token() -> None:
+    asked, right = Question(Encode("b<|e|>"), MODEL), NewIds((b"b", b"<|e|>"))
+    fact = wording.fact(Mismatch(asked, Expectation((right, AnyError("special"))), Ids((98, 256))))
+    assert fact == "encode('b<|e|>') raised no error and gave '<|e|>' the id 256, which is that of 'ab'."
+
+
+def test_the_clause_of_a_property_that_fails_under_another_one_is_explained() -> None:
+    changed = Mismatch(
+        Question(Construct(), MODEL), Expectation((Unchanged(),)), Changed(("the caller's vocab changed",))
+    )
+    failed = Outcome(
+        "law-arguments", "property", "", "failed", None, "encoder", replace(changed, clause_id="ERROR-STATE-1")
+    )
+    shown = describe(failed, Command("x:Y"))
+    assert shown.explain == "bpe-conformance explain ERROR-STATE-1"
+    assert shown.fact.endswith(" built a tokenizer, but the caller's vocab changed.")

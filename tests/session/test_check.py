@@ -1,0 +1,170 @@
+"""`check` runs the suite in a process, shows the result, and leaves the process as it was."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import io
+import logging
+import os
+import random
+import signal
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bpe_conformance
+from bpe_conformance import check
+from bpe_conformance.adapters.textbook import Tokenizer
+from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.notebook import Result
+
+GREEDY = next(bug.target for bug in known_bugs() if bug.id == "greedy-left-to-right")
+CASE = "merge-priority-beats-leftmost"
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def state() -> dict[str, Any]:
+    return {
+        "directory": (Path.cwd(), sorted(Path.cwd().iterdir())),
+        "environment": dict(os.environ),
+        "path": (sys.path, [*sys.path], [*sys.meta_path]),
+        "streams": (sys.stdin, sys.stdout, sys.stderr),
+        "hooks": (sys.excepthook, sys.unraisablehook, threading.excepthook, sys.getrecursionlimit()),
+        "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "timer": signal.getitimer(signal.ITIMER_REAL),
+        "logging": (logging.getLogger().level, [*logging.getLogger().handlers]),
+        "warnings": [*warnings.filters],
+        "faulthandler": faulthandler.is_enabled(),
+        "frozen": gc.get_freeze_count(),
+        "random": random.getstate(),
+    }
+
+
+def left() -> tuple[set[threading.Thread], int]:
+    """Return the threads and the number of open files, of which earlier tests may leave some that end meanwhile."""
+    gc.collect()
+    return {*threading.enumerate()}, len([*Path("/proc/self/fd").iterdir()]) if Path("/proc/self/fd").exists() else 0
+
+
+class Chatty(GREEDY):  # type: ignore[misc]
+    def encode(self, text: str) -> list[int]:
+        print("encoding", file=sys.stderr)
+        logging.getLogger("chatty").warning("encoding")
+        warnings.warn("encoding", stacklevel=1)
+        return super().encode(text)  # type: ignore[no-any-return]
+
+
+def test_a_run_leaves_the_process_as_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)  # a notebook has such threads
+    thread.start()
+    try:
+        check(Chatty, case=CASE)
+        (threads, files), before, modules = left(), state(), {**sys.modules}
+        assert not check(Chatty, case=[CASE, "law-round-trip"]).passed
+        assert state() == before
+        assert {name: sys.modules.get(name) for name in modules} == modules
+        with pytest.raises(ValueError, match="no section"):
+            check(Chatty, section="MARGE")
+        assert state() == before
+        assert left()[0] <= threads
+        assert left()[1] <= files
+    finally:
+        ended.set()
+        thread.join()
+    assert not any(capsys.readouterr())
+
+
+def test_a_result_shows_itself() -> None:
+    failed, passed = check(GREEDY, case=CASE), check(Tokenizer, case=CASE)
+    assert (failed.passed, passed.passed) == (False, True)
+    assert (failed.verdicts, passed.verdicts) == ({"encoder": "fail"}, {"encoder": "pass"})
+    assert CASE in failed.failures
+    assert failed.causes[0].startswith("greedy-left-to-right")
+    assert failed.report["causes"][0]["bugs"][0]["id"] == "greedy-left-to-right"
+    text, page = repr(failed), failed._repr_html_()
+    for shown, call in ((text, "encode('abc')"), (page, "encode(&#39;abc&#39;)")):
+        assert "encoder    FAIL: " in shown
+        assert f"{call} merged the wrong pair first." in shown
+        assert "used rank 1; rank 0 (b+c) was available" in shown
+    assert f"check(GreedyLeftToRight, case='{CASE}')" in text
+
+
+def reproduced(result: Result, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> str:
+    line = next(line for line in repr(result).splitlines() if line.startswith("  reproduce"))
+    output = io.StringIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output)
+        exec(line.removeprefix("  reproduce").strip(), names)
+    return output.getvalue().strip()
+
+
+def test_what_a_failure_shows_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = check(GREEDY, case=CASE)
+    assert reproduced(result, {"GreedyLeftToRight": GREEDY}, monkeypatch) == "[257, 99]"
+    row = next(line for line in repr(result).splitlines() if line.startswith("  rerun"))
+    again = eval(row.removeprefix("  rerun").strip(), {"check": check, "GreedyLeftToRight": GREEDY})
+    assert again.failures == [CASE]
+
+
+def test_a_redefined_class_is_tested() -> None:
+    def defined(right: bool) -> type:
+        class Mine(Tokenizer if right else GREEDY):  # type: ignore[misc]
+            pass
+
+        return Mine
+
+    assert [check(defined(right), case=CASE).passed for right in (False, True)] == [False, True]
+
+
+def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
+    result = check("textbook", case=CASE, strict=True, time_limit=5)
+    assert result.passed
+    assert result.report["run"]["command"] == f"check('textbook', time_limit=5, strict=True, case='{CASE}')"
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "options", "error", "message"),
+    [
+        (Tokenizer, {"sections": "MERGE"}, TypeError, "check has no option 'sections'; it has trainer, case, clause"),
+        (Tokenizer, {"seed": "x"}, ValueError, "seed='x': expected int"),
+        (Tokenizer, {"seed": -1}, ValueError, "--bpe-seed -1: must be 0 or more"),
+        (Tokenizer, {"isolate": True}, ValueError, "isolate=True needs a name that a new process can import"),
+        ("no-such", {}, ValueError, "there is no adapter 'no-such'"),
+        (object(), {}, ValueError, "object is of type object; expected a class or a function"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error(
+    tokenizer: object, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        check(tokenizer, **options)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_interrupted_run_prints_what_it_has_found(capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted(GREEDY):  # type: ignore[misc]
+        def decode(self, ids: list[int]) -> str:
+            if len(ids) > 1:
+                raise KeyboardInterrupt
+            return super().decode(ids)  # type: ignore[no-any-return]
+
+    with pytest.raises(KeyboardInterrupt):
+        check(Interrupted, case=[CASE, "decode-bytes-ascii"])
+    assert CASE in capsys.readouterr().out
+
+
+def test_the_package_has_no_other_names() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'chekc'"):
+        _ = bpe_conformance.chekc
