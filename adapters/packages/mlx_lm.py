@@ -1,31 +1,14 @@
-"""mlx-lm's streaming detokenizers as adapters, over transformers' fast tokenizer. They need no MLX."""
+"""mlx-lm's streaming detokenizers as adapters, over transformers' fast tokenizer. They work without a GPU."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
-from ..errors import AdapterUnavailable
+from . import require
 from .transformers import FastTokenizer
 
-
-def _tokenizer_utils() -> Any:
-    """Return the module of this name. Importing it by name would import all of mlx-lm, which needs a Mac or MLX."""
-    package = importlib.util.find_spec("mlx_lm")
-    if package is None or package.origin is None:
-        raise AdapterUnavailable("mlx_lm is not installed; install it: pip install mlx-lm")
-    file = Path(package.origin).with_name("tokenizer_utils.py")
-    spec = importlib.util.spec_from_file_location("mlx_lm.tokenizer_utils", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-utils = _tokenizer_utils()
+utils = require("mlx_lm.tokenizer_utils", "mlx-lm, and 'mlx[cpu]' on Linux")
 
 
 class Tokenizer(FastTokenizer):
