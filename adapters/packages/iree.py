@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -25,3 +25,9 @@ class Tokenizer(JsonTokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer.encode_batch(list(texts)))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        with self._tokenizer.decode_stream() as stream:
+            for index in ids:
+                yield stream.feed([index])
+            yield stream.finalize()

@@ -28,3 +28,9 @@ class Tokenizer(JsonTokenizer):
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         return bytes(self._tokenizer.decode_bytes(list(ids)))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return ids and spans. tokie counts bytes, from which the characters are computed here."""
+        encoding = self._tokenizer.encode_with_offsets(text, add_special_tokens=False)
+        characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
+        return list(encoding.ids), [(characters[start], characters[end - 1] + 1) for start, end in encoding.offsets]

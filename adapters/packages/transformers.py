@@ -1,18 +1,20 @@
-"""transformers' `GPT2Tokenizer` of version 4 as an adapter: GPT-2's own algorithm in Python."""
+"""transformers as adapters: `GPT2Tokenizer` of version 4, GPT-2's own algorithm in Python, and its streamers."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import Merges, Special, Vocab, require
-from .tokenizer_json import write_tokenizer_json
+from .tokenizer_json import JsonTokenizer, write_tokenizer_json
 
 transformers = require("transformers", "'transformers<5'")
 gpt2 = require("transformers.models.gpt2.tokenization_gpt2", "'transformers<5'")
+streamers = require("transformers.generation.streamers")
+numpy = require("numpy")
 
 
 class Tokenizer:
@@ -50,6 +52,31 @@ class Tokenizer:
 
     def save(self, folder: str) -> None:
         self._tokenizer.save_vocabulary(str(folder))
+
+
+class FastTokenizer(JsonTokenizer):
+    """`transformers.PreTrainedTokenizerFast` over a `tokenizer.json`, of any version, with a `TextIteratorStreamer`."""
+
+    version = transformers.__version__
+
+    def load(self, path: str) -> Any:
+        return transformers.PreTrainedTokenizerFast(tokenizer_file=path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield what the streamer, or a `TextStreamer`, makes of each id."""
+        streamer = streamers.TextIteratorStreamer(self._tokenizer)
+        for index in ids:
+            streamer.put(numpy.array([index]))
+            yield next(streamer)
+        streamer.end()
+        yield from streamer
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        return list(encoded["input_ids"]), list(encoded["offset_mapping"])
 
 
 def _load(vocab_path: Path, merges_path: Path, special_tokens: Sequence[str] | None) -> Any:

@@ -25,7 +25,7 @@ from bpe_conformance.reference.formats import huggingface
 from .. import __version__
 from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import Batch, Decode, Encode, Encoding, Entries, Expected, Operation
+from ..operations import Batch, Decode, Detokenize, Encode, EncodeWithOffsets, Encoding, Entries, Expected, Operation
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
@@ -116,6 +116,8 @@ def build(model: Model, seed: int) -> Pack:
         *cases.decoding(reach, draw),
         *cases.streams(reach, draw, hard),
         *cases.batches(reach, draw),
+        *cases.detokenizing(reach, draw),
+        *cases.offsets(reach, draw, hard),
     ]
     asked = [text for draft in drafts for text in draft.operation.texts()]
     coverage = {
@@ -130,7 +132,7 @@ def build(model: Model, seed: int) -> Pack:
 
 
 def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
-    """Yield the cases of drafts that differ, but no batch on which the lookups differ."""
+    """Yield the cases of drafts that differ, but no batch or offsets on which the lookups differ."""
     model, clauses = reach.model, installed_spec().clauses
     numbers: Counter[str] = Counter()
     distinct: dict[Operation, Draft] = {}
@@ -138,9 +140,10 @@ def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
         if not any(map(reach.is_open, draft.operation.texts())):
             distinct.setdefault(draft.operation, draft)
     for operation, draft in distinct.items():
-        text = operation.whole_text if isinstance(operation, Encoding) else None
+        is_located = isinstance(operation, EncodeWithOffsets)
+        text = operation.whole_text if isinstance(operation, Encoding) and not is_located else None
         expected = operation.compute(model) if text is None else reach.expected(text)
-        if not (isinstance(operation, Batch) and expected.by_convention):
+        if not ((is_located or isinstance(operation, Batch)) and expected.by_convention):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
             yield Case(name, draft.title, SINCE, clauses[draft.clause], operation, model, expected)
@@ -226,7 +229,7 @@ def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
 
 def _known_reason(operation: Operation, model: Model, witness: Witness) -> str:
     added = {text.encode("utf-8") for text in model.special_tokens or () if not text.isascii()}
-    if isinstance(operation, Decode) and any(model.vocab.get(index) in added for index in operation.ids):
+    if isinstance(operation, Decode | Detokenize) and any(model.vocab.get(index) in added for index in operation.ids):
         return "it decodes added tokens that are not ASCII as mapped characters"
     for text in operation.texts() if witness.package == "tiktoken" else ():
         if is_ambiguous(model, text):

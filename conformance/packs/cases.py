@@ -22,7 +22,17 @@ from bpe_conformance.fixtures.values import TEXTS
 
 from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.bases import BaseEncoder, like
-from ..operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
+from ..operations import (
+    Batch,
+    Decode,
+    Detokenize,
+    Encode,
+    EncodeWithOffsets,
+    Operation,
+    Stream,
+    StreamCutEverywhere,
+    Waiting,
+)
 from ..terminal import show
 from .patterns import alternatives, expressions, variants
 from .reach import Reach, ordinary, text_of
@@ -489,3 +499,58 @@ def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
         texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *special), 5) for _ in range(4 * number))]
         texts += [draw.real_text(2, 80), texts[-1], ""]
         yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", Batch(tuple(draw.shuffled(texts))))
+
+
+# Text as ids arrive, and offsets
+
+TAILS = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80")
+"""The bytes that complete a character, for each of its beginnings."""
+
+
+def detokenizing(reach: Reach, draw: Draw) -> Iterator[Draft]:
+    """Yield ids that end or begin inside a character, with its rest and without, and every id of the vocabulary."""
+    vocab = reach.model.vocab
+    broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
+    singles = {token: index for index, token in vocab.items() if len(token) == 1}
+    cut = {index: vocab[index] for index in broken if textbook.unfinished(vocab[index])}
+    for index in draw.shuffled(sorted(cut))[:BROKEN_ALONE]:
+        shown, token = show.token(cut[index]), cut[index]
+        yield Draft("detok-end", "DETOK-END-1", f"{shown} is the last token", Detokenize((index,)))
+        whole = [tail for tail in TAILS if not textbook.unfinished(token + tail) and _is_text(token[-3:] + tail)]
+        if whole:
+            ids = (index, *(singles[bytes([byte])] for byte in whole[0]), index)
+            yield Draft("detok-rest", "DETOK-EQUAL-1", f"{shown}, the rest of its character, {shown}", Detokenize(ids))
+    for index in sorted(cut, key=lambda index: (-len(cut[index]), index))[:3]:
+        title = f"what is before the last character of {show.token(cut[index])} does not wait"
+        yield Draft("detok-held", "DETOK-HELD-1", title, Waiting((index, index), "held"))
+    for group in grouped(draw.shuffled(broken), IDS // 4):
+        yield Draft("detok-broken", "DETOK-INVALID-1", "tokens that are not UTF-8", Detokenize(tuple(group)))
+    for group in grouped(draw.shuffled(sorted(vocab)), IDS * 4):
+        yield Draft("detok-all", "DETOK-EQUAL-1", "a part of the vocabulary in any order", Detokenize(tuple(group)))
+    half = (singles[b"\xc3"],)
+    for text in reach.model.special_tokens or ():
+        title = f"{show.text_line(text)} between halves of a character"
+        ids = (*half, reach.model.ids[text.encode("utf-8")], *half)
+        yield Draft("detok-special", "DETOK-SPECIAL-1", title, Detokenize(ids))
+    for _, text in TIDIED:
+        ids = tuple(reach.model.ids[token] for token in reach.tokens(text))
+        yield Draft("detok-text", "DETOK-TEXT-1", "a text is unchanged", Detokenize(ids))
+
+
+def _is_text(data: bytes) -> bool:
+    return "\ufffd" not in data[[byte & 0xC0 != 0x80 for byte in data].index(True) :].decode("utf-8", "replace")
+
+
+OFFSETS = 24  # how many of the texts that are hard to split or merge
+
+
+def offsets(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
+    """Yield texts whose tokens spell them: elsewhere, the spec leaves spans open."""
+    special = list(reach.model.special_tokens or ())
+    short = [text for text in dict.fromkeys(hard) if len(text) <= SHORT]
+    texts = [("OFFSET-SPAN-1", text) for text in draw.shuffled(short)[:OFFSETS]]
+    texts += [("OFFSET-SHARED-1", "🦊 日本語, é👍🏽x क्षि\n\U0001d400"), ("OFFSET-SPACE-1", "  a \t\r\n b\u3000c  ")]
+    texts += [("OFFSET-SPECIAL-1", f"é {token} b{token}") for token in special[:8]]
+    for clause, text in texts:
+        if b"".join(reach.tokens(text)) == text.encode("utf-8"):
+            yield Draft("offsets", clause, f"where the tokens of {show.text_line(text)} are", EncodeWithOffsets(text))

@@ -461,8 +461,9 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
         if clause is None:
             which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
             raise SpecError(f"{which}, which this version does not have; {ANEW}", file)
-        operation = OPERATIONS[raw["op"]].read(raw["input"])
-        yield Case(name, raw["title"], SINCE, clause, operation, model, Expected.read(raw["expect"]))
+        expected = Expected.read(raw["expect"])
+        operation = OPERATIONS[raw["op"]].read(raw["input"]).expecting(expected)
+        yield Case(name, raw["title"], SINCE, clause, operation, model, expected)
 
 
 def _check(file: Path, value: Any, kind: str) -> None:

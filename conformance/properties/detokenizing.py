@@ -27,6 +27,7 @@ HALF = b"\xf0\x9f"
 OTHER = "\U0001f98a \u65e5x".encode()
 FIRST, LEAST, AT_ONCE = 250, 0.01, 0.25
 """Growth is measured from a number of ids that takes a while. Eight times that number may take a moment anyway."""
+FIRST_REMOTE = 1000  # an id has to be cheap beside what quadratic time adds to the time of a message
 ROUNDS = 3  # of another process, which has no clock of its own: a busy machine can slow down one of them
 ENOUGH = 1200  # ids: their text has to come early, even if each character has several
 
@@ -134,7 +135,7 @@ def _grows(implementation: Implementation, part: bytes, most: int) -> Mismatch |
         right = Text(bytes(pose(count).operation.ids).decode("utf-8", "replace"))
         return seconds if late or is_correct(implementation, pose(count), answer, right) else 0.0
 
-    count = FIRST
+    count = FIRST_REMOTE if implementation.is_remote else FIRST
     while timed(count) < LEAST and 8 * count < most:
         count = min(2 * count, most // 8)
     growth = 0

@@ -69,9 +69,12 @@ class Finding:
     @property
     def script(self) -> str:
         """The name of the file in `scripts` that shows it with the package alone, or "" if there is none."""
-        name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(==|(?<=.)@(?=[0-9])).*", "", self.package)).strip("_")
-        file = SCRIPTS / f"confirm_{name}.{'mjs' if self.package.startswith('npm:') else 'py'}"
-        return file.name if file.exists() and f'"{self.clause}"' in file.read_text("utf-8") else ""
+        for what in (self.adapter, re.sub(r"(==|(?<=.)@(?=[0-9])).*", "", self.package)):
+            name = re.sub(r"[^a-z0-9]+", "_", what).strip("_")
+            file = SCRIPTS / f"confirm_{name}.{'mjs' if self.package.startswith('npm:') else 'py'}"
+            if file.exists() and f'"{self.clause}"' in file.read_text("utf-8"):
+                return file.name
+        return ""
 
     @property
     def adapters(self) -> list[str]:

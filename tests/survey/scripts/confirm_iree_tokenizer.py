@@ -17,9 +17,15 @@ def encode_ordinary(text, token):
     return list(Tokenizer.from_str(json.dumps(document)).encode(text))
 
 
+def streamed(ids):
+    with Tokenizer.from_str(tokenizer_json()).decode_stream() as stream:
+        return "".join([*(stream.feed([index]) for index in ids), stream.finalize()])
+
+
 lines = [("\u010a", "\u0109"), ("\u010a\u0109", "\u010a")]
 check("MERGE-ORDER-1", lambda: encode("ccc", merges=[("c", "c"), ("c", "cc")]), [256, 99])
 check("SPLIT-LLAMA3-1", lambda: encode("\n\t\n", merges=lines, pattern=LLAMA3), [257])
 check("PIPELINE-ID-1", lambda: encode_ordinary("a<t>", "<t>"), [97, 256])
 check("LAW-ROUNDTRIP-1", lambda: len(encode("a" * 100)), 100)
+check("DETOK-EQUAL-1", lambda: streamed("\u20ac".encode()), "\u20ac")
 finish()

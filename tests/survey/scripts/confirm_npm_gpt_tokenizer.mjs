@@ -16,6 +16,16 @@ function made(special = [], without = "") {
   return new BytePairEncodingCore({ bytePairRankDecoder, specialTokensEncoder, tokenSplitRegex: new RegExp(GPT2, "gu") });
 }
 
+const FOX = [9468, 99, 232]; // its four bytes, with cl100k
+const streamed = (ids) => [...cl100k.decodeGenerator(ids)].join("");
+
+/** Return a text that is streamed after another one, which is cut inside a character. */
+function after(ids, cut) {
+  streamed(FOX); // all decoders share their state, so an earlier text has to end with a character
+  const first = streamed(cut);
+  return [first, streamed(ids)];
+}
+
 const all = { allowedSpecial: "all" };
 const overlapping = ["<|a", "<|a|>"];
 check("DECODE-BOM-1", () => o200k.decode([5574]), "\ufeff"); // the first call of all
@@ -27,3 +37,7 @@ check("SPECIAL-ID-1", () => gpt2.encode("Hi<|endoftext|> there", all), [17250, 5
 check("SPECIAL-SCAN-1", () => cl100k.encode("<|endoftext|><|endoftext|>", all), [100257, 100257]);
 check("DECODE-UTF8-1", () => [cl100k.decode([9468]), cl100k.decode([9468, 99, 232])], ["\ufffd", "\u{1f98a}"]);
 check("BYTES-TEXT-2", () => o200k.encode("\ufeff"), [5574]);
+check("DETOK-END-1", () => after(FOX, FOX.slice(0, 1))[0], "\ufffd");
+check("DETOK-STATE-1", () => after(FOX, FOX.slice(0, 2))[1], "\u{1f98a}");
+check("DETOK-INVALID-1", () => after([], [9468, 64])[0], "\ufffda");
+check("DETOK-UNKNOWN-1", () => after([], [64, 300000])[0], "an error");

@@ -1,6 +1,8 @@
 """Show the findings in Hugging Face's tokenizers. Run it with `pip install tokenizers==0.23.3`."""
 
-from shared import check, finish
+import time
+
+from shared import SPELLED, check, finish
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 
@@ -25,8 +27,28 @@ def absent():
     return made.token_to_id("<|e|>") != made.token_to_id("cd")
 
 
+def stream(data):
+    """Return what DecodeStream gives for each byte."""
+    made, steps = tokenizer(), decoders.DecodeStream(skip_special_tokens=False)
+    ids = [made.token_to_id(SPELLED[byte]) if byte < 256 else byte for byte in data]
+    return [steps.step(made, index) for index in ids]
+
+
+def grows():
+    times = []
+    for count in (1000, 8000):
+        started = time.process_time()
+        stream(b"\x80" * count)
+        times.append(time.process_time() - started)
+    return times[1] > 23 * times[0]
+
+
 decoded = tokenizer(special=["\xe9|"])
 check("SPECIAL-DECODE-1", lambda: decoded.decode(decoded.encode("\xe9|").ids, skip_special_tokens=False), "\xe9|")
 check("SPECIAL-ABSENT-2", absent, True)
 check("ERROR-TABLE-1", lambda: tokens("az", without="z"), "an error")
+check("DETOK-END-1", lambda: stream(b"\xc3"), ["\ufffd"])
+check("DETOK-HELD-1", lambda: stream(b"a" + b"\x80" * 9)[-1] is not None, True)
+check("DETOK-UNKNOWN-1", lambda: stream([97, 999]), "an error")
+check("DETOK-COST-2", grows, False)
 finish()

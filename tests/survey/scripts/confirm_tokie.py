@@ -50,5 +50,6 @@ check("SPECIAL-SCAN-1", lambda: encode("x<|a|>z", special=["<|a|>", "x<|a|>y"]),
 check("DECODE-UNKNOWN-1", lambda: load().decode([97, 999]), "an error")
 check("MERGE-ORDER-1", lambda: encode("abc", merges=pairs), [97, 256])
 check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|")
+check("OFFSET-UNIT-1", lambda: load().encode_with_offsets("\xe9x").offsets[-1], (1, 2))
 check("PIPELINE-NORM-1", lambda: normalized("\xb2"), [50])
 finish()
