@@ -11,10 +11,10 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bpe_conformance import fixtures
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.files import AnyPath
@@ -32,7 +32,7 @@ NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 UINT32, INT32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
 NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 """Types of values, and those of numbers in the notation of `struct`."""
-_CONVERTER = Path(fixtures.__file__).with_name("llamacpp.yaml")
+_CONVERTER = Path(str(files("bpe_conformance.fixtures"))) / "llamacpp.yaml"
 SEPARATOR = "\n__ggml_vocab_test__\n"
 NOTE = "a GGUF file does not contain the normal form of the original model, such as NFC"
 _NAMES = {

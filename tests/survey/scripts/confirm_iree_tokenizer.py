@@ -22,4 +22,5 @@ check("MERGE-ORDER-1", lambda: encode("ccc", merges=[("c", "c"), ("c", "cc")]), 
 check("SPLIT-LLAMA3-1", lambda: encode("\n\t\n", merges=lines, pattern=LLAMA3), [257])
 check("PIPELINE-ID-1", lambda: encode_ordinary("a<t>", "<t>"), [97, 256])
 check("LAW-ROUNDTRIP-1", lambda: len(encode("a" * 100)), 100)
+check("PIPELINE-NORM-1", lambda: encode("\xb2", normalizer="NFKC"), [50])
 finish()
