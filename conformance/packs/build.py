@@ -207,12 +207,12 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
-    if lookup == "bytes" and not model.ranks_by_bytes:
-        return "its lookup by bytes cannot represent this model"
     try:
         target = resolve(adapter)
         if model.pipeline is not None and not hasattr(target, "from_tokenizer_json"):
             return "it does not load a tokenizer.json with these steps"
+        if lookup == "bytes" and not model.ranks_by_bytes:
+            return "its lookup by bytes cannot represent this model"
         build_witness(target, model)
     except AdapterError as error:
         return str(error)
