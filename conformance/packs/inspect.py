@@ -7,7 +7,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
@@ -42,8 +41,7 @@ def run(options: argparse.Namespace) -> int:
     reach = Reach(source.model)
     if options.tests is not None:
         return _compared(reach, options.tests)
-    described = chain(_description(source), _llamacpp(reach), _odd(reach))
-    lines = described if options.text is None else _steps(reach, options.text)
+    lines = [*_description(source, reach), *_odd(reach)] if options.text is None else _steps(reach, options.text)
     print_lines(line for name, text in lines for line in _wrapped(name, text))
     return 0
 
@@ -69,7 +67,7 @@ def _wrapped(name: str, text: str) -> list[str]:
 # What it is
 
 
-def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
+def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]:
     model = source.model
     files = ", ".join(source.sources)
     yield "model", f"{model.name} ({files}): {len(model.vocab):,} tokens, {len(model.merges):,} merges"
@@ -93,6 +91,11 @@ def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
         shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
         shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)
         yield "added", f"{show.counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
+    digest, names = gguf.recognised(model, reach.ids)
+    found = [f"{name} ({'no BOS' if first is None else f'BOS {first}'})" for name, first in names.items()]
+    unknown = f"does not know its ids: their hash is {digest} without BOS"
+    known = f"takes its ids for those of {', '.join(found)}"
+    yield "llama.cpp", f"convert_hf_to_gguf.py {known if found else unknown}"
 
 
 def _id(model: Model, token: AddedToken) -> int:
@@ -113,15 +116,6 @@ def _short(expression: str) -> str:
     if name in PATTERNS:
         return f"the pattern {name}"
     return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 4]} ..."
-
-
-def _llamacpp(reach: Reach) -> Iterator[tuple[str, str]]:
-    digest, names = gguf.recognised(reach.model, reach.ids)
-    if names:
-        found = [f"{name} ({'no BOS' if first is None else f'BOS {first}'})" for name, first in names.items()]
-        yield "llama.cpp", f"convert_hf_to_gguf.py takes its ids for those of {', '.join(found)}"
-    else:
-        yield "llama.cpp", f"convert_hf_to_gguf.py does not know its ids: their hash is {digest} without BOS"
 
 
 # What is odd

@@ -24,7 +24,6 @@ from ..packs.files import FORMAT, MANIFEST, ModelSource, Overrides, read_model_f
 from . import document, grid, markdown, page
 from .document import Document, ReportError
 
-RUN_SECONDS = 1800
 USAGE_ERROR = 4  # the exit status of pytest if the suite refuses the adapter or an option
 
 
@@ -34,7 +33,7 @@ class SuiteRun:
     adapter: str  # as `--adapter` takes it
     options: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = RUN_SECONDS
+    seconds: float = 1800
 
 
 @dataclass(frozen=True)
