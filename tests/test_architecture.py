@@ -193,6 +193,7 @@ WRITES_MODELS = (
     "implementation/implementation.py",
     "known_bugs/bases.py",
     "packs/build.py",
+    "packs/inspect.py",
     "packs/files.py",
     "spec_tools/export.py",
     "spec_tools/witnesses.py",

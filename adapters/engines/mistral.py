@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bpe_conformance.reference.formats.tekken import is_tekken
+
 from ..packages import require
 from . import loaded
 
@@ -30,6 +32,8 @@ def mistral(rest: str) -> object:
     tekken = require("mistral_common.tokens.tokenizers.tekken", "mistral-common")
 
     def load(path: Path) -> Tokenizer:
+        if not is_tekken(path):
+            raise ValueError("this is no tekken.json, which has `config` and `vocab`; mistral reads no other file")
         return Tokenizer(tekken.Tekkenizer.from_file(path), base.SpecialTokenPolicy.KEEP)
 
     return loaded(f"mistral:{rest}", load, package.__version__)

@@ -32,7 +32,7 @@ def llamacpp(rest: str) -> Any:
     folder = tempfile.TemporaryDirectory(prefix="bpe-conformance-")
     made = Path(folder.name, f"{path.stem}.gguf")
     try:
-        gguf.write(made, tekken.read(path) if "tekken" in path.name else huggingface.read(path))
+        gguf.write(made, tekken.read(path) if tekken.is_tekken(path) else huggingface.read(path))
     except ValueError as error:
         raise AdapterError(f"{one_line(spec)}: {one_line(str(error))}") from None
     adapter: Any = _program("llamacpp.mjs", spec, made)
@@ -43,7 +43,6 @@ def llamacpp(rest: str) -> Any:
 def _program(name: str, spec: str, path: Path) -> type[RemoteTokenizer]:
     try:
         return bridge(["node", str(LANGUAGES / name), str(path)])
-    except BridgeError as error:
-        raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}") from None
-    except AdapterError as error:
-        raise AdapterError(f"{one_line(spec)}: {error}") from None
+    except (AdapterError, BridgeError) as error:
+        message = one_line(error.message) if isinstance(error, BridgeError) else error
+        raise AdapterError(f"{one_line(spec)}: {message}") from None

@@ -18,9 +18,9 @@ import regex
 from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.files import write_folder, write_json
+from bpe_conformance.fixtures.files import write_files, write_folder, write_json
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.formats import gguf, huggingface
 
 from .. import __version__
 from ..answer import Ids
@@ -59,6 +59,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
+    tests = "also write FILE.inp and FILE.out, which llama.cpp's test-tokenizer-0 reads for the vocabulary FILE"
+    parser.add_argument("--llamacpp", dest="tests", type=Path, metavar="FILE", help=tests)
     add_options(parser)
 
 
@@ -67,18 +69,30 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
     source = read_model_files(options.table, overrides(options, options.name))
-    print_lines(make(source, options.seed, options.folder))
+    print_lines(make(source, options.seed, options.folder, options.tests))
     return 0
 
 
-def make(source: ModelSource, seed: int, target: Path) -> list[str]:
+def make(source: ModelSource, seed: int, target: Path, tests: Path | None = None) -> list[str]:
     table = model_files(source)
     pack = build(source.model, seed)
     agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed, table)
     write_folder(target, contents)
+    if tests is not None:
+        files = {f"{tests.name}{end}": text.encode() for end, text in gguf.tests(_ordinary(pack.cases)).items()}
+        write_files(tests.parent, files)
     size = sum(map(len, contents.values()))
     return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
+
+
+def _ordinary(cases: Sequence[Case]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield the texts without special tokens, and their ids by the merges."""
+    for case in cases:
+        special = case.table.special_tokens or ()
+        for operation, right in _single(case, case.expected.under("pair") or ()):
+            if isinstance(operation, Encode) and isinstance(right, Ids) and not any(map(operation.text.count, special)):
+                yield operation.text, right.ids
 
 
 # The cases
@@ -194,12 +208,12 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
-    if model.pipeline is not None and not hasattr(resolve(adapter), "from_tokenizer_json"):
-        return "it does not load a tokenizer.json with these steps"
-    if lookup == "bytes" and not model.ranks_by_bytes:
-        return "its lookup by bytes cannot represent this model"
     try:
         target = resolve(adapter)
+        if model.pipeline is not None and not hasattr(target, "from_tokenizer_json"):
+            return "it does not load a tokenizer.json with these steps"
+        if lookup == "bytes" and not model.ranks_by_bytes:
+            return "its lookup by bytes cannot represent this model"
         build_witness(target, model)
     except AdapterError as error:
         return str(error)
@@ -211,11 +225,7 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
 
 
 def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
-    (expected,) = case.expected.under(witness.asked["encode"]) or ()
-    questions = [(case.operation, expected)]
-    if isinstance(case.operation, Entries):
-        questions = list(zip(map(Encode, case.operation.entries), map(Ids, expected.rows), strict=True))
-    for operation, right in questions:
+    for operation, right in _single(case, case.expected.under(witness.asked["encode"]) or ()):
         answer = ask(target, operation, case.table, right)
         if answer is None or answer.agrees:
             continue
@@ -225,6 +235,14 @@ def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
                 f"{text_line(str(answer.expected))} for {text_line(str(operation.write()))}; no pack is written"
             )
         yield {"engine": witness.package, "case": case.id, "reason": reason}
+
+
+def _single(case: Case, expected: Sequence[Any]) -> Sequence[tuple[Operation, Any]]:
+    """Return the operation of a case and its expected value; for entries, those of each."""
+    (right,) = expected
+    if isinstance(case.operation, Entries):
+        return list(zip(map(Encode, case.operation.entries), map(Ids, right.rows), strict=True))
+    return [(case.operation, right)]
 
 
 def _known_reason(operation: Operation, model: Model, witness: Witness) -> str:

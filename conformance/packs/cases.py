@@ -19,6 +19,7 @@ from bpe_conformance.fixtures import write_token
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.reference import textbook
 
 from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.bases import BaseEncoder, like

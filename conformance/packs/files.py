@@ -354,7 +354,7 @@ FORMAT = 2
 READ = (1, FORMAT)  # format 1 has neither entries nor pipelines
 SINCE = "1.0"
 ENTRIES_CLAUSE = "MERGE-ORDER-1"
-BLOCK = 4096  # how many ids one case of entries has at most
+BLOCK = 512  # how many ids one case of entries has at most: a server may take 0.1 s for each
 ANEW = "make the pack again"
 
 

@@ -7,11 +7,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.pipeline import FLAGS, AddedToken, Step
+from bpe_conformance.reference.formats import gguf
 
 from ..command_line import CommandError, print_lines
 from ..terminal import show
@@ -29,15 +31,32 @@ MOST_TOKENS = 4  # how many added tokens are shown
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="+", metavar="MODEL", help=NAMED)
     parser.add_argument("--text", metavar="TEXT", help="show what each step makes of this text instead")
+    tests = "compare with the tests of llama.cpp instead: FILE.inp and FILE.out, as beside its ggml-vocab-NAME.gguf"
+    parser.add_argument("--llamacpp", dest="tests", type=Path, metavar="FILE", help=tests)
     add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     source = read_model_files(options.table, overrides(options))
     reach = Reach(source.model)
-    lines = [*_description(source), *_odd(reach)] if options.text is None else _steps(reach, options.text)
+    if options.tests is not None:
+        return _compared(reach, options.tests)
+    lines = [*_description(source, reach), *_odd(reach)] if options.text is None else _steps(reach, options.text)
     print_lines(line for name, text in lines for line in _wrapped(name, text))
     return 0
+
+
+def _compared(reach: Reach, path: Path) -> int:
+    """Compare with the tests of llama.cpp; the status is 1 if one has other ids."""
+    try:
+        tests = gguf.read_tests(path)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    others = [(text, ids) for text, ids in tests if reach.ids(text) != ids]
+    for text, ids in others[:MOST_TOKENS]:
+        print_lines([show.text_line(text), f"  this model  {reach.ids(text)}", f"  the file    {ids}"])
+    print_lines([f"{len(tests) - len(others):,} of {len(tests):,} texts of {path}.inp have the ids of {path}.out"])
+    return 1 if others else 0
 
 
 def _wrapped(name: str, text: str) -> list[str]:
@@ -48,7 +67,7 @@ def _wrapped(name: str, text: str) -> list[str]:
 # What it is
 
 
-def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
+def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]:
     model = source.model
     files = ", ".join(source.sources)
     yield "model", f"{model.name} ({files}): {len(model.vocab):,} tokens, {len(model.merges):,} merges"
@@ -72,6 +91,11 @@ def _description(source: ModelSource) -> Iterator[tuple[str, str]]:
         shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
         shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)
         yield "added", f"{show.counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
+    digest, names = gguf.recognised(model, reach.ids)
+    found = [f"{name} ({'no BOS' if first is None else f'BOS {first}'})" for name, first in names.items()]
+    unknown = f"does not know its ids: their hash is {digest} without BOS"
+    known = f"takes its ids for those of {', '.join(found)}"
+    yield "llama.cpp", f"convert_hf_to_gguf.py {known if found else unknown}"
 
 
 def _id(model: Model, token: AddedToken) -> int:

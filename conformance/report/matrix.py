@@ -24,7 +24,6 @@ from ..packs.files import FORMAT, MANIFEST, ModelSource, Overrides, read_model_f
 from . import document, grid, markdown, page
 from .document import Document, ReportError
 
-RUN_SECONDS = 1800
 USAGE_ERROR = 4  # the exit status of pytest if the suite refuses the adapter or an option
 
 
@@ -34,6 +33,7 @@ class SuiteRun:
     adapter: str  # as `--adapter` takes it
     options: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 1800
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ class _Runs:
             try:
                 if self._ended:
                     process.terminate()
-                out, err = process.communicate(timeout=RUN_SECONDS)
+                out, err = process.communicate(timeout=job.seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
-                return 1, f"no report within {RUN_SECONDS} seconds"
+                return 1, f"no report within {job.seconds:g} seconds"
             finally:
                 self._processes.discard(process)
         lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]

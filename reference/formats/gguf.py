@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,9 +20,10 @@ from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split, Step
+from bpe_conformance.fixtures.yaml_file import read_documents
 
 from ..pipeline import model_of
-from . import one_line_errors, replacing
+from . import one_line_errors, read_utf8, replacing
 from .gpt2 import merges_of_pairs, read_key
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
@@ -28,6 +32,8 @@ NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 UINT32, INT32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
 NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 """Types of values, and those of numbers in the notation of `struct`."""
+_CONVERTER = Path(str(files("bpe_conformance.fixtures"))) / "llamacpp.yaml"
+SEPARATOR = "\n__ggml_vocab_test__\n"
 NOTE = "a GGUF file does not contain the normal form of the original model, such as NFC"
 _NAMES = {
     "gpt2": "gpt-2 mpt olmo jais phi-2 roberta-bpe",
@@ -64,6 +70,24 @@ PRE_TOKENIZERS: dict[str, Pipeline] = {
     for name in names.split()
 }
 """`tokenizer.ggml.pre` → the steps and the lookup."""
+
+
+def recognised(model: Model, encode: Callable[[str], Sequence[int]]) -> tuple[str, dict[str, int | None]]:
+    """Return the hash by which llama.cpp's converter recognises the model, and the names that it may give it.
+
+    The converter hashes the ids with BOS if the model adds it, which its vocabulary does not say. So a name has the id
+    with which the text begins, or None.
+    """
+    (document,) = read_documents(_CONVERTER)
+    hashes = {digest: name for name, digests in document.value["hashes"].items() for digest in digests}
+    ids = list(encode(document.value["text"]))
+    added = [model.ids[text.encode("utf-8")] for text in model.special_tokens or ()]
+    names: dict[str, int | None] = {}
+    for first in (None, *added, *range(min(model.vocab))):  # below are the special tokens of tekken.json
+        digest = sha256(str(ids if first is None else [first, *ids]).encode()).hexdigest()
+        if digest[:8] in hashes:
+            names.setdefault(hashes[digest[:8]], first)
+    return sha256(str(ids).encode()).hexdigest(), names
 
 
 class _Values:
@@ -211,3 +235,23 @@ def _value(value: Any) -> bytes:
         case [str(), *_] | []:
             return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_string, value))
     return struct.pack(f"<IIQ{len(value)}i", ARRAY, INT32, len(value), *value)
+
+
+def tests(expected: Iterable[tuple[str, Sequence[int]]]) -> dict[str, str]:
+    """Return what llama.cpp's `test-tokenizer-0 FILE` reads beside FILE: suffix → contents of the file.
+
+    It finds no special tokens in the texts. A text that contains the line between the texts is left out.
+    """
+    possible = [(text, ids) for text, ids in expected if SEPARATOR.strip() not in text]
+    inputs = "".join(text + SEPARATOR for text, _ in possible)
+    return {".inp": inputs, ".out": "".join("".join(f" {index}" for index in ids) + "\n" for _, ids in possible)}
+
+
+def read_tests(path: AnyPath) -> list[tuple[str, list[int]]]:
+    """Read the files that `tests` makes; a ValueError if they do not fit."""
+    texts = read_utf8(f"{path}.inp").removesuffix(SEPARATOR).split(SEPARATOR)
+    rows = read_utf8(f"{path}.out").removesuffix("\n").split("\n")
+    try:
+        return [(text, [int(word) for word in row.split()]) for text, row in zip(texts, rows, strict=True)]
+    except ValueError:
+        raise ValueError(f"{path}.out: expected a line of ids for each of the {len(texts)} texts of .inp") from None

@@ -8,6 +8,8 @@ the number of special tokens, which no text contains: they are left out. Only so
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Model
@@ -58,4 +60,8 @@ def read(path: AnyPath) -> Model:
 
 
 def is_tekken(document: Any) -> bool:
+    """Whether this is a tekken.json: the path of a file, or what it contains."""
+    if isinstance(document, Path):
+        with suppress(ValueError):
+            document = parse_json(read_utf8(document), str(document))
     return isinstance(document, Mapping) and "config" in document and "vocab" in document

@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.packs.files import fit
-from bpe_conformance.reference.formats import gguf, huggingface
+from bpe_conformance.reference.formats import gguf, huggingface, tekken
 
 pytest.importorskip("tokenizers")
 SMALL = read_model(
@@ -113,6 +113,25 @@ def test_the_name_of_an_engine_is_that_before_the_colon(folder: Path) -> None:
     adapter = engines.loaded("x:m", lambda path: path, "2")
     assert (adapter.__name__, adapter.version, adapter.model) == ("x", "2", str(folder / "m" / "tokenizer.json"))
     assert adapter() is adapter()
+
+
+def test_mistral_names_the_file_that_it_reads(folder: Path) -> None:
+    pytest.importorskip("mistral_common")
+    message = "mistral does not load it: this is no tekken.json, which has `config` and `vocab`"
+    with pytest.raises(AdapterError, match=message):
+        resolve("mistral:m")
+
+
+@pytest.mark.parametrize("name", ["tekken.json", "other.json"])
+def test_a_tekken_file_is_recognised_by_its_content(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text('{"config": {}, "vocab": []}', "utf-8")
+    (tmp_path / "tekken-like.json").write_text("{}", "utf-8")
+    (tmp_path / "tekken.txt").write_bytes(b"\xff")
+    assert [tekken.is_tekken(tmp_path / file) for file in (name, "tekken-like.json", "tekken.txt")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 BYTES = ByteLevel(split=False)

@@ -62,6 +62,23 @@ def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
         assert line in found, found
 
 
+def test_the_tests_of_llamacpp_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tokenizer.json"
+    huggingface.write(file, replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq"}))
+    words = ["inspect", str(file), "--llamacpp", str(tmp_path / "m.gguf")]
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("m.gguf.inp: cannot be read: No such file or directory\n")
+    for ids, status, said in [
+        ("258", 0, "2 of 2 texts"),
+        ("97 256", 1, "'abc'\n  this model  [258]\n  the file    [97, 256]\n1 of 2 texts"),
+    ]:
+        (tmp_path / "m.gguf.inp").write_text("abc\n__ggml_vocab_test__\n\n__ggml_vocab_test__\n", "utf-8")
+        (tmp_path / "m.gguf.out").write_text(f" {ids}\n\n", "utf-8")
+        assert main(words) == status
+        path = tmp_path / "m.gguf"
+        assert capsys.readouterr().out == f"{said} of {path}.inp have the ids of {path}.out\n"
+
+
 def test_equal_entries_and_missing_bytes_are_odd() -> None:
     vocab = {index: token for index, token in TABLE.vocab.items() if token != b"\xff"} | {300: b"ab"}
     found = odd(replace(MODEL, vocab=vocab))
@@ -82,6 +99,7 @@ def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
         r"step 1      Split (behavior Isolated, invert False): \d|zq(?=!)",
         "lookup      whole: a pre-token that is an entry is one token (ignore_merges)",
         "added       1 token with lstrip: '<a>' 272",
+        "llama.cpp   convert_hf_to_gguf.py does not know its ids: their hash is",
     } <= set(lines)
     assert main([*words, "--text", "A\u030a2 abc<s>"]) == 0
     assert capsys.readouterr().out.splitlines() == [

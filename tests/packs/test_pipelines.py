@@ -14,21 +14,23 @@ import pytest
 from helpers.outcomes import outcomes_of
 from helpers.project import Project
 
+from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.outcome import BugCause
-from bpe_conformance.packs import cases
-from bpe_conformance.packs.build import answered
+from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.cases import Draw
-from bpe_conformance.packs.files import load_pack
+from bpe_conformance.packs.files import BLOCK, load_pack
 from bpe_conformance.packs.patterns import expressions, variants
 from bpe_conformance.packs.reach import CHANGED, Reach
+from bpe_conformance.plugin import SETTINGS
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.session.items import LARGE_TIMEOUT_FACTOR
 from bpe_conformance.spec import Case, installed_spec
 
 TEXT = (
@@ -97,6 +99,28 @@ def test_a_pack_is_read_as_it_was_made(pack: Path) -> None:
     entries = [case for case in read if "-entries-" in case.id]
     assert [case.id for case in entries] == ["toy-entries-0001"]
     assert {"qzqz", "the", "<mask>"} <= set(entries[0].operation.texts())
+
+
+def test_a_pack_of_one_engine_says_which_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> object:
+        raise AdapterError(f"{name} is not installed")
+
+    monkeypatch.setattr(build, "resolve", absent)
+    agreement = build.agree(toy(), (), build.engines())
+    assert agreement.not_asked["tiktoken"] == "tiktoken is not installed"
+
+
+def test_a_slow_server_has_time_for_each_case_of_entries() -> None:
+    assert LARGE_TIMEOUT_FACTOR * float(SETTINGS["--bpe-time-limit"]["default"]) >= BLOCK * 0.1  # seconds
+
+
+def test_the_tests_of_llamacpp_have_the_texts_without_special_tokens(pack: Path) -> None:
+    read = load_pack(pack, installed_spec().clauses)
+    found = dict(build._ordinary(read))
+    tokenizer = Reference.from_model(toy())
+    assert {"the", "qzqz"} <= found.keys()
+    assert not any(token.content in text for text in found for token in ADDED)
+    assert all(tokenizer.encode(text) == list(ids) for text, ids in found.items())
 
 
 def given(step: str, change: Callable[..., tuple[Any, ...]]) -> dict[str, Any]:
@@ -204,7 +228,7 @@ def cases_of(model: Model) -> list[Case]:
         patch.setattr(cases, "CANDIDATES", 200)
         patch.setattr(cases, "real", lambda reach: ())
         drafts = [*cases.words(reach, draw)[0], *cases.mistakes(reach, draw)[0]]
-    return list(answered(reach, drafts))
+    return list(build.answered(reach, drafts))
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -571,6 +571,40 @@ class TestGGUF:
         )
         assert not (tmp_path / "x").exists()
 
+    def test_the_converter_recognises_gpt2_and_no_other_model(self) -> None:
+        model = gpt2_model()
+        digest, names = gguf.recognised(model, textbook.Tokenizer(model.vocab, model.merges, ()).encode)
+        # of convert_hf_to_gguf.py, for openai-community/gpt2
+        assert digest == "3ce83efda5659b07b1ad37ca97ca5797ea4285d9b9ab0dc679e4a720c9da7454"
+        assert names == {"gpt-2": None}
+        assert gguf.recognised(self.MODEL, lambda text: [1])[1] == {}
+
+    def test_a_name_has_the_id_with_which_its_text_begins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = Tokenizer.train(SAMPLE, 300, ["<|e|>"]).model
+        first = model.ids[b"<|e|>"]
+        plain, with_bos = (hashlib.sha256(str(ids).encode()).hexdigest()[:8] for ids in ([1, 2], [first, 1, 2]))
+        hashes = {"plain": [plain], "other": ["00000000"], "with-bos": ["11111111", with_bos]}
+        (tmp_path / "hashes.yaml").write_text(f"text: a\nhashes: {json.dumps(hashes)}\n", "utf-8")
+        monkeypatch.setattr(gguf, "_CONVERTER", tmp_path / "hashes.yaml")
+        assert gguf.recognised(model, lambda text: [1, 2])[1] == {"plain": None, "with-bos": first}
+        above = replace(model, vocab={index + 300: token for index, token in model.vocab.items()}, special_tokens=())
+        assert gguf.recognised(above, lambda text: [1, 2])[1] == {"plain": None, "with-bos": first}
+
+    def test_the_tests_of_llamacpp_round_trip(self, tmp_path: Path) -> None:
+        expected = [(text, list(text.encode())) for text in ("", "a", "\n", "\n\n b\0", "\r\n", "é", " __ggml", "")]
+        files = gguf.tests([*expected, ("a __ggml_vocab_test__", [1])])
+        assert files[".inp"].startswith("\n__ggml_vocab_test__\na\n__ggml_vocab_test__\n\n\n__ggml_vocab_test__\n")
+        assert files[".out"].startswith("\n 97\n 10\n")
+        for suffix, text in files.items():
+            write_utf8(tmp_path / f"m.gguf{suffix}", text)
+        assert gguf.read_tests(tmp_path / "m.gguf") == expected
+        for wrong in (" 1\n", " 1 b\n" * len(expected)):
+            write_utf8(tmp_path / "m.gguf.out", wrong)
+            message = refused(lambda: gguf.read_tests(tmp_path / "m.gguf"))
+            assert "m.gguf.out: expected a line of ids for each of the 8 texts of .inp" in message
+
     def test_malformed_file_is_refused(self, tmp_path: Path) -> None:
         file = tmp_path / "model.gguf"
         gguf.write(file, self.MODEL)

@@ -53,6 +53,7 @@ class Finding:
         why: the cause, in one sentence.
         source: where the cause is in its own source code.
         also: other clauses that fail for the same reason.
+        models: the published models whose file it refuses for this reason.
     """
 
     adapter: str
@@ -65,6 +66,7 @@ class Finding:
     why: str
     source: str = ""
     also: Sequence[str] = ()
+    models: Sequence[str] = ()
 
     @property
     def script(self) -> str:

@@ -1,16 +1,21 @@
 """Tests every engine of engines.yaml with a pack of every published model, and writes the page `docs/models.md`.
 
-    python tests/survey/models.py -o page [--only ENGINE] [--model NAME] [--environments DIR] [--jobs N]
+    python tests/survey/models.py -o page [--only ENGINE] [--model NAME] [--environments DIR] [--seconds N]
 
 It installs the packages of each engine in its own directory, and fetches the models (`BPE_MODELS` names the directory).
-Results of earlier versions in `page/models.json` stay beside the new ones.
+The page is written after each model. A run that was interrupted is continued by the same command: what has a report in
+`page/reports` is not tested again. Results of earlier versions in `page/models.json` stay beside the new ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -20,7 +25,10 @@ from helpers.published_models import MODELS, fetched
 
 from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
-from bpe_conformance.report import grid, markdown, matrix
+from bpe_conformance.packs.files import Overrides, read_model_files
+from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.report import document, grid, markdown, matrix
+from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.report.grid import Cell
 from bpe_conformance.report.matrix import MatrixResult, SuiteRun
 from survey.environments import Environments, NotInstalledError
@@ -31,11 +39,15 @@ INTRODUCTION = """\
 # Which engine gives which model's ids
 
 Every engine below loads the file of every model below, as its users load it, and is tested with \
-[a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms. A cell shows how many tests passed, \
+[a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms. \
+Models without a `tokenizer.json` (Tekken, the first Qwen) are converted to one, except for \
+`mistral`. A cell shows how many tests passed, \
 or how many failed; *not loaded* is an engine that refuses the file, and `-` was not tested. One test can ask \
 thousands of texts: each entry of the vocabulary is a text. `python tests/survey/models.py -o page` reproduces this \
 page; [`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
 """
+OF_TEKKEN = ("mistral",)
+"""The engines that read no tokenizer.json, but Mistral's tekken.json."""
 ALSO = {"transformersjs": "huggingface-js"}
 """Engine → the name under which `findings.yaml` has it, too."""
 
@@ -53,49 +65,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", action="append", choices=MODELS, metavar="NAME", help="only this one; repeatable")
     parser.add_argument("--environments", type=Path, metavar="DIR", help="where packages are; default: DIR/packages")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many run at once")
+    parser.add_argument("--seconds", type=float, default=900, metavar="N", help="the time limit of one run")
     options = parser.parse_args(arguments)
-    earlier = grid.read(options.folder / grid.FILE)
     environments = Environments(options.environments or options.folder / "packages")
-    packs = matrix.packs_of([str(fetched(name)) for name in options.model or MODELS], options.folder / "packs")
-    asked: dict[str, tuple[str, str]] = {}
-    jobs, results = [], []
+    cells = grid.read(options.folder / grid.FILE)
+    for model in options.model or MODELS:
+        cells = grid.merged(cells, list(tested(model, environments, options)))
+        grid.write(options.folder, cells)
+        write_text(options.folder / "models.md", "\n".join([*lines(cells), ""]))
+    return 0
+
+
+def tested(model: str, environments: Environments, options: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the cell of each engine with a model."""
+    given = fetched(model)
+    ((name, (_, pack)),) = matrix.packs_of([str(given)], options.folder / "packs").items()
+    converted = options.folder / "files" / name / "tokenizer.json"
+    if given.name != converted.name and not converted.exists():
+        converted.parent.mkdir(parents=True, exist_ok=True)
+        document_of_model = huggingface.document(model := read_model_files([str(given)], Overrides()).model)
+        # As in the published files, there is an entry for each special token of Tekken; no text contains them.
+        document_of_model["model"]["vocab"] |= {f"<SPECIAL_{index}>": index for index in range(min(model.vocab))}
+        write_text(converted, json.dumps(document_of_model))
+    jobs, results, by_name = [], [], {}
     for engine in engines():
         if options.only and engine.name not in options.only:
             continue
-        for model, (file, pack) in packs.items():
-            name = f"{engine.name} on {model}"
-            asked[name] = engine.name, model
-            try:
-                variables = environments.variables(engine)
-            except NotInstalledError as error:
-                results.append(MatrixResult(name, problem=str(error)))
-                continue
-            # A run that ends without a report is repeated with --bpe-isolate.
-            jobs.append(SuiteRun(name, f"{engine.name}:{file}", ["--bpe-pack", str(pack)], variables))
-    results += matrix.run_jobs(jobs, options.folder, options.jobs)
-    local = str(fetched(next(iter(MODELS))).parents[1])
-    cells = grid.merged(
-        earlier, [_without(local, grid.cell(*asked[result.name], result.report, result.problem)) for result in results]
-    )
-    grid.write(options.folder, cells)
-    write_text(options.folder / "models.md", "\n".join([*lines(cells), ""]))
-    return 0
+        by_name[f"{engine.name} on {name}"] = engine
+        is_own = given.name == converted.name or engine.name in OF_TEKKEN
+        job = SuiteRun(f"{engine.name} on {name}", f"{engine.name}:{given if is_own else converted.absolute()}")
+        if (report := finished(options.folder / "reports" / f"{engine.name}-on-{name}.json")) is not None:
+            results.append(MatrixResult(job.name, report))
+            continue
+        try:
+            variables = environments.variables(engine)
+        except NotInstalledError as error:
+            results.append(MatrixResult(job.name, problem=str(error)))
+            continue
+        # A run that ends without a report is repeated with --bpe-isolate.
+        jobs.append(replace(job, options=["--bpe-pack", str(pack)], variables=variables, seconds=options.seconds))
+    for result in [*results, *matrix.run_jobs(jobs, options.folder, options.jobs)]:
+        engine = by_name[result.name]
+        cell = grid.cell(engine.name, name, result.report, result.problem)
+        for local in (given.parents[1], (options.folder / "files").absolute()):
+            cell = _without(str(local), cell)
+        yield replace(cell, version=cell.version or pinned(engine))
+
+
+def finished(file: Path) -> Document | None:
+    """Return the report of an earlier run that was not interrupted, if there is one."""
+    with suppress(OSError, ReportError):
+        report = document.read(file)
+        return report if report["run"]["complete"] else None
+    return None
+
+
+def pinned(engine: ListedAdapter) -> str:
+    """Return the version of an engine that has loaded no model and so has not said it, from its requirement."""
+    return next(re.split("==|(?<=.)@", requirement)[-1] for requirement in (*engine.pip, *engine.npm))
 
 
 def _without(local: str, cell: Cell) -> Cell:
     """Return a cell without the name of the directory of the models."""
-    return Cell(**{**vars(cell), "problem": cell.problem.replace(f"{local}/", "")})
+    return replace(cell, problem=cell.problem.replace(f"{local}/", ""))
 
 
 def lines(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield INTRODUCTION
     yield from grid.lines(cells)
-    failing: dict[str, set[str]] = {}
-    for cell in cells:
-        for name in names(cell):
-            failing.setdefault(name, set()).update(cell.clauses)
-    own = [one for one in known() if any(explains(one, failing.get(name, set())) for name in one.adapters)]
+    own = [one for one in known() if any(explains(one, cell) for cell in cells)]
     yield "\n## Why\n"
     yield (
         "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from "
@@ -109,8 +148,10 @@ def names(cell: Cell) -> set[str]:
     return {cell.engine, ALSO.get(cell.engine, cell.engine)}
 
 
-def explains(finding: Finding, clauses: set[str]) -> bool:
-    return bool({finding.clause, *finding.also} & clauses)
+def explains(finding: Finding, cell: Cell) -> bool:
+    """Whether a finding can be the reason of a failure in a cell, or of the refusal of the file."""
+    is_reason = {finding.clause, *finding.also} & {*cell.clauses} or (cell.problem and cell.model in finding.models)
+    return bool(is_reason and names(cell) & {*finding.adapters})
 
 
 def known() -> list[Finding]:
@@ -118,8 +159,10 @@ def known() -> list[Finding]:
 
 
 def unexplained(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield the clauses that fail in a cell and have no finding of this engine."""
+    """Yield the clauses that fail in a cell, and the refused files, that have no finding of this engine."""
     for cell in cells:
+        if cell.problem and not any(explains(finding, cell) for finding in known()):
+            yield f"{cell.engine} on {cell.model}: {markdown.plain(cell.problem)}"
         own = [finding for finding in known() if names(cell) & {*finding.adapters}]
         missing = {*cell.clauses} - {clause for finding in own for clause in (finding.clause, *finding.also)}
         if missing:

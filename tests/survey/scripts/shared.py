@@ -33,7 +33,7 @@ def finish():
     sys.exit(any(failed))
 
 
-def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=(), gap=0):
+def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=(), gap=0, normalizer=None):
     """Return a byte-level tokenizer.json as text; merges are in its spelling."""
     vocab = {token: byte for byte, token in SPELLED.items() if token not in without}
     for token in ["".join(pair) for pair in merges] + [*extra, *special]:
@@ -46,7 +46,8 @@ def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=(), ga
     model |= {"dropout": None, "unk_token": None, "fuse_unk": False, "byte_fallback": False}
     model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
     before = level if pattern is None else {"type": "Sequence", "pretokenizers": [split, level]}
-    document = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
+    document = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added}
+    document["normalizer"] = normalizer and {"type": normalizer}
     document |= {"pre_tokenizer": before, "post_processor": None, "decoder": level, "model": model}
     return json.dumps(document)
 
