@@ -49,7 +49,7 @@ ATTEMPTS = {
     "exec": "exec(open(TEXTBOOK).read(), {})",
     "link": "os.symlink(TEXTBOOK, 'mine.py'); import mine",
     "hard link": "os.link(TEXTBOOK, 'mine2.py'); open('mine2.py')",
-    "golden cases": "open(os.path.join(ROOT, 'fixtures', 'cases', 'merge.yaml'))",
+    "golden cases": "open(os.path.join(ROOT, 'fixtures', 'cases', 'merge-full.yaml'))",
     "specification": "open(os.path.join(ROOT, 'conformance', 'SPEC.md'))",
     "the suite": "open(os.path.join(ROOT, 'conformance', 'plugin.py'), 'a')",
     "remove": "os.remove(os.path.join(ROOT, 'README.md'))",
@@ -67,6 +67,7 @@ NATIVE = {
     "native signal": "check(C.kill(os.getppid(), 0) == 0)",
     "native program": "check(C.system(f'cat {TEXTBOOK} > mine3.py'.encode()) == 0)",
 }
+REFUSALS = ("PermissionError", "OSError", "ModuleNotFoundError", "CalledProcessError", "AssertionError")
 PERMITTED = {
     "protocol": "import bpe_conformance.protocol",
     "numpy": "import numpy",
@@ -127,12 +128,14 @@ def confined(tmp_path: Path, mechanism: str, attempts: dict[str, str]) -> dict[s
 def test_the_kernel_refuses_each_attempt_and_permits_what_submissions_need(tmp_path: Path) -> None:
     found = confined(tmp_path, "kernel", {**PERMITTED, **ATTEMPTS, **NATIVE})
     assert {name for name, error in found.items() if not error} == {*PERMITTED}, found
+    assert {*found.values()} <= {"", *REFUSALS}
     assert found["import"] == found["tiktoken"] == "ModuleNotFoundError"  # which `except ImportError` expects
 
 
 def test_the_audit_hook_refuses_each_attempt_of_python_code(tmp_path: Path) -> None:
     found = confined(tmp_path, "hook", {**PERMITTED, **ATTEMPTS})
     assert {name for name, error in found.items() if not error} == {*PERMITTED}, found
+    assert {*found.values()} <= {"", *REFUSALS}
 
 
 ATTACK = """
