@@ -93,7 +93,8 @@ def drawn(random: Random, number: int) -> Outcome:
     """Return an outcome as a run can have it: only failures have an incorrect answer, and only they can be stale."""
     state = random.choice(get_args(State))
     clause = random.choice(CLAUSES[random.choice(("must", "should"))])
-    made = Outcome(f"t{number}", "case", "", state, clause, random.choice([*CLASSES][:3]))
+    kind = random.choice(("case", "property"))
+    made = Outcome(f"t{number}", kind, "", state, clause, random.choice([*CLASSES][:3]))
     if state in ("passed", "skipped", "error"):
         return made
     if state == "failed" and random.random() < 0.2:
