@@ -258,7 +258,10 @@ PYTEST = ("-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}")
 
 
 def trace(folder: str, name: str) -> None:
-    """Run one of `TESTS` or of `COMMANDS`, and save in which tests which fault makes a difference."""
+    """Run one of `TESTS` or of `COMMANDS`, and save in which tests which fault makes a difference.
+
+    A test that fails without a fault, because it does not expect an instrumented package, is not used.
+    """
     os.environ |= {NOTES: str(Path(folder, "notes")), TEST: name}
     if name in COMMANDS:
         since = sum(os.times()[:4])
@@ -267,9 +270,7 @@ def trace(folder: str, name: str) -> None:
     else:
         plugin, failed = Tracer(), Failed()
         pytest.main([*PYTEST, str(ROOT / "tests" / name)], plugins=[plugin, failed])
-        if failed.names:  # some tests do not expect an instrumented package
-            Path(folder, "failed").write_text("\n".join(failed.names), "utf-8")
-        seconds = plugin.seconds
+        seconds = {test: taken for test, taken in plugin.seconds.items() if test not in failed.names}
     found = defaultdict[str, set[str]](set)
     for line in Path(folder, "notes").read_text("utf-8").splitlines():
         fault, _, test = line.partition(" ")
