@@ -22,7 +22,7 @@ from bpe_conformance.answer import (
     Text,
     fingerprint,
 )
-from bpe_conformance.operations import CLASSES, Encode, Question, Stream
+from bpe_conformance.operations import Decode, Encode, Question, Stream
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, sections, skipped, verdicts
 from bpe_conformance.spec import installed_spec
 
@@ -93,13 +93,15 @@ def drawn(random: Random, number: int) -> Outcome:
     """Return an outcome as a run can have it: only failures have an incorrect answer, and only they can be stale."""
     state = random.choice(get_args(State))
     clause = random.choice(CLAUSES[random.choice(("must", "should"))])
-    made = Outcome(f"t{number}", "case", "", state, clause, random.choice([*CLASSES][:3]))
+    kind = random.choice(("case", "property"))
+    made = Outcome(f"t{number}", kind, "", state, clause, random.choice(("encoder", "decoder", "streaming")))
     if state in ("passed", "skipped", "error"):
         return made
     if state == "failed" and random.random() < 0.2:
         return replace(made, stale=True)
     depends = random.choice((None, Dependence("encode"), Dependence("undisturbed")))
-    return replace(made, mismatch=Mismatch(Question(Encode("a"), None), Expectation(()), Ids(()), depends_on=depends))
+    asked = Question(random.choice((Encode("a"), Decode((97,)), Stream(("a",)))), None)
+    return replace(made, mismatch=Mismatch(asked, Expectation(()), Ids(()), depends_on=depends))
 
 
 def test_every_outcome_is_counted_once_whatever_depends_on_what() -> None:

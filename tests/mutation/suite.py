@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -258,7 +258,10 @@ PYTEST = ("-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}")
 
 
 def trace(folder: str, name: str) -> None:
-    """Run one of `TESTS` or of `COMMANDS`, and save in which tests which fault makes a difference."""
+    """Run one of `TESTS` or of `COMMANDS`, and save in which tests which fault makes a difference.
+
+    A test that fails without a fault, because it does not expect an instrumented package, is not used.
+    """
     os.environ |= {NOTES: str(Path(folder, "notes")), TEST: name}
     if name in COMMANDS:
         since = sum(os.times()[:4])
@@ -267,9 +270,7 @@ def trace(folder: str, name: str) -> None:
     else:
         plugin, failed = Tracer(), Failed()
         pytest.main([*PYTEST, str(ROOT / "tests" / name)], plugins=[plugin, failed])
-        if failed.names:  # some tests do not expect an instrumented package
-            Path(folder, "failed").write_text("\n".join(failed.names), "utf-8")
-        seconds = plugin.seconds
+        seconds = {test: taken for test, taken in plugin.seconds.items() if test not in failed.names}
     found = defaultdict[str, set[str]](set)
     for line in Path(folder, "notes").read_text("utf-8").splitlines():
         fault, _, test = line.partition(" ")
@@ -288,17 +289,17 @@ def run(names: list[str]) -> None:
 class Reach:
     """In which tests and commands which fault makes a difference, and how long they take."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
+    def __init__(self, folder: Path, jobs: int, recorded: Sequence[str]) -> None:
         self.folder = folder
         self.seconds: dict[str, float] = {}
         self.tests: dict[str, set[str]] = defaultdict(set)
         with tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(jobs) as pool:
             self.copy = Path(copy)
-            if stale := [name for name in (*COMMANDS, *TESTS) if self.is_stale(name)]:
+            if stale := [name for name in recorded if self.is_stale(name)]:
                 copied(self.copy)
                 instrument(self.copy / "bpe_conformance")
                 list(pool.map(self.trace, stale))
-        for name in (*COMMANDS, *TESTS):
+        for name in recorded:
             traced = json.loads((self.notes(name) / "trace.json").read_text("utf-8"))
             self.seconds |= traced["seconds"]
             for fault, tests in traced["found"].items():
@@ -383,6 +384,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="how long the tests of a fault took without it")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="keep here what each test reaches")
+    parser.add_argument("--test", action="append", metavar="NAME", help="use only these tests and checks; repeatable")
     parser.add_argument("--unreached", action="store_true", help="only list the faults that no test reaches")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: {' '.join(PARTS)}")
     options = parser.parse_args()
@@ -392,7 +394,8 @@ def main() -> int:
     tally = {part: Counter[bool]() for part in parts}
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs)
+        recorded = options.test or [*COMMANDS, *TESTS]
+        reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs, recorded)
         if options.unreached:
             every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]
             print(*(f"{fault.module}:{fault.line}  {fault.was!a} -> {fault.now!a}" for fault in every), sep="\n")
