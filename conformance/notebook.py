@@ -36,9 +36,7 @@ class Result:
     def __init__(self, result: RunResult, show: str | None) -> None:
         self._result = result
         self._text = _Text()
-        in_full = any(
-            option in ("--bpe-case", "--bpe-fuzz") for option in (*result.command.selecting, *result.command.options)
-        )
+        in_full = not {"--bpe-case", "--bpe-fuzz"}.isdisjoint((*result.command.selecting, *result.command.options))
         summary.failures(self._text, result, in_full, show)
         summary.write(self._text, result)
 
@@ -114,11 +112,9 @@ class _Plugin:
     def __init__(self, given: Given) -> None:
         self.run: Run | None = None
         self.refusal = ""  # why the run cannot start, in one line
-        self._given = given
-        self._stderr = sys.stderr
+        self._given, self._stderr = given, sys.stderr
         self._shows = hasattr(builtins, "__IPYTHON__") or self._stderr.isatty()
-        self._done, self._drawn = 0, time.monotonic() + AFTER
-        self._width = 0
+        self._done, self._drawn, self._width = 0, time.monotonic() + AFTER, 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -154,8 +150,7 @@ def check(tokenizer: object, **options: Any) -> Result:
 
     Args:
         tokenizer: a class or a function of the adapter protocol, or what `--adapter` takes, as text.
-        options: those of `pytest conformance` without `--bpe-`: `section="MERGE"`, `clause=["MERGE-ORDER-1"]`,
-            `case="bytes-empty"`, `strict=True`, `time_limit=2`, `report="report/"`.
+        options: those of `pytest conformance` without `--bpe-`: `section="MERGE"`, `strict=True`, `time_limit=2`.
 
     Raises:
         TypeError: if there is no such option.

@@ -243,7 +243,8 @@
       if (reason) add("skipped", reason[0], false);
     }
     if (one) {
-      add("rerun", `${one.command} --bpe-case ${id}`);
+      const inPython = one.command.startsWith("check(");
+      add("rerun", inPython ? `${one.command.slice(0, -1)}, case='${id}')` : `${one.command} --bpe-case ${id}`);
       if (kind !== "corpus") add("explain", `bpe-conformance explain ${id}`);
     } else {
       const links = data.implementations.filter((each) => BROKEN.includes(each.states[place])).map((each) =>

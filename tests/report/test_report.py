@@ -14,8 +14,8 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
-from bpe_conformance.outcome import Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
-from bpe_conformance.report import badge, document, markdown, matrix
+from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
+from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -429,6 +429,14 @@ def test_markdown_shows_every_kind_of_cause() -> None:
     assert "**2. IndexError: 7** may explain 1 of 3 failures.\n\nRaised in `mine.py:7`.\n" in text
     assert "\nNo known cause explains the other 1.\n" in text
     assert "\nc passes alone, in a new process" in text
+
+
+def test_a_bug_that_a_failure_on_the_page_names_is_a_link_to_its_fix() -> None:
+    cause = BugCause((Bug("mixed-up", "Mixes them up.", "Sort them.", "MERGE-ORDER-1"),), ("a",))
+    text = page.text([made(outcome("a", "failed"), diagnosis=Diagnosis((cause,), ("a",)))])
+    assert '<a href="#bug-mixed-up"><code>mixed-up</code></a>' in text
+    assert '<p id="bug-mixed-up">Mixes them up. <b>Fix:</b> Sort them.' in text
+    assert "<code>bpe-conformance explain mixed-up</code>" in text
 
 
 def test_contents_of_a_report_do_not_become_markup() -> None:

@@ -45,15 +45,15 @@ def state() -> dict[str, Any]:
         "logging": (logging.getLogger().level, [*logging.getLogger().handlers]),
         "warnings": [*warnings.filters],
         "faulthandler": faulthandler.is_enabled(),
-        "frozen": gc.get_freeze_count(),
         "random": random.getstate(),
     }
 
 
-def left() -> tuple[set[threading.Thread], int]:
-    """Return the threads and the number of open files, of which earlier tests may leave some that end meanwhile."""
+def left() -> tuple[set[threading.Thread], int, int]:
+    """Return threads, open files and frozen objects. Those that earlier tests have left can end meanwhile."""
     gc.collect()
-    return {*threading.enumerate()}, len([*Path("/proc/self/fd").iterdir()]) if Path("/proc/self/fd").exists() else 0
+    files = len([*Path("/proc/self/fd").iterdir()]) if Path("/proc/self/fd").exists() else 0
+    return {*threading.enumerate()}, files, gc.get_freeze_count()
 
 
 class Chatty(GREEDY):  # type: ignore[misc]
@@ -70,15 +70,14 @@ def test_a_run_leaves_the_process_as_it_was(capsys: pytest.CaptureFixture[str], 
     thread.start()
     try:
         check(Chatty, case=CASE)
-        (threads, files), before, modules = left(), state(), {**sys.modules}
+        earlier, before, modules = left(), state(), {**sys.modules}
         assert not check(Chatty, case=[CASE, "law-round-trip"]).passed
         assert state() == before
         assert {name: sys.modules.get(name) for name in modules} == modules
         with pytest.raises(ValueError, match="no section"):
             check(Chatty, section="MARGE")
         assert state() == before
-        assert left()[0] <= threads
-        assert left()[1] <= files
+        assert all(now <= then for now, then in zip(left(), earlier, strict=True))  # type: ignore[operator]
     finally:
         ended.set()
         thread.join()

@@ -200,7 +200,7 @@ def test_a_page_of_one_report_begins_with_the_likely_causes() -> None:
     assert declared.all("p")[1].one("code").text == 'conventions = {"lookup": "bytes"}'
     assert [one.text for one in bug.all("p")[:2]] == [
         "greedy may explain 1 of 4 failures.",
-        "Merges from the left. Fix: Take the lowest rank. MERGE-ORDER-1",
+        "Merges from the left. Fix: Take the lowest rank. MERGE-ORDER-1 bpe-conformance explain greedy",
     ]
     assert bug.all("p")[2].one("a").attributes["href"] == f"#in=one&case={second}"
     assert bug.one("p", class_="fact").text == "encode('abc') merged the wrong pair first."
