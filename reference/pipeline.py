@@ -19,17 +19,17 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby, product
+from itertools import chain, groupby, islice, pairwise, product
 from operator import itemgetter
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell, unspell
 from bpe_conformance.fixtures.characters import NEWER, NormalForm
 from bpe_conformance.fixtures.expression import compile_expression, is_name
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split, Step
 
-from .encoder import SINGLE_BYTES, PreTokenEncoder
+from .encoder import NO_ID, SINGLE_BYTES, PreTokenEncoder
 from .fences import are_safe_from, has_fence
 from .formats.oniguruma import may_match_empty
 from .patterns import pre_tokenize, resolve
@@ -39,8 +39,12 @@ from .text_encoder import TextEncoder
 
 Cutter = Callable[[str], Iterable[str]]
 """Cuts a piece of text into pieces, none of them empty."""
+Origin = tuple[int, int] | None
+"""The first character that something comes from, and the one after the last; None for an added space."""
 MIXED = 25_000_000
 """The most characters of `normalized` added tokens, times those of the others, for which overlaps are looked for."""
+_CLUSTER = regex.compile(r"(?s).[\p{M}\u1160-\u11ff\u3131-\u318e\uff9e-\uffdc]*")
+"""A character, and those after it that can be composed with it: marks, vowels and final consonants of Hangul."""
 _SPACES = regex.compile(r"\s*")
 _SPACES_BEFORE = regex.compile(r"(?r)\s*")
 _WORD_CHARACTER = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")
@@ -101,6 +105,25 @@ def normalize(text: str, forms: Iterable[NormalForm]) -> str:
             between[::2] = (unicodedata.normalize(form, part) for part in between[::2])
             text = "".join(between)
     return text
+
+
+def origins_of(text: str, forms: Sequence[NormalForm], start: int) -> Iterator[tuple[int, int]]:
+    """Yield, for each character of the normalized text, the characters that it comes from, counted from `start`.
+
+    A text is cut where both parts, normalized, are the normalized text: first before each character that nothing
+    before it can change, then in the few that are left together.
+    """
+    pieces = [text] if text.isascii() else _CLUSTER.findall(text)
+    changed = [normalize(piece, forms) for piece in pieces]
+    if "".join(changed) != (whole := normalize(text, forms)):
+        pieces, changed = [text], [whole]
+    for piece, form in zip(pieces, changed, strict=True):
+        parts = ((index, piece[:index], piece[index:]) for index in range(1, len(piece)))
+        cuts = [at for at, *both in parts if piece == form or "".join(normalize(part, forms) for part in both) == form]
+        for first, last in pairwise([0, *cuts, len(piece)]):
+            for _ in normalize(piece[first:last], forms):
+                yield start + first, start + last
+        start += len(piece)
 
 
 class AddedTokens:
@@ -252,6 +275,7 @@ class PipelineEncoder(TextEncoder):
         self._raw = AddedTokens(token for token in allowed if not token.normalized)
         self._normalized = AddedTokens((token for token in allowed if token.normalized), forms)
         self._cutters = tuple(cutters(steps))
+        self._is_mapped = not isinstance(steps[-1], ByteLevel)
         late = [token.content for token in self.pipeline.added_tokens if token.normalized]
         has_pattern = pattern_of(steps) is not None
         # `SplitEncoder`, for patterns without fences, does not look up whole pre-tokens.
@@ -291,7 +315,51 @@ class PipelineEncoder(TextEncoder):
                 if late_token:
                     yield (ids[late_token.content],)
                     continue
-                pieces: Iterable[str] = (part,)
-                for cutter in self._cutters:
-                    pieces = chain.from_iterable(map(cutter, pieces))
-                yield chain.from_iterable(map(encode, pieces))
+                yield chain.from_iterable(map(encode, self._split(part)))
+
+    def _split(self, part: str) -> Iterable[str]:
+        pieces: Iterable[str] = (part,)
+        for cutter in self._cutters:
+            pieces = chain.from_iterable(map(cutter, pieces))
+        return pieces
+
+    def spans(self, text: str, vocab: Mapping[int, bytes]) -> Iterator[tuple[int, int]]:
+        """Yield the characters of `text` that each token comes from; for an added space alone, an empty span."""
+        last = 0
+        for origins in self._origins(text, vocab):
+            known = [origin for origin in origins if origin]
+            first, last = (known[0][0], known[-1][1]) if known else (last, last)
+            yield first, last
+
+    def _origins(self, text: str, vocab: Mapping[int, bytes]) -> Iterator[Sequence[Origin]]:
+        forms, end = self.pipeline.normalizer, 0
+        for segment, token in self._raw.cut(text):
+            start, end = end, end + len(segment)
+            if token:
+                yield [(start, end)]
+                continue
+            origins = list(origins_of(segment, forms, start))
+            position = 0
+            for part, late_token in self._normalized.cut(normalize(segment, forms)):
+                own = origins[position : position + len(part)]
+                position += len(part)
+                yield from [own] if late_token else self._origins_of_part(part, own, vocab)
+
+    def _origins_of_part(
+        self, part: str, origins: Sequence[Origin], vocab: Mapping[int, bytes]
+    ) -> Iterator[Sequence[Origin]]:
+        data, end = part.encode("utf-8"), 0
+        of_bytes = [origin for char, origin in zip(part, origins, strict=True) for _ in char.encode("utf-8")]
+        for piece in self._split(part):
+            word = unspell(piece) if self._is_mapped else piece.encode("utf-8")
+            added = 0
+            if not data.startswith(word, end) and word[:1] == b" ":
+                added = int(data.startswith(word[1:], end) or data.find(word, end) < 0)
+            start = data.find(word[added:], end)  # a step can remove what is before it
+            end = start + len(word) - added
+            own = chain([None] * added, of_bytes[start:end])
+            kept = iter(
+                [origin for byte, origin in zip(word, own, strict=True) if self.encoder.byte_ids[byte] != NO_ID]
+            )
+            for index in self.encoder.encode(piece):
+                yield list(islice(kept, len(vocab[index])))

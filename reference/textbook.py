@@ -29,6 +29,8 @@ Segments = list[tuple[str, bool]]
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 Matches = list[tuple[int, int]]
 """The first index of each match in a text, and the index after its last; a match can be empty."""
+Spans = list[tuple[int, int]]
+"""The first character of each token, and the one after its last."""
 _compiled = lru_cache(maxsize=None)(regex.compile)
 
 
@@ -331,14 +333,14 @@ def unfinished(data: bytes) -> int:
     return 0
 
 
-def spans(text: str, tokens: Iterable[bytes]) -> list[tuple[int, int]]:
+def spans(text: str, tokens: Iterable[bytes]) -> Spans:
     r"""Return the characters to which each token contributes a byte: (start, end), end exclusive.
 
     >>> spans("é b", [b"\xc3", b"\xa9 ", b"b"])
     [(0, 1), (0, 2), (2, 3)]
     """
     characters = [index for index, char in enumerate(text) for _ in char.encode("utf-8", "surrogatepass")]
-    found: list[tuple[int, int]] = []
+    found: Spans = []
     end = 0
     for token in tokens:
         start, end = end, end + len(token)
@@ -476,15 +478,20 @@ class Encoding:
 
     def cut_added(self, text: str, forms: Mapping[str, AddedToken]) -> Segments:
         """Cut a text at added tokens, whose contents replace their matches; `forms` are the texts to search for."""
-        segments: Segments = []
+        return [(content or text[start:end], content != "") for start, end, content in self.locate_added(text, forms)]
+
+    def locate_added(self, text: str, forms: Mapping[str, AddedToken]) -> list[tuple[int, int, str]]:
+        """Return where each segment begins and ends, and the content of the added token, or ""."""
+        parts: list[tuple[int, int, str]] = []
         end = stop = 0
         for match, is_added in self.search_added(text, forms):
             start, stop = stop, stop + len(match)
             if is_added and not (forms[match].single_word and self.touches_word(text, start, stop)):
                 first, last = self.stripped(text, start, stop, forms[match])
-                segments += [(text[end : max(first, end)], False), (forms[match].content, True)]
+                first = max(first, end)
+                parts += [(end, first, ""), (first, max(first, last), forms[match].content)]
                 end = last
-        return [(segment, is_added) for segment, is_added in [*segments, (text[end:], False)] if segment]
+        return [part for part in [*parts, (end, len(text), "")] if part[0] < part[1] or part[2]]
 
     def search_added(self, text: str, forms: Iterable[str]) -> Segments:
         return cut_special(text, forms)
@@ -554,8 +561,69 @@ class Encoding:
     def last_delta(self, held: bytes) -> str:
         return self.delta(held)
 
-    def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
-        return spans(text, [self.vocab[index] for index in ids])
+    # Offsets
+
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        """Return, for each token, from the first to the last character that its bytes come from."""
+        if self.pipeline is None:
+            return spans(text, [self.vocab[index] for index in ids])
+        found: Spans = []
+        for sources in self.origins(text):
+            known = [source for source in sources if source]
+            end = found[-1][1] if found else 0
+            found.append((known[0][0], known[-1][1]) if known else (end, end))
+        return found
+
+    def origins(self, text: str) -> list[list[tuple[int, int] | None]]:
+        """Return, for each token, the characters that each of its bytes comes from, or None for an added space."""
+        tokens = () if self.pipeline is None else self.pipeline.added_tokens
+        raw, late = ([token for token in tokens if token.normalized is kind] for kind in (False, True))
+        forms = {self.normalize(token.content): token for token in late}
+        found: list[list[tuple[int, int] | None]] = []
+        for start, end, content in self.locate_added(text, {token.content: token for token in raw}):
+            if content:
+                found.append([(start, end)])
+                continue
+            changed, sources = self.normalize(text[start:end]), self.sources(text[start:end], start)
+            for first, last, late_content in self.locate_added(changed, forms):
+                if late_content:
+                    found.append([(sources[first][0], sources[last - 1][1])])
+                else:
+                    found += self.origins_of_segment(changed[first:last], sources[first:last])
+        return found
+
+    def origins_of_segment(self, segment: str, sources: Spans) -> list[list[tuple[int, int] | None]]:
+        data = segment.encode()
+        of_bytes = [source for char, source in zip(segment, sources, strict=True) for _ in char.encode()]
+        found, position = [], 0
+        for pre_token in self.split(segment):
+            word = unspell(pre_token)
+            is_there = data.startswith(word, position) or not data.startswith(word[1:], position)
+            is_longer = word.startswith(b" ") and not (is_there and word in data[position:])  # by an added space
+            position = data.find(word[is_longer:], position)  # after what a Split removed
+            own = [None] * is_longer + of_bytes[position : position + len(word) - is_longer]
+            own = [source for byte, source in zip(word, own, strict=True) if bytes([byte]) in self.ids]
+            position += len(word) - is_longer
+            for index in self.encode_pre_token(pre_token):
+                found.append(own[: len(self.vocab[index])])
+                own = own[len(self.vocab[index]) :]
+        return found
+
+    def sources(self, text: str, start: int) -> Spans:
+        """Return, for each character of the normalized text, the characters that it comes from.
+
+        A text is cut between two characters if both parts, normalized, are the normalized text.
+        """
+        whole = self.normalize(text)
+        if whole == text:
+            return [(index, index + 1) for index in range(start, start + len(text))]
+        found: Spans = []
+        begin = 0
+        for end in range(1, len(text) + 1):
+            if self.normalize(text[:end]) + self.normalize(text[end:]) == whole:
+                found += [(start + begin, start + end)] * len(self.normalize(text[begin:end]))
+                begin = end
+        return found
 
 
 class Tokenizer(Encoding):

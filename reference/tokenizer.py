@@ -241,7 +241,10 @@ class Tokenizer:
         >>> Tokenizer({byte: bytes([byte]) for byte in range(256)}, []).encode_with_offsets("aé")
         ([97, 195, 169], [(0, 1), (1, 2), (1, 2)])
         """
-        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        encoder = self._encoder(allowed_special, disallowed_special)
+        ids = encoder.encode(text)
+        if isinstance(encoder, PipelineEncoder):
+            return ids, list(encoder.spans(text, self.vocab))
         ends = accumulate((len(self.vocab[index]) for index in ids), initial=0)
         characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
         return ids, [(characters[start], characters[end - 1] + 1) for start, end in pairwise(ends)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
@@ -145,6 +146,7 @@ add_variants(
             0 if self.delta(held).endswith("\ufffd") and len(self.delta(held)) <= 20 else len(held)
         ),
         "SpaceAwaited": lambda self, held: held.rfind(b" ") + 1,
+        "LineEndAwaited": lambda self, held: held.rfind(b"\n") + 1,
         "AsciiAwaited": lambda self, held: len(held) if held[-1:].isascii() else 0,
     },
     delta={
@@ -152,6 +154,7 @@ add_variants(
         "MalformedBytesEndStream": lambda self, data: data.decode("utf-8"),
         "ReplacementsRemoved": lambda self, data: data.decode("utf-8", "replace").replace("\ufffd", ""),
         "NulLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "replace").replace("\0", ""),
+        "DeltasComposed": lambda self, data: unicodedata.normalize("NFC", data.decode("utf-8", "replace")),
         "ByteOrderMarkLeftOutOfDeltas": lambda self, data: data.decode("utf-8-sig", "replace"),
     },
     decode_iterable={

@@ -94,6 +94,14 @@ add_variants(
             (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
         ],
+        "WhiteSpaceTakenLeftOut": lambda self, text, ids: [
+            _trimmed(text, *span) if self.vocab[index].decode("utf-8", "replace") in self.special else span
+            for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
+        ],
+        "SpansInNormalizedText": lambda self, text, ids: textbook.spans(
+            self.decode(ids) if self.pipeline else text, [self.vocab[index] for index in ids]
+        ),
+        "SpansByLengthsInText": lambda self, text, ids: textbook.spans(text, [self.vocab[index] for index in ids]),
         "SpanForBeginning": lambda self, text, ids: [(0, 0), *BaseEncoder.spans(self, text, ids)],
     },
 )

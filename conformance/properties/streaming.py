@@ -26,7 +26,7 @@ class _Interrupted(Exception):
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
 def side_by_side(implementation: Implementation, question: Question[Stream]) -> Verdicts:
-    """A stream gives the same ids after unread and failed streams, and while other streams are read."""
+    """A stream gives the same ids after broken-off and failed streams, and while other streams are read."""
     chunks = question.operation.chunks
     tokenizer = Instance(implementation, question.table)
 
@@ -35,7 +35,7 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
         return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
     tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
-    yield compare(chunks, "while another stream remains unread")
+    yield compare(chunks, "after a stream that was broken off")
     tokenizer.call(partial(_read, _failing(chunks[: len(chunks) // 2 + 1], _Interrupted())))
     texts = (chunks, (OTHER_CHUNK, *reversed(chunks)))
     for given in texts:

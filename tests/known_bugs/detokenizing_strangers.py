@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -106,6 +107,41 @@ class WordByWord(Base):
         yield line.decode(errors="replace").strip()
 
 
+class LineByLine(Base):
+    """Prints whole lines, and the last one at the end."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        line = b""
+        for index in ids:
+            line += self.vocab[index]
+            while b"\n" in line:
+                done, _, line = line.partition(b"\n")
+                yield done.decode(errors="replace") + "\n"
+        yield line.decode(errors="replace")
+
+
+class ComposesLetters(Base):
+    """Yields normal form C, as the terminal of the author wants it."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            yield unicodedata.normalize("NFC", decoder.decode(self.vocab[index]))
+        yield decoder.decode(b"", True)
+
+
+class ResetsAtLineEnds(Base):
+    """Begins each line with a new decoder."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            if self.vocab[index] == b"\n":
+                decoder.reset()
+            yield decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", True)
+
+
 class BufferOfTheObject(Base):
     """Keeps the bytes that wait in the tokenizer, and does not empty the buffer before a new text."""
 
@@ -147,7 +183,7 @@ class FindsEachToken(Base):
 
 
 WRONG = (PrintsEachToken, PrintsWhatIsNew, WaitsForGoodEnd, TriesToDecode, GivesUpAfterFour, WholeAtTheEnd)
-WRONG += (WordByWord, BufferOfTheObject)
+WRONG += (WordByWord, LineByLine, ComposesLetters, ResetsAtLineEnds, BufferOfTheObject)
 WRONG_OFFSETS = (ByteOffsets, FindsEachToken)
 
 

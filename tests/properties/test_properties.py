@@ -6,19 +6,21 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers import wrong_tokenizers as wrong
 
 from bpe_conformance.adapters.bridge.client import isolated
-from bpe_conformance.answer import Changed
+from bpe_conformance.answer import Answer, Changed, Text
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
+from bpe_conformance.operations import Detokenize, Question
 from bpe_conformance.outcome import Command, Outcome
-from bpe_conformance.properties import SECTIONS, bind, streaming, training
+from bpe_conformance.properties import SECTIONS, bind, detokenizing, scale, streaming, training
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
@@ -110,6 +112,26 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     one = found("law-file-names", target)
     assert one is not None
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
+
+
+@pytest.mark.parametrize(("squared", "grows"), [(0.0, False), (8e-8, True)])  # as transformers' TextStreamer
+def test_growth_is_seen_beside_the_time_of_messages(
+    squared: float, grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(_: Any, question: Question[Detokenize]) -> tuple[Answer, float, float]:
+        count = len(question.operation.ids)
+        return Text(""), 1e-4 * count + squared * count**2, 0.0
+
+    monkeypatch.setattr(scale, "timed", timed)
+    monkeypatch.setattr(detokenizing, "is_correct", lambda *_: True)
+    implementation: Any = SimpleNamespace(is_remote=True)
+    assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is grows
+
+
+def test_ids_of_a_stream_that_was_broken_off_are_named_as_such() -> None:
+    one = found("law-stream-apart", wrong.KeepsUnreadChunks)
+    assert one is not None
+    assert one.mismatch.asked.context == "after a stream that was broken off"
 
 
 def test_save_may_refuse_a_directory_that_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:

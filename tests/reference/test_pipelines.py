@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bpe_conformance.answer import Offsets
 from bpe_conformance.fixtures import PATTERNS, Model, unspell
 from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import (
@@ -26,6 +27,8 @@ from bpe_conformance.fixtures.pipeline import (
     Split,
     Step,
 )
+from bpe_conformance.operations import EncodeWithOffsets, Setting
+from bpe_conformance.operations.offsets import EXACT
 from bpe_conformance.reference import Tokenizer, dispatch, file_encoding, textbook
 from bpe_conformance.reference.formats import huggingface
 
@@ -176,10 +179,15 @@ def test_random_pipelines_round_trip_and_encode_as_tokenizers_does(
         assert back == model
         assert dict(back.vocab) == dict(model.vocab)
     theirs, ours = tokenizers.Tokenizer.from_file(str(file)), Tokenizer.from_model(back)
+    setting = Setting(back, clause=EXACT)
     for text in texts:
-        ids = theirs.encode(text, add_special_tokens=False).ids
-        assert book(model).encode(text) == ids, text
-        assert ours.encode(text) == ids, text
+        encoding = theirs.encode(text, add_special_tokens=False)
+        assert book(model).encode(text) == encoding.ids, text
+        assert ours.encode(text) == encoding.ids, text
+        right = EncodeWithOffsets(text).computed(setting)
+        assert ours.encode_with_offsets(text) == (list(right.ids), list(right.spans)), text
+        answer = Offsets(tuple(encoding.ids), tuple(encoding.offsets))
+        assert EncodeWithOffsets(text).accepts(right, answer, setting), (text, right, answer)
 
 
 @profile
