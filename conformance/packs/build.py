@@ -17,6 +17,7 @@ import regex
 
 from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_files, write_folder, write_json
 from bpe_conformance.reference import textbook
@@ -25,7 +26,18 @@ from bpe_conformance.reference.formats import gguf, huggingface
 from .. import __version__
 from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import Batch, Decode, Detokenize, Encode, EncodeWithOffsets, Encoding, Entries, Expected, Operation
+from ..operations import (
+    Batch,
+    Decode,
+    Detokenize,
+    Encode,
+    EncodeWithOffsets,
+    Encoding,
+    Entries,
+    Expected,
+    Operation,
+    oracle,
+)
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 from ..spec_tools.witnesses import build as build_witness
@@ -200,7 +212,7 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
         differs = [row for case in cases for row in _differences(target, case, witness)]
         agreement.asked[witness.package] = {
             "version": importlib.metadata.version(witness.package),
-            "lookup": lookup if model.pipeline is None else model.pipeline.lookup,
+            "lookup": lookup if model.pipeline is None or lookup == "bytes" else model.pipeline.lookup,
             "agrees": len(cases) - len({row["case"] for row in differs}),
         }
         agreement.differs += differs
@@ -208,11 +220,12 @@ def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> 
 
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
+    is_whole = model.pipeline is not None and model.pipeline.lookup == "whole"  # which may give the same ids
     try:
         target = resolve(adapter)
         if model.pipeline is not None and not hasattr(target, "from_tokenizer_json"):
             return "it does not load a tokenizer.json with these steps"
-        if lookup == "bytes" and not model.ranks_by_bytes:
+        if lookup == "bytes" and not model.ranks_by_bytes and not is_whole:
             return "its lookup by bytes cannot represent this model"
         build_witness(target, model)
     except AdapterError as error:
@@ -229,7 +242,7 @@ def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
         answer = ask(target, operation, case.table, right)
         if answer is None or answer.agrees:
             continue
-        if not (reason := _known_reason(operation, case.table, witness)):
+        if not (reason := _known_reason(operation, case.table, witness, answer.got)):
             raise CommandError(
                 f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
                 f"{text_line(str(answer.expected))} for {text_line(str(operation.write()))}; no pack is written"
@@ -245,11 +258,15 @@ def _single(case: Case, expected: Sequence[Any]) -> Sequence[tuple[Operation, An
     return [(case.operation, right)]
 
 
-def _known_reason(operation: Operation, model: Model, witness: Witness) -> str:
+def _known_reason(operation: Operation, model: Model, witness: Witness, got: Any) -> str:
     added = {text.encode("utf-8") for text in model.special_tokens or () if not text.isascii()}
     if isinstance(operation, Decode | Detokenize) and any(model.vocab.get(index) in added for index in operation.ids):
         return "it decodes added tokens that are not ASCII as mapped characters"
-    for text in operation.texts() if witness.package == "tiktoken" else ():
+    texts = operation.texts() if witness.package == "tiktoken" else ()
+    if model.pipeline is not None and texts:
+        by_bytes = oracle(model, {**DEFAULTS, "lookup": "bytes"})
+        return "it merges by the ids of tokens" if got == list(map(by_bytes.encode, texts)) else ""
+    for text in texts:
         if is_ambiguous(model, text):
             return "if two special tokens begin at one position, it chooses by hash order"
         if _is_unmatched(text, model):

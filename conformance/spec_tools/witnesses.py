@@ -197,7 +197,8 @@ def build(target: Any, model: Model) -> Any:
     if model.pipeline is not None:
         with scratch_folder() as folder:
             huggingface.write(folder / "tokenizer.json", model)
-            return target.from_tokenizer_json(str(folder / "tokenizer.json"))
+            make = getattr(target, "from_tokenizer_json", None) or target.from_model_file
+            return make(str(folder / "tokenizer.json"))
     keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
     return target(*model.fresh(), **keywords)
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import regex
@@ -245,6 +246,7 @@ def write(path: AnyPath, model: Model) -> None:
     write_utf8(path, rendered(model))
 
 
+@lru_cache(maxsize=1)
 def rendered(model: Model) -> str:
     return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 

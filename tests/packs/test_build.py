@@ -10,7 +10,7 @@ import pytest
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
-from bpe_conformance.packs.build import agree, answered
+from bpe_conformance.packs.build import agree, answered, engines
 from bpe_conformance.packs.cases import Draft, Draw, covering, words
 from bpe_conformance.packs.patterns import mutants
 from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure
@@ -121,6 +121,22 @@ def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, mode
     assert agreement.asked == {}
     assert reason in agreement.not_asked["tiktoken"]
     assert agreement.lines() == [f"not run   tiktoken: {agreement.not_asked['tiktoken']}"]
+
+
+def test_tiktoken_is_asked_about_a_pipeline_that_it_can_load() -> None:
+    pytest.importorskip("tiktoken")
+    merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
+    steps = [{"step": "Split", "expression": PATTERNS["llama3"]}, {"step": "ByteLevel", "split": False}]
+    pipeline = {"added_tokens": [{"content": "<e>"}], "steps": steps, "lookup": "whole"}
+    model = read_model({"merges": merges, "extra": [[300, "qzqz"]], "pipeline": pipeline}, "whole")
+    model = replace(model, merges=(*model.merges[:1], *model.merges))  # the ids do not determine such merges
+    (tiktoken,) = (witness for witness in engines() if witness.package == "tiktoken")
+    drafts = [draft(Encode(text)) for text in ("qzqz<e>abc 123", "xabc")]
+    agreement = agree(model, list(answered(Reach(model), drafts)), [tiktoken])
+    assert agreement.asked["tiktoken"]["agrees"] == 1
+    assert [row["reason"] for row in agreement.differs] == ["it merges by the ids of tokens"]
+    normalized = replace(model, pipeline=replace(model.pipeline, normalizer=("NFC",)))  # type: ignore[arg-type]
+    assert "the normalizer is NFC" in agree(normalized, [], [tiktoken]).not_asked["tiktoken"]
 
 
 # Coverage

@@ -93,7 +93,8 @@ def original(file: Path, model: fixtures.Model) -> Encode:
         theirs = tokenizers.Tokenizer.from_file(str(file))
         return lambda texts: [found.ids for found in theirs.encode_batch(list(texts), add_special_tokens=False)]
     if file.suffix == ".json":
-        package = pytest.importorskip("mistral_common.tokens.tokenizers.tekken")
+        reason = "mistral-common, which gives the ids of Tekken, is not installed: pip install mistral-common==1.13.1"
+        package = pytest.importorskip("mistral_common.tokens.tokenizers.tekken", reason=reason)
         tekkenizer = package.Tekkenizer.from_file(str(file))
         return lambda texts: [tekkenizer.encode(text, bos=False, eos=False) for text in texts]
     tiktoken = pytest.importorskip("tiktoken")
