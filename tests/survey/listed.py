@@ -53,7 +53,7 @@ class Finding:
         why: the cause, in one sentence.
         source: where the cause is in its own source code.
         also: other clauses that fail for the same reason.
-        models: the published models whose file it refuses for this reason.
+        models: the published models to which it applies, if not to all; an engine can refuse their files.
     """
 
     adapter: str

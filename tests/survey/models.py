@@ -83,9 +83,9 @@ def tested(model: str, environments: Environments, options: argparse.Namespace) 
     converted = options.folder / "files" / name / "tokenizer.json"
     if given.name != converted.name and not converted.exists():
         converted.parent.mkdir(parents=True, exist_ok=True)
-        document_of_model = huggingface.document(model := read_model_files([str(given)], Overrides()).model)
+        document_of_model = huggingface.document(read := read_model_files([str(given)], Overrides()).model)
         # As in the published files, there is an entry for each special token of Tekken; no text contains them.
-        document_of_model["model"]["vocab"] |= {f"<SPECIAL_{index}>": index for index in range(min(model.vocab))}
+        document_of_model["model"]["vocab"] |= {f"<SPECIAL_{index}>": index for index in range(min(read.vocab))}
         write_text(converted, json.dumps(document_of_model))
     jobs, results, by_name = [], [], {}
     for engine in engines():
@@ -140,6 +140,13 @@ def lines(cells: Sequence[Cell]) -> Iterator[str]:
         "Each difference has a script of a few lines that needs only the engine, with `shared.py` or `shared.mjs` from "
         "its directory. [The matrix](matrix.md) explains the words **bug**, **limit** and **convention**.\n"
     )
+    rows = []
+    for cell in cells:
+        reasons = [f"{one.clause} ({one.verdict})" for one in own if explains(one, cell)]
+        if cell.problem or cell.passed < cell.tested:
+            rows.append([markdown.code(cell.engine), markdown.plain(cell.model), ", ".join(dict.fromkeys(reasons))])
+    yield from markdown.rows(["engine", "model", "findings that can be the reason"], rows)
+    yield ""
     yield from described(own)
 
 
@@ -150,8 +157,9 @@ def names(cell: Cell) -> set[str]:
 
 def explains(finding: Finding, cell: Cell) -> bool:
     """Whether a finding can be the reason of a failure in a cell, or of the refusal of the file."""
-    is_reason = {finding.clause, *finding.also} & {*cell.clauses} or (cell.problem and cell.model in finding.models)
-    return bool(is_reason and names(cell) & {*finding.adapters})
+    if not names(cell) & {*finding.adapters} or (finding.models and cell.model not in finding.models):
+        return False
+    return bool(finding.models) if cell.problem else bool({finding.clause, *finding.also} & {*cell.clauses})
 
 
 def known() -> list[Finding]:
@@ -163,7 +171,7 @@ def unexplained(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.problem and not any(explains(finding, cell) for finding in known()):
             yield f"{cell.engine} on {cell.model}: {markdown.plain(cell.problem)}"
-        own = [finding for finding in known() if names(cell) & {*finding.adapters}]
+        own = [finding for finding in known() if explains(finding, cell)]
         missing = {*cell.clauses} - {clause for finding in own for clause in (finding.clause, *finding.also)}
         if missing:
             yield f"{cell.engine} on {cell.model}: {markdown.plain(', '.join(sorted(missing)))}"

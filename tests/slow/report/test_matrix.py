@@ -131,3 +131,7 @@ def test_file_names_stay_in_the_directory_and_are_unique() -> None:
     assert matrix._file_names(["a:b", "A-b", "a b", "c"]) == ["a-b.json", "A-b-2.json", "a-b-3.json", "c.json"]
     first, second = matrix._file_names([f"cmd:node {'long/' * 20}{name}.mjs" for name in "ab"])
     assert first != second
+
+
+def test_a_run_that_is_too_long_is_ended(folder: Path) -> None:
+    assert run(folder, SuiteRun("long", "textbook", FEW, seconds=0.1))["long"].problem == "no report within 0.1 seconds"

@@ -22,12 +22,14 @@ const decode = (ids, file) => loaded(file, (model) => model.detokenize(ids, true
 
 const normalized = await encode("e\u0301", { pre: "qwen2", merges: merged("\u00e9") });
 const gpt4o = await encode("\u0928\u0947", { pre: "gpt-4o", merges: merged("\u0928\u0947") });
+const capitals = await encode("\u00d3N", { pre: "gpt-4o", merges: merged("\u00d3N") });
 const added = await encode("<a>bcd", { added: ["<a>", "a>bcd"] });
 const foreign = await encode("a</s>", { merges: [["<", "/"]], extra: ["</s>"] });
 const decoded = await decode([97, 32, 46], { pre: "llama-bpe" });
 
 check("PIPELINE-NORM-1", () => normalized, [256]);
 check("SPLIT-O200K-2", () => gpt4o, [260]);
+check("SPLIT-O200K-1", () => capitals, [257]);
 check("PIPELINE-ADDED-1", () => added, [256, 98, 99, 100]);
 check("SPECIAL-OFF-1", () => foreign, [97, 256, 115, 62]);
 check("DECODE-BYTES-1", () => decoded, "a .");

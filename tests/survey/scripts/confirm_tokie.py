@@ -27,6 +27,13 @@ def renumbered(text, ids, merges):
     return list(made.encode(text, add_special_tokens=False).ids)
 
 
+def decode_second():
+    """Decode the second of two added tokens that are not in the vocabulary."""
+    document = json.loads(tokenizer_json(special=["<a>", "<b>"]))
+    del document["model"]["vocab"]["<a>"], document["model"]["vocab"]["<b>"]
+    return load(json.dumps(document)).decode([257])
+
+
 pairs = [("b", "c"), ("a", "b"), ("ab", "c")]
 doubled = [("a" * 2**power, "a" * 2**power) for power in range(15)]
 check("SPLIT-SPACE-2", lambda: encode("\ta", merges=[("\u0109", "a")]), [9, 97])
@@ -45,5 +52,6 @@ check("DECODE-UNKNOWN-1", lambda: load().decode([97, 999]), "an error")
 check("MERGE-ORDER-1", lambda: encode("abc", merges=pairs), [97, 256])
 check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|")
 check("OFFSET-UNIT-1", lambda: load().encode_with_offsets("\xe9x").offsets[-1], (1, 2))
+check("DECODE-SPECIAL-1", decode_second, "<b>")
 check("PIPELINE-NORM-1", lambda: encode("\xb2", normalizer="NFKC"), [50])
 finish()
