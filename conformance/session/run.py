@@ -391,7 +391,8 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
         is_package = Path(sys.prefix) in file.parents or ours & {*file.resolve().parents}
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()
-    yield from (f"-p {name}" for name in config.option.plugins if not name.startswith("no:"))
+    own = __name__.partition(".")[0]
+    yield from (f"-p {name}" for name in config.option.plugins if not f"{name}.".startswith(("no:", f"{own}.")))
 
 
 def _report_files(config: pytest.Config) -> list[Path]:

@@ -250,6 +250,7 @@ def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -
         "right.html",
     ]
     assert "unexpected" not in done.stderr
+    assert "own process" not in (results / "right.html").read_text("utf-8")  # the note of --bpe-isolate
     assert not (tmp_path / "attacks" / "loaded").exists()
     commands = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
     assert not [command for command in commands if str(tmp_path).encode() in command and b"sleep" in command]
