@@ -27,7 +27,7 @@ _SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library"),
     *("/dev/full", "/dev/random", "/dev/urandom", "/dev/zero"),  # not the disks and terminals
 )
-_DEVICES = ("/dev/null", "/dev/shm")  # semaphores are in the second
+_DEVICES = (os.devnull, "/dev/shm")  # semaphores are in the second
 _INSTALLED = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below a prefix of Python
 
 _CREATE, _ADD, _RESTRICT, _NO_NEW_PRIVILEGES = 444, 445, 446, 38  # system calls, and an operation of prctl

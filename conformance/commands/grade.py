@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import bpe_conformance
 from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock
-from bpe_conformance.fixtures.files import write_files
+from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .. import plugin
@@ -133,6 +133,7 @@ def run(options: argparse.Namespace) -> int:
     for folder in folders.values():
         if inside := next((entry for entry in path if Path(entry).is_relative_to(folder)), None):
             raise CommandError(f"Python imports from {inside}, which is a submission's; remove it from PYTHONPATH")
+    check_folder(next(place for place in (options.output, *options.output.resolve().parents) if place.exists()))
     job = {"path": path, "blocked": _blocked(options.allowed), "arguments": _arguments(options)}
     packed = {name: _packed(folder) for name, folder in folders.items()}  # before one of them can change another
     if not has_landlock():

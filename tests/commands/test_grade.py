@@ -312,6 +312,7 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
+    assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
     monkeypatch.syspath_prepend(folder)
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
