@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import struct
 import sys
@@ -49,15 +50,16 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 class Confinement:
     """The limits of a submission, which is in a directory of `scratch`, the only one into which it can write.
 
-    It can neither import the modules `blocked` nor read their files or the golden cases.
+    It can neither import the modules `blocked` nor read their files, the golden cases or the paths `hidden`.
     """
 
     scratch: str
     blocked: Sequence[str]
+    hidden: Sequence[str] = ()
 
     @property
     def options(self) -> list[str]:
-        return ["--confined", self.scratch, "--blocked", ",".join(self.blocked)]
+        return ["--confined", json.dumps(vars(self))]
 
     def enter(self) -> None:
         """Confine this process, and change to the directory of the submission."""
@@ -65,7 +67,12 @@ class Confinement:
             import_module(name)
         paths, prefixes = {*map(_real, filter(None, sys.path))}, {_real(sys.prefix), _real(sys.base_prefix), "/usr"}
         installed = {_real(path) for prefix in prefixes for some in _INSTALLED for path in Path(prefix).glob(some)}
-        hidden = {*_golden(), *(installed - paths), *(path for name in self.blocked for path in _files(name))}
+        hidden = {
+            *self.hidden,
+            *_golden(),
+            *(installed - paths),
+            *(path for name in self.blocked for path in _files(name)),
+        }
         own = {_real(str(module.__file__)) for name, module in sys.modules.items() if name.partition(".")[0] == _OWN}
         readable = paths | prefixes | own | {_real(path) for path in _SYSTEM if Path(path).exists()}
         writable = [_real(path) for path in (self.scratch, *_DEVICES)]

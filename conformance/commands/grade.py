@@ -134,7 +134,9 @@ def run(options: argparse.Namespace) -> int:
         if inside := next((entry for entry in path if Path(entry).is_relative_to(folder)), None):
             raise CommandError(f"Python imports from {inside}, which is a submission's; remove it from PYTHONPATH")
     check_folder(next(place for place in (options.output, *options.output.resolve().parents) if place.exists()))
-    job = {"path": path, "blocked": _blocked(options.allowed), "arguments": _arguments(options)}
+    hidden = [*map(str, folders.values()), str(options.output.resolve())]
+    confined = {"blocked": _blocked(options.allowed), "hidden": hidden}
+    job = {"path": path, "arguments": _arguments(options), "confined": confined}
     packed = {name: _packed(folder) for name, folder in folders.items()}  # before one of them can change another
     if not has_landlock():
         print_lines(["this system has no Landlock: a submission with native code is not confined; see the manual"])
@@ -311,7 +313,7 @@ def run_suite(job: Mapping[str, Any]) -> None:
 
     reply = os.dup(1)
     os.dup2(2, 1)
-    recorder = _Recorder(Confinement(job["scratch"], job["blocked"]))
+    recorder = _Recorder(Confinement(job["scratch"], **job["confined"]))
     status = pytest.main(job["arguments"], plugins=[recorder])
     with os.fdopen(reply, "wb") as stream:
         if recorder.result is not None:

@@ -98,7 +98,8 @@ if sys.argv[3] == "hook":
 os.environ["TMPDIR"] = os.path.join(os.getcwd(), "tmp")
 blocked = ["bpe_conformance.reference", "bpe_conformance.known_bugs", "tiktoken"]
 blocked += ["bpe_conformance.adapters.minimal", "bpe_conformance.adapters.languages"]
-confinement.Confinement(os.getcwd(), blocked).enter()
+sys.path.append(os.path.dirname(os.path.dirname(NEIGHBOUR)))
+confinement.Confinement(os.getcwd(), blocked, [os.path.dirname(NEIGHBOUR)]).enter()
 assert not [name for name in sys.modules if name.startswith("bpe_conformance.reference")]
 def check(holds):
     assert holds
@@ -150,7 +151,9 @@ def test_the_audit_hook_refuses_each_attempt_of_python_code(tmp_path: Path) -> N
 
 
 ATTACK = """
-import ctypes, os, sys
+import ctypes, os, pathlib, sys
+try: exec(pathlib.Path("MARK").parents[1].joinpath("=right", "tok.py").read_text().replace("Tokenizer", "Wrong"))
+except OSError: pass
 for pid in (os.getppid(), -1):
     try: os.kill(pid, 15)
     except OSError: ctypes.CDLL(None).kill(pid, 15)
@@ -227,7 +230,9 @@ def write(folder: Path, files: dict[str, str]) -> str:
 def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]
     results = tmp_path / "results"
-    done = run_grade(*folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge")
+    done = run_grade(
+        *folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=str(tmp_path)
+    )
     assert done.returncode == 1, done.stderr
     found = marks(results)
     assert {name: row["encoder"] for name, row in found.items()} == {
