@@ -154,7 +154,7 @@ def _notes(result: RunResult) -> Iterator[str]:
         about = note.partition(":")[0]
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
-        yield f"{first} (a report lists {counted(len(others), 'more note')})" if others else first
+        yield f"{first} ({counted(len(others), 'more note')} in a report: --bpe-report)" if others else first
     model = result.tested.model
     if model is None or result.tested_outcomes:
         return
