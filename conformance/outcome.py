@@ -32,7 +32,7 @@ class Expectation:
 class Dependence:
     """Another part of the implementation gives the same incorrect answer alone; `wording.DEPENDENCES` says which."""
 
-    kind: Literal["construct", "decode", "encode", "segment", "pre-tokens", "segments", "undisturbed"]
+    kind: Literal["construct", "decode", "encode", "pipeline", "segment", "pre-tokens", "segments", "undisturbed"]
     text: str = ""  # the text that shows it
 
 
@@ -106,7 +106,7 @@ class Outcome:
             return method if is_of_method else self.conformance_class
         if self.mismatch.depends_on.kind == "undisturbed":
             return self.mismatch.asked.operation.conformance_class or self.conformance_class
-        return "encoder"
+        return "pipeline" if self.mismatch.depends_on.kind == "pipeline" else "encoder"
 
 
 # The whole run

@@ -27,8 +27,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(autouse=True)
 def forgets_written_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Forget the modules that a test wrote and imported: another test may write one of that name."""
+    """Forget what a test imported: the modules that it wrote, and the directory that the suite puts on `sys.path`."""
+    path = [*sys.path]
     yield
+    sys.path[:] = path
     written = str(tmp_path_factory.getbasetemp())
     for name, module in [*sys.modules.items()]:
         if str(getattr(module, "__file__", "")).startswith(written):

@@ -68,8 +68,16 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
     is_built = operation.conformance_class != "encoder" and "from_files" not in operation.needs
     if is_built and _constructor_fails(mismatch, clause, implementation):
         return Dependence("construct")
-    if model.pipeline is not None and (wrong := _plainly_wrong(operation, model, implementation)) is not None:
+    if model.pipeline is None:
+        return _of_operation(mismatch, model, clause, implementation)
+    if (wrong := _plainly_wrong(operation, model, implementation)) is not None:
         return Dependence("encode", wrong)
+    found = _of_operation(mismatch, model, clause, implementation)
+    return Dependence("pipeline", found.text) if found is not None and found.kind == "encode" else found
+
+
+def _of_operation(mismatch: Mismatch, model: Model, clause: str, implementation: Implementation) -> Dependence | None:
+    operation = mismatch.asked.operation
     if isinstance(operation, Save):
         return Dependence("construct") if _holds_what_it_saved(mismatch, model, implementation) else None
     if isinstance(operation, Batch):
@@ -95,14 +103,17 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
 
 
 def _plainly_wrong(operation: Operation, model: Model, implementation: Implementation) -> str | None:
-    """Return a pre-token of a text, after all steps of the pipeline, that `encode` without a pipeline gets wrong."""
+    """Return what `encode` without a pipeline gets wrong: a pre-token, after all steps of the pipeline, or a text."""
     if "encode" not in implementation.capabilities or model.is_large:
         return None
     plain = replace(model, pipeline=None, special_tokens=None)
+    if "pattern:none" in implementation.capabilities:  # other patterns split what a pipeline leaves whole
+        plain = replace(plain, pattern="none")
     right = oracle(plain, implementation.conventions)
     every = (piece for text in operation.texts() for piece, is_added in pieces(model, text) if not is_added)
     texts = [text for piece in dict.fromkeys(every) if "\ufffd" not in (text := piece.decode("utf-8", "replace"))]
-    return next((text for text in texts[:MOST_PIECES] if not _correct_alone(text, plain, implementation, right)), None)
+    texts = [*texts[:MOST_PIECES], *operation.texts()[:MOST_PIECES]]  # a pre-token can be a part of a character
+    return next((text for text in texts if not _correct_alone(text, plain, implementation, right)), None)
 
 
 def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implementation) -> bool:

@@ -528,7 +528,7 @@ def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | N
     """Return the question that fails alone, if it is for another method or without a disturbance."""
     if depends.kind == "undisturbed":
         return replace(asked, context="")
-    if depends.kind not in ("encode", "segment") or asked.model is None:
+    if depends.kind not in ("encode", "pipeline", "segment") or asked.model is None:
         return None
     alone = replace(asked.model, special_tokens=None) if depends.kind == "segment" else asked.model
     return Question(Encode(depends.text), alone)

@@ -223,8 +223,6 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
     is_whole = model.pipeline is not None and model.pipeline.lookup == "whole"  # which may give the same ids
     try:
         target = resolve(adapter)
-        if model.pipeline is not None and not hasattr(target, "from_tokenizer_json"):
-            return "it does not load a tokenizer.json with these steps"
         if lookup == "bytes" and not model.ranks_by_bytes and not is_whole:
             return "its lookup by bytes cannot represent this model"
         build_witness(target, model)

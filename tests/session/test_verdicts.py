@@ -26,7 +26,9 @@ from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
 SAMPLE = [case for case in SPEC.cases if not case.clause.id.startswith("STREAM-LAZY")][::9] + [
-    case for case in SPEC.cases if case.id.startswith(("special-absent", "pipeline-ways", "file-load"))
+    case
+    for case in SPEC.cases
+    if case.id.startswith(("special-absent", "pipeline-ways", "pipeline-mapped", "offset-changed", "file-load"))
 ]
 
 
