@@ -161,6 +161,11 @@ def _notes(result: RunResult) -> Iterator[str]:
     if Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
+    elif "--bpe-pack" in result.command.options:
+        yield (
+            f"the attribute model, {model[:LONGEST_NAME]!a}, is not the name of the pack's model, which its pack.json "
+            "has. If the pack is of the same vocabulary, change the attribute"
+        )
     else:
         yield (
             f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. "
