@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import json
 import os
 import struct
 import sys
@@ -23,26 +25,19 @@ _OWN = __name__.partition(".")[0]
 _SHAPES = ("cs336", "functions", "minbpe", "tiktoken_encoding")
 _NEEDED = (f"{_OWN}.protocol", f"{_OWN}.adapters.loading", *(f"{_OWN}.adapters.shapes.{name}" for name in _SHAPES))
 _SYSTEM = (
-    "/bin",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib64",
-    "/nix",
-    "/opt",
-    "/proc",
-    "/sbin",
-    "/sys",
-    "/usr",
-    "/System",
-    "/Library",
+    *("/bin", "/etc", "/lib", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library"),
+    *("/dev/full", "/dev/random", "/dev/urandom", "/dev/zero"),  # not the disks and terminals
 )
-_DEVICES = ("/dev/null", "/dev/shm")  # semaphores are in the second
+_DEVICES = (os.devnull, "/dev/shm")  # semaphores are in the second
 _INSTALLED = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below a prefix of Python
 
 _CREATE, _ADD, _RESTRICT, _NO_NEW_PRIVILEGES = 444, 445, 446, 38  # system calls, and an operation of prctl
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE = 1, 2, 4, 8, 1 << 14  # rights
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE  # all others are rights of directories
+_SECCOMP, _WITH_FILTER = 22, 2  # an operation of prctl, and its mode
+_MACHINES = {"x86_64": (0xC000003E, 302, 41), "aarch64": (0xC00000B7, 261, 198)}
+"""Machine → its number, and those of the system calls prlimit and socket."""
+_IO_URING, _MPTCP = 425, 262
 
 _CHANGED = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
 _CHANGES = {f"os.{name}" for name in _CHANGED}
@@ -55,15 +50,16 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 class Confinement:
     """The limits of a submission, which is in a directory of `scratch`, the only one into which it can write.
 
-    It can neither import the modules `blocked` nor read their files or the golden cases.
+    It can neither import the modules `blocked` nor read their files, the golden cases or the paths `hidden`.
     """
 
     scratch: str
     blocked: Sequence[str]
+    hidden: Sequence[str] = ()
 
     @property
     def options(self) -> list[str]:
-        return ["--confined", self.scratch, "--blocked", ",".join(self.blocked)]
+        return ["--confined", json.dumps(vars(self))]
 
     def enter(self) -> None:
         """Confine this process, and change to the directory of the submission."""
@@ -71,13 +67,21 @@ class Confinement:
             import_module(name)
         paths, prefixes = {*map(_real, filter(None, sys.path))}, {_real(sys.prefix), _real(sys.base_prefix), "/usr"}
         installed = {_real(path) for prefix in prefixes for some in _INSTALLED for path in Path(prefix).glob(some)}
-        hidden = {*_golden(), *(installed - paths), *(path for name in self.blocked for path in _files(name))}
+        hidden = {
+            *self.hidden,
+            *_golden(),
+            *(installed - paths),
+            *(path for name in self.blocked for path in _files(name)),
+        }
         own = {_real(str(module.__file__)) for name, module in sys.modules.items() if name.partition(".")[0] == _OWN}
         readable = paths | prefixes | own | {_real(path) for path in _SYSTEM if Path(path).exists()}
         writable = [_real(path) for path in (self.scratch, *_DEVICES)]
-        if not landlocked(readable, hidden, writable):
+        if landlocked(readable, hidden, writable):
+            _refuse_calls()
+        else:
             sys.addaudithook(audit_hook(readable, hidden, writable))
         sys.meta_path.insert(0, _Refusal(self.blocked))
+        util.find_spec = _found_unless_refused
         os.chdir(Path(self.scratch, SUBMISSION))
 
 
@@ -90,6 +94,13 @@ class _Refusal(MetaPathFinder):
             if f"{name}.".startswith(f"{blocked}."):
                 fix = f"a submission cannot import {name}; grade --allow-import {blocked} permits it"
                 raise ModuleNotFoundError(fix, name=name)
+
+
+def _found_unless_refused(name: str, package: str | None = None, _find: Any = util.find_spec) -> Any:
+    """Return None for a refused module, for code that asks in this way whether a package is installed."""
+    with contextlib.suppress(ModuleNotFoundError):
+        return _find(name, package)
+    return None
 
 
 def _real(path: Any) -> str:
@@ -158,6 +169,33 @@ def landlocked(readable: Collection[str], hidden: Collection[str], writable: Col
     return bool(ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0 and call(_RESTRICT, rules, 0) == 0)
 
 
+def _refuse_calls() -> None:
+    """Have the kernel refuse what Landlock permits: the limits of other processes, MPTCP, and io_uring's own calls."""
+    machine = os.uname().machine if sys.platform == "linux" and sys.maxsize > 1 << 32 else ""
+    if machine not in _MACHINES:
+        return
+    architecture, limits, socket = _MACHINES[machine]
+    load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
+    steps = (
+        (load, 0, 0, 4),
+        (equal, 0, 10, architecture),  # that of a program for another one has other numbers
+        (load, 0, 0, 0),
+        (at_least, 8, 0, 1 << 30),  # x32
+        (equal, 0, 2, limits),
+        (load, 0, 0, 16),  # the process; 0 is the calling one
+        (equal, 4, 5, 0),
+        (equal, 0, 2, socket),
+        (load, 0, 0, 32),  # the protocol
+        (equal, 2, 1, _MPTCP),
+        (equal, 1, 0, _IO_URING),
+        (end, 0, 0, 0x7FFF0000),  # permit it
+        (end, 0, 0, 0x00050000 | errno.EPERM),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = struct.pack("@HP", len(steps), ctypes.addressof(code))
+    ctypes.CDLL(None).prctl(_SECCOMP, _WITH_FILTER, program, 0, 0)
+
+
 def audit_hook(
     readable: Collection[str], hidden: Collection[str], writable: Collection[str]
 ) -> Callable[[str, tuple[Any, ...]], None]:
@@ -182,6 +220,8 @@ def audit_hook(
             refused = not isinstance(arguments[1] if len(arguments) > 1 else (), (str, bytes))
         elif event in ("os.kill", "os.killpg") and hasattr(os, "getsid"):
             refused = arguments[0] < 0 or os.getsid(arguments[0]) != os.getsid(0)
+        elif event == "resource.prlimit":
+            refused = arguments[0] not in (0, os.getpid())
         if refused:
             raise PermissionError(f"a submission cannot do this: {event} {arguments[:1]}")
 

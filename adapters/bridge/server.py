@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import json
 import os
 import queue
 import signal
@@ -289,12 +290,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     memory_help = "the memory limit in GiB; default 4, 0 for no limit"
     parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
     parser.add_argument("--confined", help=argparse.SUPPRESS)
-    parser.add_argument("--blocked", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)
     if options.confined:
-        Confinement(options.confined, options.blocked.split(",")).enter()  # before there are threads
+        Confinement(**json.loads(options.confined)).enter()  # before there are threads
 
     def load() -> object:
         from ..loading import resolve

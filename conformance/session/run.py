@@ -43,7 +43,6 @@ from .setup import Setup, write_known_failures
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
 
-OWN_PLUGIN = f"{__name__.partition('.')[0]}.plugin"
 PARTS = 5  # how many of the selecting options a verdict names
 ALONE_TIMEOUT_FACTOR = 3  # how many times as long a case may take when it is tested again in a new process
 NO_DIAGNOSIS = Diagnosis()
@@ -392,8 +391,8 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
         is_package = file.is_relative_to(sys.prefix) or ours & {*file.resolve().parents}
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()
-    named = [name for name in config.option.plugins if name != OWN_PLUGIN and not name.startswith("no:")]
-    yield from (f"-p {name}" for name in named)
+    own = __name__.partition(".")[0]
+    yield from (f"-p {name}" for name in config.option.plugins if not f"{name}.".startswith(("no:", f"{own}.")))
 
 
 def _report_files(config: pytest.Config) -> list[Path]:

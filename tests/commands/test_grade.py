@@ -40,6 +40,9 @@ WRONG = RIGHT.replace("in text", "in text.upper()")
 ATTEMPTS = {
     "import": "import bpe_conformance.reference",
     "from": "from bpe_conformance.reference.textbook import Tokenizer",
+    "example": "from bpe_conformance.adapters.minimal import Tokenizer",
+    "example's file": "open(os.path.join(ROOT, 'adapters', 'minimal.py'))",
+    "example in another language": "open(os.path.join(ROOT, 'adapters', 'languages', 'example.mjs'))",
     "under another name": "import bpe_conformance.known_bugs as mine",
     "tiktoken": "import tiktoken",
     "no finder": "sys.meta_path[:] = sys.meta_path[1:]; import bpe_conformance.reference",
@@ -58,6 +61,8 @@ ATTEMPTS = {
     "results": "open(os.path.join(os.path.dirname(NEIGHBOUR), 'results.csv'), 'w')",
     "parent": "os.kill(os.getppid(), 0)",
     "memory": "open(f'/proc/{os.getppid()}/mem', 'rb+')",
+    "limits": "check(hasattr(resource, 'prlimit')); resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)",
+    "device": "open('/dev/ptmx', 'rb')",
     "network": "socket.create_connection(('127.0.0.1', 9), 1)",
     "program": "subprocess.run([sys.executable, '-c', 'import bpe_conformance.reference'], check=True)",
 }
@@ -65,12 +70,17 @@ NATIVE = {
     "native": "check(C.open(TEXTBOOK.encode(), 0) >= 0)",
     "native write": "check(C.open(NEIGHBOUR.encode(), os.O_WRONLY) >= 0)",
     "native signal": "check(C.kill(os.getppid(), 0) == 0)",
+    "native limits": "check(C.prlimit(os.getppid(), 7, None, ctypes.create_string_buffer(16)) == 0)",
+    "native network": "check(C.socket(socket.AF_INET, socket.SOCK_STREAM, 262) >= 0)",
+    "io_uring": "check(C.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0)",
     "native program": "check(C.system(f'cat {TEXTBOOK} > mine3.py'.encode()) == 0)",
 }
 REFUSALS = ("PermissionError", "OSError", "ModuleNotFoundError", "CalledProcessError", "AssertionError")
 PERMITTED = {
     "protocol": "import bpe_conformance.protocol",
     "numpy": "import numpy",
+    "own limits": "resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))",
+    "whether installed": "check(not importlib.util.find_spec('tiktoken') and importlib.util.find_spec('json'))",
     "standard library": "import sqlite3, xml.dom.minidom",
     "own file": "open('mine.txt', 'w').write('x'); check(open('mine.txt').read() == 'x'); os.remove('mine.txt')",
     "temporary": "import tempfile; tempfile.TemporaryFile().write(b'x')",
@@ -79,7 +89,7 @@ PERMITTED = {
     "own process": "p = multiprocessing.Process(target=time.sleep, args=(60,)); p.start(); os.kill(p.pid, 9); p.join()",
 }
 PROGRAM = """
-import ctypes, importlib.util, json, multiprocessing, os, signal, socket, subprocess, sys, time, types
+import ctypes, importlib.util, json, multiprocessing, os, resource, signal, socket, subprocess, sys, time, types
 from bpe_conformance.adapters.bridge import confinement, server
 ROOT, NEIGHBOUR, TEXTBOOK, C = sys.argv[1], sys.argv[2], os.path.join(sys.argv[1], "reference", "textbook.py"), None
 C = ctypes.CDLL(None)
@@ -87,7 +97,9 @@ if sys.argv[3] == "hook":
     confinement.landlocked = lambda *_: False
 os.environ["TMPDIR"] = os.path.join(os.getcwd(), "tmp")
 blocked = ["bpe_conformance.reference", "bpe_conformance.known_bugs", "tiktoken"]
-confinement.Confinement(os.getcwd(), blocked).enter()
+blocked += ["bpe_conformance.adapters.minimal", "bpe_conformance.adapters.languages"]
+sys.path.append(os.path.dirname(os.path.dirname(NEIGHBOUR)))
+confinement.Confinement(os.getcwd(), blocked, [os.path.dirname(NEIGHBOUR)]).enter()
 assert not [name for name in sys.modules if name.startswith("bpe_conformance.reference")]
 def check(holds):
     assert holds
@@ -139,7 +151,9 @@ def test_the_audit_hook_refuses_each_attempt_of_python_code(tmp_path: Path) -> N
 
 
 ATTACK = """
-import ctypes, os, sys
+import ctypes, os, pathlib, sys
+try: exec(pathlib.Path("MARK").parents[1].joinpath("=right", "tok.py").read_text().replace("Tokenizer", "Wrong"))
+except OSError: pass
 for pid in (os.getppid(), -1):
     try: os.kill(pid, 15)
     except OSError: ctypes.CDLL(None).kill(pid, 15)
@@ -216,7 +230,9 @@ def write(folder: Path, files: dict[str, str]) -> str:
 def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]
     results = tmp_path / "results"
-    done = run_grade(*folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge")
+    done = run_grade(
+        *folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=str(tmp_path)
+    )
     assert done.returncode == 1, done.stderr
     found = marks(results)
     assert {name: row["encoder"] for name, row in found.items()} == {
@@ -240,6 +256,7 @@ def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -
     ]
     assert "they can change every result" not in (results / "right.html").read_text("utf-8")  # nothing of theirs ran
     assert "unexpected" not in done.stderr
+    assert "own process" not in (results / "right.html").read_text("utf-8")  # the note of --bpe-isolate
     assert not (tmp_path / "attacks" / "loaded").exists()
     commands = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
     assert not [command for command in commands if str(tmp_path).encode() in command and b"sleep" in command]
@@ -301,6 +318,7 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
+    assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
     monkeypatch.syspath_prepend(folder)
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
@@ -324,8 +342,10 @@ def test_the_golden_cases_of_an_installed_suite_are_hidden() -> None:
 
 def test_allowed_imports_are_not_blocked() -> None:
     assert {"bpe_conformance.reference", "tiktoken"} <= {*grade._blocked([])}
+    assert {"bpe_conformance.adapters.minimal", "bpe_conformance.adapters.languages"} <= {*grade._blocked([])}
     assert not {"bpe_conformance.protocol", "bpe_conformance.adapters", "bpe_conformance.fixtures"} & {
         *grade._blocked([])
     }
     left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
     assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
+    assert not [name for name in left if name.startswith("tiktoken")]  # tiktoken imports tiktoken_ext
