@@ -155,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
         print_lines([grade.row(width)], flush=True)
         _write(options, grades, [grade])
     _write(options, grades, grades)
-    print_lines([f"wrote {options.output / 'results.csv'}, results.json, and a page for each submission"])
+    print_lines([f"wrote {options.output / 'results.csv'}, results.json, and a page for each tested submission"])
     if interrupt is not None:
         raise interrupt
     return int(any(grade.status != GRADED for grade in grades))

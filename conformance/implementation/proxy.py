@@ -9,6 +9,7 @@ import itertools
 import os
 import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
 _OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
+_LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
 """Parts of this package that are implementations."""
@@ -294,14 +296,22 @@ class Frame(NamedTuple):
 
 
 def frames_of(error: BaseException) -> list[Frame]:
-    """Return the innermost frames that are not the suite's own, innermost last."""
+    """Return the innermost frames that are neither the suite's own nor, if there are others, Python's."""
     try:
         found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    shown = theirs[-SHOWN_FRAMES:]
+    written = [frame for frame in theirs if not _is_of_python(frame.filename)]
+    shown = (written or theirs)[-SHOWN_FRAMES:]
     return [Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "") for frame in shown]
+
+
+def _is_of_python(filename: str) -> bool:
+    """Return whether a file belongs to Python or its standard library, but not to an installed package."""
+    parts = Path(filename).parts
+    in_library = any(filename.startswith(os.path.join(folder, "")) for folder in _LIBRARIES)  # noqa: PTH118
+    return filename.startswith("<frozen ") or (in_library and not {"site-packages", "dist-packages"} & {*parts})
 
 
 def remote_frames(text: str) -> list[str]:

@@ -157,7 +157,19 @@ def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[
 
 
 def _see(text: str) -> str:
-    return f"; see --text {text!a}" if text else ""
+    """Return the option that shows a text, as bash and zsh read it."""
+    if not text:
+        return ""
+    plain = text.isascii() and text.isprintable() and not {"'", "\\"} & {*text}
+    return f"; see --text '{text}'" if plain else f"; see --text $'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(character: str) -> str:
+    if character in "'\\":
+        return f"\\{character}"
+    if character.isascii() and character.isprintable():
+        return character
+    return f"\\u{ord(character):04x}" if character < "\U00010000" else f"\\U{ord(character):08x}"
 
 
 def _alternatives(reach: Reach) -> Iterator[tuple[str, str]]:

@@ -548,7 +548,8 @@ class Machine:
         self._made += 1
         name, method = f"t{self._made}", "construct" if origin.made == "built" else "from_files"
         question = Question(Construct() if origin.made == "built" else Load(""), origin.model)
-        answer = self._attempt(f"{name} = {origin.made} {origin.name}", method, lambda: proxies.append(make()))
+        step = f"{name} = {origin.made} with the table {origin.name}"
+        answer = self._attempt(step, method, lambda: proxies.append(make()))
         self._judge(origin, question, answer, state=state)
         kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments) for proxy in proxies)]
         self.tokenizers = kept[-MOST_TOKENIZERS:]
@@ -862,7 +863,7 @@ class Machine:
             return
         texts = [f"kl{''.join(tokenizer.origin.model.special_tokens or ())}k", choice.texts[0]]
         self._ask_again(tokenizer, texts * 2)
-        self._taken.append(f"clear the arguments of {tokenizer.name}")
+        self._taken.append(f"clear the vocab, merges and special tokens passed to {tokenizer.name}")
         for argument in tokenizer.arguments:
             argument.clear()
         tokenizer.arguments, tokenizer.is_cleared = (), True

@@ -150,7 +150,7 @@ def explained(document: Document, cause: Mapping[str, Any]) -> str:
     total = sum(len(each["tests"]) for each in document["causes"]) + len(document["unexplained"])
     warnings = all(result["state"] == "warning" for result in document["results"] if result["id"] in cause["tests"])
     verb = "explains" if len(cause["tests"]) > 1 else "may explain"
-    return f"{verb} {len(cause['tests'])} of {total} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
+    return f"{verb} {len(cause['tests']):,} of {total:,} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
 
 
 def text(document: Document) -> str:

@@ -258,8 +258,9 @@ def _expected(case: Case, view: View) -> Iterator[str]:
         yield from _value("no value yet; bpe-conformance regenerate computes it", "expected")
     elif case.expected.by_convention:
         yield "  expected   by convention"
+        width = max(18, *(len(key) + 2 for key in case.expected.values))
         for key, (value,) in case.expected.values.items():
-            yield from _folded(_answer(value, case, view), f"    {key:18}", " " * 22)
+            yield from _folded(_answer(value, case, view), f"    {key:<{width}}", " " * (4 + width))
     else:
         for number, value in enumerate(case.expected.alternatives):
             yield from _value(_answer(value, case, view), "or" if number else "expected")

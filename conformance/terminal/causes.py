@@ -65,7 +65,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     for number, cause in enumerate(diagnosis.causes, 1):
         shown = example(cause, result)
         verb = "explains" if len(cause.tests) > 1 else "may explain"  # one failure often has several possible causes
-        yield f"{number}. {name(cause)} {verb} {len(cause.tests)} of {total}.", "cause"
+        yield f"{number}. {name(cause)} {verb} {len(cause.tests):,} of {total}.", "cause"
         yield from ((line, "") for line in _described(cause, result.command))
         if examples and number <= MOST_EXAMPLES:
             yield "", ""
@@ -194,7 +194,7 @@ def advice(result: RunResult) -> tuple[str, str]:
         return "start with", result.command.rerun(first.test)
     cause, *others = diagnosis.causes
     if isinstance(cause, ConventionCause) and not others:
-        agree = f"{len(cause.tests)} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
+        agree = f"{len(cause.tests):,} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
         return f"{agree}: if you intend this, declare", conventions(cause)
     names = "; ".join(map(name, diagnosis.causes))
     return f"{_explained(result)}: {names}; start with", result.command.rerun(example(cause, result).test)
@@ -206,7 +206,7 @@ def _explained(result: RunResult) -> str:
     verb = "causes explain" if causes[1:] else "cause explains"
     if len(result.diagnosis.failing) == 1:
         return "One failure is not enough to be certain of its cause, which may be"
-    return f"{len(causes)} likely {verb} {explained} of {counted(len(result.diagnosis.failing), 'failure')}"
+    return f"{len(causes)} likely {verb} {explained:,} of {counted(len(result.diagnosis.failing), 'failure')}"
 
 
 def steps(result: RunResult) -> Iterator[str]:

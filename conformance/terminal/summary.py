@@ -154,13 +154,18 @@ def _notes(result: RunResult) -> Iterator[str]:
         about = note.partition(":")[0]
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
-        yield f"{first} (a report lists {counted(len(others), 'more note')})" if others else first
+        yield f"{first} ({counted(len(others), 'more note')} in a report: --bpe-report)" if others else first
     model = result.tested.model
     if model is None or result.tested_outcomes:
         return
     if Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
+    elif "--bpe-pack" in result.command.options:
+        yield (
+            f"the attribute model, {model[:LONGEST_NAME]!a}, is not the name of the pack's model, which its pack.json "
+            "has. If the pack is of the same vocabulary, change the attribute"
+        )
     else:
         yield (
             f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. "

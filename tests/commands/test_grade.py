@@ -254,6 +254,7 @@ def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -
         "results.json",
         "right.html",
     ]
+    assert "they can change every result" not in (results / "right.html").read_text("utf-8")  # nothing of theirs ran
     assert "unexpected" not in done.stderr
     assert "own process" not in (results / "right.html").read_text("utf-8")  # the note of --bpe-isolate
     assert not (tmp_path / "attacks" / "loaded").exists()

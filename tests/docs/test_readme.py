@@ -48,6 +48,13 @@ def test_every_command_exists() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_the_clauses_that_pages_name_exist(name: str) -> None:
+    named = set(re.findall(r"\b[A-Z]+-[A-Z]+-\d+\b", PAGES[name]))
+    defined = set(re.findall(r"^\W*([A-Z]+-[A-Z]+-\d+)\b", PAGES[name], re.MULTILINE)) if "superbpe" in name else set()
+    assert named - defined - installed_spec().clauses.keys() == set()
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_links_have_targets(name: str) -> None:
     for target in re.findall(r"\]\(([^)#:]*)(?:#[^)]*)?\)", PAGES[name]):
         built = target.startswith("generated/")  # Sphinx checks the links to pages that it builds from data

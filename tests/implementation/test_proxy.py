@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.answer import MALFORMED, Fault, Refusal
 from bpe_conformance.fixtures.answers import MalformedAnswer
-from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, is_ours
+from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, frames_of, is_ours
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.reference import Tokenizer
 
@@ -96,6 +98,25 @@ def test_the_frames_of_the_reference_are_shown_and_those_of_the_suite_are_not() 
         contained("Tokenizer(...)", Tokenizer, {0: b"a"}, [])
     assert any(line.startswith("bpe_conformance/reference/tokenizer.py:") for line in caught.value.where)
     assert not any("implementation" in line for line in caught.value.where)
+
+
+def test_frames_of_the_standard_library_are_shown_only_without_others() -> None:
+    def parse() -> object:
+        return json.loads("")
+
+    with pytest.raises(Raised) as caught:
+        contained("parse", parse)
+    assert caught.value.where[-1].endswith('in parse: return json.loads("")')
+    error = caught.value.error.with_traceback(innermost(caught.value.error))
+    assert frames_of(error)[-1].place.startswith("json/decoder.py:")
+
+
+def innermost(error: BaseException) -> TracebackType | None:
+    """Return the last part of a traceback."""
+    found = error.__traceback__
+    while found is not None and found.tb_next is not None:
+        found = found.tb_next
+    return found
 
 
 @pytest.mark.parametrize(

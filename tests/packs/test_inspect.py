@@ -49,7 +49,7 @@ def odd(model: Model) -> str:
 def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
     found = odd(MODEL)
     for line in (
-        "1 entry, not one token as a text, because normalization changes them: id 262; see --text '\\u212b'",
+        "1 entry, not one token as a text, because normalization changes them: id 262; see --text $'\\u212b'",
         "2 entries, not one token as a text, because a step cuts them: id 259; see --text '12'",
         "2 entries, one token only by the lookup whole: id 261; see --text 'qq'",
         "13 tokens: no UTF-8 text contains their bytes",

@@ -249,6 +249,14 @@ def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:
     result.stdout.fnmatch_lines(["*only-first-split*"])
 
 
+def test_a_model_with_another_name_than_that_of_the_pack_is_noted(pack: Path, project: Project) -> None:
+    project.write("renamed.py", "class T:\n    model = 'toys'\n    def encode(self, text): return []\n")
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter=renamed:T", f"--bpe-pack={pack}")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    text = " ".join(result.stdout.str().split())
+    assert "note the attribute model, 'toys', is not the name of the pack's model, which its pack.json has." in text
+
+
 def test_a_failure_of_entries_shows_the_first_texts_with_ids_and_tokens(pack: Path, project: Project) -> None:
     adapter = "--adapter=bpe_conformance.known_bugs.pipeline:WholeIgnored"
     chosen = ["--bpe-case=toy-entries-0001", f"--bpe-pack={pack}"]

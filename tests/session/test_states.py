@@ -169,6 +169,9 @@ def test_ctrl_c_before_the_tests_leaves_no_directory(project: Project) -> None:
 def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     options = ("--bpe-isolate", "--bpe-case", "merge-priority", "--bpe-report", "report.json")
     assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "prefix", str(project.path / ".venv"))  # an environment in the directory of the project
+        assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
     for name, text in {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": ""}.items():
         project.write(name, text)
     project.pytester.syspathinsert()

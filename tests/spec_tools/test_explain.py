@@ -58,6 +58,13 @@ def test_a_training_case_is_replayed(spec: Spec) -> None:
     assert replayed.endswith("no pair is left: training ends with 4 of 44 merges")
 
 
+def test_the_answers_by_convention_are_in_a_column(spec: Spec) -> None:
+    rows = re.findall(r"^    (\S*[a-z]-\S*)( +)\(", _shown(spec, "train-special-longest"), re.MULTILINE)
+    assert len({len(key + gap) for key, gap in rows}) == 1
+    assert all(len(gap) >= 2 for _, gap in rows)
+    assert "smaller-ids/gpt2/text" in dict(rows)
+
+
 @pytest.mark.parametrize("key", [*TRAINING_KEYS, *TEXT_KEYS])
 def test_the_replay_merges_what_the_case_expects(spec: Spec, key: str) -> None:
     cases = [case for case in spec.cases if case.operation.name == "train" and case.expected.by_convention]
