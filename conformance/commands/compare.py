@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.expression import pattern_name
 
 from ..answer import first_difference
 from ..command_line import CommandError
@@ -105,20 +106,12 @@ def _side(implementation: Implementation, other: Implementation, options: argpar
     if model.pipeline is not None:
         if implementation.fixed_model is None and "from_tokenizer_json" not in implementation.capabilities:
             raise CommandError(f"{implementation.name}: has no from_tokenizer_json, which models with a pipeline need")
-    elif implementation.fixed_model is None and not _supports(implementation, model.pattern):
+    elif implementation.fixed_model is None and model.pattern != "gpt2":
         is_named = model.pattern in PATTERNS
         name = f"the pattern {model.pattern}" if is_named else "the regular expression of the table"
-        raise CommandError(f"{implementation.name}: does not support {name}")
+        if f"pattern:{pattern_name(model.pattern)}" not in implementation.capabilities:
+            raise CommandError(f"{implementation.name}: does not support {name}")
     return Side(implementation, model)
-
-
-def _supports(implementation: Implementation, pattern: str) -> bool:
-    """Return whether a tokenizer supports a pattern. A pattern without a name is passed as a regular expression."""
-    names = {"gpt2", *(capability.removeprefix("pattern:") for capability in implementation.capabilities)}
-    if pattern not in PATTERNS and any(implementation.spellings.get(name) == PATTERNS.get(name, "") for name in names):
-        implementation.spellings[pattern] = pattern
-        return True
-    return pattern in names
 
 
 def _compare(file: Path, sides: tuple[Side, Side], counts: Comparison, same: bool) -> None:

@@ -22,6 +22,7 @@ from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.pipeline import Pipeline
 
@@ -125,6 +126,11 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     return found
 
 
+def takes_expression(implementation: Probed, expression: str, stderr: int = 2) -> bool:
+    """Return whether the constructor takes an expression that has no name, which `spellings` then has."""
+    return _Prober(implementation, stderr).takes(expression)
+
+
 def _say(line: str, stderr: int) -> None:
     os.write(stderr, f"bpe-conformance: {ascii_only(line)}\n".encode("ascii"))
 
@@ -168,6 +174,13 @@ class _Prober:
             yield "special"
         if "encode" in offered and not self._fixed:
             yield from self._patterns("", self._target, self._encode_with)
+
+    def takes(self, expression: str) -> bool:
+        if (refusal := self._raised("", expression, expression, self._encode_with)) is None:
+            return True
+        del self._implementation.spellings[expression]
+        self._implementation.note(f"the constructor refuses the pattern {pattern_name(expression)}: {refusal}")
+        return False
 
     def _methods(self) -> list[str]:
         """Return the methods, except train, that exist and do not refuse a small call."""

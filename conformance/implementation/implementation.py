@@ -17,9 +17,10 @@ from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.answers import made, rebuild_merges, rebuild_vocab, restored, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference.formats import huggingface
 
 from ..answer import Table
@@ -79,6 +80,7 @@ class Implementation:
         self.notes: list[str] = []  # lines for the user, in addition to the results
         self.spellings: dict[str, str] = {}  # pattern → what it calls it, in training with the prefix `train-`
         self.returns_pair = False  # whether `train` returned a pair (vocab, merges), no tokenizer
+        self._stderr = stderr
         self._time = TimeLimit(stderr)
         self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         self._elsewhere: dict[str, Implementation] = {}
@@ -284,6 +286,16 @@ class Implementation:
         if key not in self._elsewhere:
             self._elsewhere[key] = self._spawned(environment)
         return self._elsewhere[key]
+
+    def take_expression(self, expression: str) -> None:
+        """Find out whether the constructor takes a split pattern without a name, if it takes others as expressions."""
+        named = {name for name in PATTERNS if f"pattern:{name}" in self.capabilities}
+        with restored():
+            if self.conventions["pattern"] == expression or (
+                any(self.spellings.get(name) == PATTERNS[name] for name in named)
+                and capabilities.takes_expression(self, expression, self._stderr)
+            ):
+                self.capabilities |= {f"pattern:{pattern_name(expression)}"}
 
     def close(self) -> None:
         while self._elsewhere:

@@ -153,11 +153,16 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 
 
 def fit(implementation: Implementation, model: Model | None, where: str) -> None:
-    """Let an engine that has loaded a model's file be tested on `model`; CommandError if an id is another token there.
+    """Let a tokenizer be tested on `model`: one that has loaded a model's file, or that takes its own expression.
 
-    Ids that only one of the two has do not count, because some formats pad the vocabulary.
+    It is a CommandError if an id is another token in the file. Ids that only one of the two has do not count, because
+    some formats pad the vocabulary.
     """
-    if (file := implementation.model_file) is None or model is None:
+    if model is None:
+        return
+    if (file := implementation.model_file) is None:
+        if implementation.fixed_model is None and model.expression not in PATTERNS.values():
+            implementation.take_expression(model.expression)
         return
     try:
         vocab = read_model_files([str(file)], Overrides()).model.vocab

@@ -16,10 +16,12 @@ from bpe_conformance.adapters.engines import programs
 from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.packs.files import fit
 from bpe_conformance.reference.formats import gguf, huggingface, tekken
+from bpe_conformance.reference.tokenizer import Tokenizer as Reference
 
 pytest.importorskip("tokenizers")
 SMALL = read_model(
@@ -192,6 +194,27 @@ def test_the_vocabulary_of_a_gguf_file_is_compared_with_the_pack(folder: Path) -
     (folder / "small.gguf").write_bytes(b"GGUF")
     fit(implementation, OTHER, "pack")
     assert "not compared with that of pack" in implementation.notes[-1]
+
+
+class PicksPatterns(Reference):
+    """It takes other patterns as expressions, but not every one."""
+
+    def __init__(self, *arguments: Any, pattern: str | None = None) -> None:
+        if pattern == "[a-c]+":
+            raise ValueError("no [a-c]+")
+        super().__init__(*arguments, pattern=pattern)
+
+
+def test_a_vocabulary_can_have_the_expression_of_a_pack() -> None:
+    implementation = Implementation("engine", PicksPatterns)
+    own = replace(SMALL, pattern=r"\w+|\W")
+    fit(implementation, own, "pack")
+    assert f"pattern:{pattern_name(own.pattern)}" in implementation.capabilities
+    assert implementation.build(own).encode("abc ab") == [257, 32, 256]
+    refused = replace(own, pattern="[a-c]+")
+    fit(implementation, refused, "pack")
+    assert f"pattern:{pattern_name(refused.pattern)}" not in implementation.capabilities
+    assert implementation.notes[-1].endswith("raised ValueError: no [a-c]+")
 
 
 def test_a_gguf_file_may_have_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
