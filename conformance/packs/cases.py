@@ -313,6 +313,8 @@ def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
             yield clause, draw.pieces(others[number // 4 % 2], draw.between(2, 7))
         else:
             yield clause, draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
+    for token in added:  # U+0338 composes with `>`, at which most of them end
+        yield clauses[0], f"{token}\u0338"
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:

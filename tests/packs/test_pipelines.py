@@ -180,6 +180,13 @@ MAPPED = toy(
     pattern="none",
 )
 MERGES = [[" ", " "], ["b", "c"], ["a", "b"], ["ab", "c"], ["c", "1"], ["q", "z"]]  # `xabc` has other ids by bytes
+COMPOSED = toy(
+    "gpt2",
+    normalizer=("NFC",),
+    added_tokens=(AddedToken("<s>"), AddedToken("<mask>", normalized=True)),
+    steps=(ByteLevel(),),
+    lookup="pair",
+)
 OWN = read_model({"merges": MERGES, "extra": [[300, "qzqz"]], "pipeline": {}}, "own")
 ENGINES: dict[str, tuple[Model, dict[str, Any]]] = {
     "normalizer-left-out": (SEVERAL, {"normalize": lambda self, text: text}),
@@ -229,6 +236,15 @@ def cases_of(model: Model) -> list[Case]:
         patch.setattr(cases, "real", lambda reach: ())
         drafts = [*cases.words(reach, draw)[0], *cases.mistakes(reach, draw)[0]]
     return list(build.answered(reach, drafts))
+
+
+@pytest.mark.parametrize("wrong", [tokens(normalized=False), tokens(normalized=True)])
+def test_a_mark_after_an_added_token_shows_when_an_engine_normalizes(wrong: dict[str, Any]) -> None:
+    asked = cases_of(COMPOSED)
+    outcomes = outcomes_of(type("Engine", (Tokenizer,), wrong), asked)
+    cause = diagnose(outcomes, asked).causes[0]
+    assert isinstance(cause, BugCause), cause
+    assert cause.bugs[0].id in ("normalized-flag-ignored", "normalized-as-one-text")
 
 
 @pytest.mark.parametrize("name", ENGINES)
