@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.reference.formats import MODEL_FILES
+from bpe_conformance.reference.formats.tekken import is_tekken
 
 from ..errors import AdapterError, one_line
 
@@ -60,4 +61,13 @@ def of_package(spec: str, base: Any) -> Any:
     if load is None:
         name = spec.partition(":")[0]
         raise AdapterError(f"{one_line(spec)}: {name} reads no file of a model; write --adapter {name}")
-    return loaded(spec, lambda path: load(str(path)), getattr(base, "version", ""))
+
+    def read(path: Path) -> object:
+        try:
+            return load(str(path))
+        except Exception:
+            if is_tekken(path) and not hasattr(base, "from_model_file"):
+                raise ValueError("it is a tekken.json; mistral, tiktoken and llamacpp read such a file") from None
+            raise
+
+    return loaded(spec, read, getattr(base, "version", ""))

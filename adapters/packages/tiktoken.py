@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.fixtures.pipeline import Pipeline
-from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.formats import huggingface, tekken
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 from bpe_conformance.reference.pipeline import pattern_of
 
@@ -27,8 +28,11 @@ class Tokenizer(RanksTokenizer):
 
     @classmethod
     def from_model_file(cls, path: str) -> Tokenizer:
-        """Return the encoding of a `tokenizer.json`, with its ids as ranks; a ValueError names what tiktoken lacks."""
-        model = huggingface.read(path)
+        """Return the encoding of a `tokenizer.json` or `tekken.json`, with its ids as ranks.
+
+        A ValueError names what tiktoken lacks.
+        """
+        model = tekken.read(path) if tekken.is_tekken(Path(path)) else huggingface.read(path)
         pattern, pipeline = model.pattern, model.pipeline or Pipeline()
         if model.pipeline is not None:
             pattern = pattern_of(pipeline.steps) or ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import sys
 from dataclasses import replace
@@ -122,6 +124,17 @@ def test_mistral_names_the_file_that_it_reads(folder: Path) -> None:
     message = "mistral does not load it: this is no tekken.json, which has `config` and `vocab`"
     with pytest.raises(AdapterError, match=message):
         resolve("mistral:m")
+
+
+def test_a_tekken_file_is_tested_with_the_engines_that_read_it(folder: Path) -> None:
+    pytest.importorskip("tiktoken")
+    vocab = [{"rank": rank, "token_bytes": base64.b64encode(bytes([rank])).decode()} for rank in range(256)]
+    vocab.append({"rank": 256, "token_bytes": base64.b64encode(b"ab").decode()})
+    config = {"pattern": r"\w+|\W", "default_vocab_size": 259, "default_num_special_tokens": 2}
+    Path("tekken.json").write_text(json.dumps({"config": config, "vocab": vocab}), "utf-8")
+    assert resolve("tiktoken:tekken.json")().encode("ab a") == [258, 34, 99]
+    with pytest.raises(AdapterError, match=r"does not load it: it is a tekken\.json; mistral, tiktoken and llamacpp"):
+        resolve("huggingface:tekken.json")
 
 
 @pytest.mark.parametrize("name", ["tekken.json", "other.json"])
