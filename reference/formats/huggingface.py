@@ -166,7 +166,8 @@ def _normal_forms(value: Any, where: str) -> Iterator[NormalForm]:
         case _:
             name = shortened(value.get("type") if isinstance(value, dict) else value)
             expected = f"expected {', '.join(NORMAL_FORMS)} or a Sequence of them"
-            raise ValueError(f"{where}: {name} is not supported; {expected}; remove it {COPY}")
+            fix = f"remove it {COPY}, for texts that it does not change"
+            raise ValueError(f"{where}: {name} is not supported; {expected}; {fix}")
 
 
 def _steps(value: Any, where: str) -> Iterator[Step]:
