@@ -153,6 +153,9 @@ add_variants(
         "MalformedBytesLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "ignore"),
         "MalformedBytesEndStream": lambda self, data: data.decode("utf-8"),
         "ReplacementsRemoved": lambda self, data: data.decode("utf-8", "replace").replace("\ufffd", ""),
+        "ByteNamesReadAsBytes": lambda self, data: re.sub(
+            rb"<0x([0-9A-F]{2})>", lambda name: bytes([int(name[1], 16)]), data
+        ).decode("utf-8", "replace"),
         "NulLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "replace").replace("\0", ""),
         "DeltasComposed": lambda self, data: unicodedata.normalize("NFC", data.decode("utf-8", "replace")),
         "ByteOrderMarkLeftOutOfDeltas": lambda self, data: data.decode("utf-8-sig", "replace"),
