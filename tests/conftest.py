@@ -12,7 +12,7 @@ from helpers.project import Project
 
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
-PATH = tuple(sys.path)
+ROOT = str(Path(__file__).parents[1])
 os.environ["COLUMNS"] = "80"  # stored outputs have this width, whatever the terminal
 os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
@@ -28,8 +28,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(autouse=True)
 def forgets_written_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Forget what tests and fixtures imported: the modules that they wrote, and directories put on `sys.path`."""
-    sys.path[:] = PATH
+    """Forget what a test imported: the modules that it wrote, and the directory that the suite put on `sys.path`."""
+    sys.path[:] = [entry for entry in sys.path if entry != ROOT]
     yield
     written = str(tmp_path_factory.getbasetemp())
     for name, module in [*sys.modules.items()]:

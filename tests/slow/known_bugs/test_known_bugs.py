@@ -112,7 +112,7 @@ def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_reported
 ANSWERS = """
 import json, sys
 import mutation_score
-print(json.dumps([mutation_score._some_answers((bug, cases, {})) for bug, cases in json.load(sys.stdin)]))
+print(json.dumps([mutation_score._some_answers((bug, cases))[0] for bug, cases in json.load(sys.stdin)]))
 """
 
 

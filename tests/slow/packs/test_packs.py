@@ -140,6 +140,14 @@ KINDS = {
     "decode-empty": 1,
     "stream": 39,
     "batch": 6,
+    "detok-end": 40,
+    "detok-rest": 35,
+    "detok-held": 3,
+    "detok-broken": 2,
+    "detok-all": 1,
+    "detok-special": 3,
+    "detok-text": 6,
+    "offsets": 26,
 }
 
 
@@ -265,6 +273,12 @@ def _failures(pack: Path, tokenizer: Any, decode: bool | None = None) -> Iterato
         given, expect = case["input"], case["expect"].get("by_convention", {}).get("pair", case["expect"])
         if case["op"] == "decode":
             same = tokenizer.decode(given["ids"]) == expect["text"]
+        elif case["op"] == "detokenize":
+            text = "".join(tokenizer.decode_iterable(given["ids"]))
+            same = text == expect.get("text", text)  # others limit what may be held back
+        elif case["op"] == "offsets":
+            ids, spans = tokenizer.encode_with_offsets(given["text"])
+            same = (list(ids), list(map(list, spans))) == (expect["ids"], expect["offsets"])
         elif case["op"] == "batch":
             same = [tokenizer.encode(text) for text in given["texts"]] == [row["ids"] for row in expect["batch"]]
         else:
