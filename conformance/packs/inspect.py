@@ -137,8 +137,10 @@ def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
         yield from _about(whole, texts, "one token only by the lookup whole")
     alone = {model.vocab[index] for index in ids.keys() - others}
     coverage = measure(reach, covering(reach, Draw("inspect"), alone), alone)
+    id_of = {show.token(token): index for index, token in model.vocab.items()}
     for reason, found in coverage["not_reached"].items():
-        yield "odd", f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(found['examples'][:3])}"
+        some = (f"{one} (id {id_of[one]})" if one in id_of else one for one in found["examples"][:3])
+        yield "odd", f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
     idle = [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]
     if idle:
         pair = model.merges[idle[0]]
