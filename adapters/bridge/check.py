@@ -342,8 +342,8 @@ def _field(program: Program, field: str) -> str:
     needed = {"protocol": 1, "name": "", "capabilities": []}
     if wrong := _misshapen({**needed, field: program.hello[field]}, "startResult"):
         raise Breach(wrong, "value", name=field)
-    if field == "capabilities" and not {"encode", "decode", "train"} & program.capabilities:
-        return "contains neither encode nor decode nor train: the suite has nothing to test"
+    if field == "capabilities" and not wire.TESTABLE & program.capabilities:
+        return f"contains none of {', '.join(sorted(wire.TESTABLE))}: the suite has nothing to test"
     if field == "capabilities" and "train_pattern" in program.capabilities and "train" not in program.capabilities:
         return "contains train_pattern but not train"
     return ""

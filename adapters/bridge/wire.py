@@ -298,3 +298,5 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
 
 
 METHODS = (*(name for name in OPERATIONS if name not in MAKERS), *STREAMS)  # what a tokenizer can have
+TESTABLE = frozenset({"train", "encode", "decode", "decode_bytes", "decode_iterable", "encode_with_offsets"})
+"""The methods that can be tested alone; an implementation has one of them."""

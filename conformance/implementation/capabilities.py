@@ -36,7 +36,7 @@ GPT2_REWRITTEN = (
 )
 """GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
 pattern."""
-TESTABLE = {"train", "encode", "decode", "decode_bytes"}  # the methods; an implementation has at least one of them
+TESTABLE = {"train", "encode", "decode", "decode_bytes", "decode_iterable", "encode_with_offsets"}  # it has one of them
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())

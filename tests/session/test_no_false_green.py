@@ -114,6 +114,50 @@ def test_decode_bytes_alone_has_a_verdict(project: Project) -> None:
         result.stdout.fnmatch_lines(["decode_bytes(*"])
 
 
+ALONE = """
+import codecs
+
+from bpe_conformance.reference import textbook
+
+class Deltas:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.vocab = vocab
+
+    def decode_iterable(self, ids):
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            yield decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", True)
+
+class LosesTheEnd(Deltas):
+    def decode_iterable(self, ids):
+        yield from list(super().decode_iterable(ids))[:-1]
+
+class Spans:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self._right = textbook.Tokenizer(vocab, merges, special_tokens)
+
+    def encode_with_offsets(self, text):
+        return self._right.encode_with_offsets(text)
+
+class FromOne(Spans):
+    def encode_with_offsets(self, text):
+        ids, spans = super().encode_with_offsets(text)
+        return ids, [(start + 1, end + 1) for start, end in spans]
+"""
+
+
+def test_a_class_that_only_streams_text_or_only_gives_offsets_has_a_verdict(project: Project) -> None:
+    project.write("alone.py", ALONE)
+    for right, name in (("Deltas", "detokenizer"), ("Spans", "offsets")):
+        result = run(project, f"alone:{right}", "-k", "not law")
+        assert result.ret == pytest.ExitCode.OK
+        result.stdout.fnmatch_lines([f"verdict       PASS: {name} (* MUST tests)*"])
+    for wrong, section in (("LosesTheEnd", "DETOK"), ("FromOne", "OFFSET")):
+        result = run(project, f"alone:{wrong}", "-k", "not law", f"--bpe-section={section}")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED, wrong
+
+
 ABSENT = """
 from bpe_conformance.reference.textbook import Tokenizer as Right
 
