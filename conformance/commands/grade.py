@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import bpe_conformance
 from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock
+from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only
 
@@ -35,7 +36,7 @@ from ..operations import CLASSES
 from ..report import document, page
 
 FORMAT = "bpe-conformance grades 1"
-SHOWN = 90  # the length of a cause or a status in the table
+SHOWN = 90  # the length of a cause in the table
 GRADED = "graded"
 LONGEST = 3600  # seconds for one submission
 ROUNDS = 10
@@ -59,7 +60,7 @@ PROGRAM = (
     "from bpe_conformance.commands.grade import run_suite; run_suite(job)"
 )
 QUIET = ["-q", "--no-header", "--noconftest", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider"]
-_ADOPT_ORPHANS = 36  # an operation of prctl
+_ADOPT_ORPHANS, _DIE_WITH_PARENT = 36, 1  # operations of prctl
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,8 @@ class Grade:
 
     def row(self, width: int) -> str:
         cells = "".join(f"{verdict:<{len(name) + 1}}" for name, verdict in self.verdicts.items())
-        said = [
-            textwrap.shorten(text, SHOWN, placeholder=" ...")
-            for text in [self.status] * (self.status != GRADED) + self.causes
-        ]
+        said = [textwrap.shorten(cause, SHOWN, placeholder=" ...") for cause in self.causes]
+        said[:0] = [self.status] * (self.status != GRADED)
         must = "/".join(map(str, self.must()))
         return f"{ascii_only(self.submission):<{width}} {cells}{must:>9}  {'; '.join(said)}".rstrip()
 
@@ -126,7 +125,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Grade the submissions one after another; the status is 1 if one of them could not be graded."""
-    folders = _named(options.folders)
+    folders = _named(options.folders, options.adapter)
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
     path = [str(Path(entry).resolve()) for entry in sys.path if entry]
@@ -161,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
     return int(any(grade.status != GRADED for grade in grades))
 
 
-def _named(given: Sequence[Path]) -> dict[str, Path]:
+def _named(given: Sequence[Path], adapter: str) -> dict[str, Path]:
     """Return a name for each directory: its own, or if two have the same, its path from their common parent."""
     folders = [folder.resolve() for folder in given]
     for folder, shown in zip(folders, given, strict=True):
@@ -169,6 +168,12 @@ def _named(given: Sequence[Path]) -> dict[str, Path]:
             raise CommandError(f"{shown}: it is not a directory; name the directory of each submission")
         if folders.count(folder) > 1:
             raise CommandError(f"{shown}: it is named twice; name each submission once")
+    prefix, _, rest = adapter.partition(":")
+    module = (rest if prefix in SHAPES else prefix).partition(":")[0].partition(".")[0]
+    if not any([*folder.glob(module), *folder.glob(f"{module}.py")] for folder in folders):
+        for folder, shown in zip(folders, given, strict=True):
+            if [*folder.glob(f"*/{module}.py"), *folder.glob(f"*/{module}/")]:
+                raise CommandError(f"{shown}: its subdirectories have {module}; name each of them, as in {shown}/*")
     names = {folder.name: folder for folder in folders}
     if len(names) < len(folders):
         common = os.path.commonpath([folder.parent for folder in folders])
@@ -273,8 +278,9 @@ def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | Non
         try:
             try:
                 out, err = process.communicate(json.dumps(job).encode("ascii"), LONGEST)
-            except KeyboardInterrupt as error:
-                interrupt = error
+            except (KeyboardInterrupt, subprocess.TimeoutExpired) as error:
+                if isinstance(error, KeyboardInterrupt):
+                    interrupt = error
                 process.terminate()
                 out, err = process.communicate(timeout=GRACE)
         except subprocess.TimeoutExpired:
@@ -286,7 +292,8 @@ def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | Non
     place = json.dumps(str(scratch / SUBMISSION / "_"))[1:-2].encode("ascii")
     with suppress(ValueError):
         return json.loads(out.replace(place, b"")), status, interrupt
-    lines = [line for line in err.replace(place, b"").decode("utf-8", "replace").splitlines() if line.strip()]
+    err = err.replace(place, b"").replace(place[:-1], b"the submission")
+    lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
     said = lines[-1][:300].removeprefix("ERROR: ") if lines else ""
     if process.returncode < 0 and interrupt is None:
         said = f"signal {-process.returncode} ended the suite's process"
@@ -311,6 +318,8 @@ def run_suite(job: Mapping[str, Any]) -> None:
     """Run the suite in this process, which serves nothing else, and write the report to standard output."""
     import pytest
 
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     reply = os.dup(1)
     os.dup2(2, 1)
     recorder = _Recorder(Confinement(job["scratch"], **job["confined"]))

@@ -37,6 +37,7 @@ SAME_ERROR = 3  # the least number of failures for which one error is a cause
 MOST = 5  # the most causes that the search takes, and the most bugs whose answers under other conventions are computed
 REPLAYED = 60  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
+NO_ANSWER = "no answer in time"  # the message of calls with different limits
 
 Conventions = tuple[tuple[str, str], ...]
 Answers = Mapping[str, Mapping[str, str]]
@@ -254,6 +255,7 @@ class _Search:
     def _raises_alike(self, candidate: Candidate) -> bool:
         """Return whether a bug also raises the same messages, apart from values, if it gives the same errors only."""
         errors = {test: error for test in candidate.same if (error := _error(self.wrong[test]))}
+        errors = {test: error for test, error in errors.items() if error.kind != TIMED_OUT}
         if len(errors) < max(SAME_ERROR, len(candidate.same)):
             return True
         test = min(errors)
@@ -263,18 +265,18 @@ class _Search:
         return isinstance(answer, Refusal | Fault) and _words(answer) == _words(errors[test])
 
     def _groups(self, tests: Iterable[str]) -> list[tuple[ErrorCause, set[str]]]:
-        """Group the tests that raise an error, by its type and line or, if no line is known, its message."""
+        """Group the tests that raise an error by its type and line or, if no line is known, its message."""
         groups: dict[tuple[str, str], dict[str, Refusal | Fault]] = {}
         for test in tests:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
-                key = error.kind, error.traceback[-1] if error.traceback else error.message
+                key = error.kind, _place(error) or _message(error)
                 groups.setdefault(key, {})[test] = error
         found = []
         for (kind, place), errors in groups.items():
-            (first, *_), messages = errors.values(), {error.message for error in errors.values()}
-            message = first.message if len(messages) == 1 else kind
-            found.append((ErrorCause(message, place if first.traceback else "", ()), {*errors}))
+            (first, *_), messages = errors.values(), {_message(error) for error in errors.values()}
+            message = messages.pop() if len(messages) == 1 else kind
+            found.append((ErrorCause(message, place if _place(first) else "", ()), {*errors}))
         return found
 
     # Conventions
@@ -394,8 +396,16 @@ def _differs(case: Case, declared: Mapping[str, str], changed: Mapping[str, str]
 
 def _error(outcome: Outcome) -> Refusal | Fault | None:
     answer = outcome.mismatch.answer if outcome.mismatch is not None else None
-    is_error = isinstance(answer, Refusal) or (isinstance(answer, Fault) and answer.kind != TIMED_OUT)
-    return answer if isinstance(answer, Refusal | Fault) and is_error else None
+    return answer if isinstance(answer, Refusal | Fault) else None
+
+
+def _message(error: Refusal | Fault) -> str:
+    return NO_ANSWER if error.kind == TIMED_OUT else error.message
+
+
+def _place(error: Refusal | Fault) -> str:
+    """Return the line that raised it; a loop that does not end is interrupted in any of its lines."""
+    return error.traceback[-1] if error.traceback and error.kind != TIMED_OUT else ""
 
 
 def _words(error: Refusal | Fault) -> list[str]:
@@ -406,7 +416,7 @@ def _words(error: Refusal | Fault) -> list[str]:
 def _is_same_error(message: str, place: str, mismatch: Mismatch) -> bool:
     if not isinstance(mismatch.answer, Refusal | Fault):
         return False
-    return mismatch.answer.traceback[-1:] == (place,) if place else mismatch.answer.message == message
+    return mismatch.answer.traceback[-1:] == (place,) if place else _message(mismatch.answer) == message
 
 
 def _spread(items: Sequence[str], most: int) -> Sequence[str]:

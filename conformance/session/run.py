@@ -387,7 +387,7 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
     if config.inipath and str(config.inipath) != os.devnull:
         yield config.inipath.name
     for module in list(sys.modules.values()):
-        file = Path(getattr(module, "__file__", None) or sys.prefix)
+        file = Path(os.path.normpath(getattr(module, "__file__", None) or sys.prefix))
         is_package = file.is_relative_to(sys.prefix) or ours & {*file.resolve().parents}
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()

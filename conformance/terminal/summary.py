@@ -224,7 +224,8 @@ def verdicts(terminal: Any, result: RunResult) -> None:
     passed = [verdict for verdict in every if verdict.word == "pass"]
     if passed:
         first, *others = passed
-        named = [_kept(first, " MUST tests"), *map(_kept, others)]
+        unit = " MUST test" + "s" * (first.must - first.elsewhere != 1)
+        named = [_kept(first, unit), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for verdict in every:
         if verdict.word != "pass":

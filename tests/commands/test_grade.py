@@ -19,6 +19,7 @@ from bpe_conformance.command_line import CommandError
 from bpe_conformance.commands import grade
 
 ROOT = Path(__file__).parents[2]
+TOK = "tok:Tokenizer"
 RIGHT = """
 class Tokenizer:
     def __init__(self, vocab, merges, special_tokens=None):
@@ -302,6 +303,22 @@ def test_sigterm_ends_the_grading_with_the_causes_so_far(tmp_path: Path) -> None
     assert sorted(file.name for file in tmp_path.iterdir()) == ["ann", "bob", "results"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends the suite with its parent")
+def test_the_suite_ends_if_grade_is_killed(tmp_path: Path) -> None:
+    folder = write(tmp_path / "ann", {"tok.py": HANGS})
+    command = [sys.executable, "-c", COMMAND, "grade", folder, "--adapter", "tok:Tokenizer", "-o", str(tmp_path / "r")]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        while not (made := [*tmp_path.glob("bpe-conformance-*/scratch/submission/started")]) and process.poll() is None:
+            time.sleep(0.1)
+        process.kill()
+    (started,) = made
+    waited = 0
+    while any(os.path.realpath(link).startswith(str(started.parents[2])) for link in Path("/proc").glob("[0-9]*/cwd")):
+        time.sleep(0.1)
+        waited += 1
+        assert waited < 300  # then the processes are left
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert cli.main(["grade", *arguments]) == 2
     return capsys.readouterr().err.removeprefix("bpe-conformance: ").rstrip("\n")
@@ -315,6 +332,9 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, str(tmp_path / "b"), *tok).endswith(
         "b: it is not a directory; name the directory of each submission"
     )
+    assert refusal(capsys, str(tmp_path), *tok).endswith(
+        f"its subdirectories have tok; name each of them, as in {tmp_path}/*"
+    )
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
@@ -327,11 +347,11 @@ def test_submissions_of_one_name_get_different_names(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("ann/src", "bob/src", "carl")]
     for folder in folders:
         folder.mkdir(parents=True)
-    assert [*grade._named(folders)] == ["ann/src", "bob/src", "carl"]
-    assert [*grade._named(folders[1:])] == ["src", "carl"]
+    assert [*grade._named(folders, TOK)] == ["ann/src", "bob/src", "carl"]
+    assert [*grade._named(folders[1:], TOK)] == ["src", "carl"]
     (tmp_path / "bob-src").mkdir()
     with pytest.raises(CommandError, match=r"2 submissions would have the page bob-src.html; rename"):
-        grade._named([*folders, tmp_path / "bob-src"])
+        grade._named([*folders, tmp_path / "bob-src"], TOK)
 
 
 def test_the_golden_cases_of_an_installed_suite_are_hidden() -> None:

@@ -252,14 +252,23 @@ def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> Non
     assert [len(cause.tests) for cause in _raising(3, 400).causes] == [3]
 
 
-def test_an_exit_is_grouped_as_other_errors_are_and_a_time_out_is_not() -> None:
+def test_an_exit_is_grouped_as_other_errors_are() -> None:
     cases = _cases()[:4]
     place = ("tok.py:3 in encode: sys.exit()",)
     (cause,) = diagnose([_outcome(case, Fault("SystemExit", "SystemExit", place)) for case in cases], cases).causes
     assert isinstance(cause, ErrorCause)
     assert (cause.place, len(cause.tests)) == (*place, 4)
-    late = [_outcome(case, Fault(TIMED_OUT, "no answer", place)) for case in cases]
-    assert diagnose(late, cases).causes == ()
+
+
+def test_time_outs_are_one_cause_whatever_the_limit_and_the_line() -> None:
+    cases = _cases()[:4]
+    late = [
+        _outcome(case, Fault(TIMED_OUT, f"no answer within {seconds} s", (f"tok.py:{seconds} in encode: pass",)))
+        for seconds, case in enumerate(cases)
+    ]
+    (cause,) = diagnose(late, cases).causes
+    assert isinstance(cause, ErrorCause)
+    assert (cause.message, cause.place, len(cause.tests)) == ("no answer in time", "", 4)
 
 
 def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> None:

@@ -215,9 +215,9 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
     result = project.judge("loops:Loops", "--bpe-time-limit", "0.4", "-v", "-k", "not law")
     printed = result.stdout.str()
-    assert printed.count("gave no answer within 0.4 s") == items.MOST_LATE
+    assert len({line.strip() for line in result.outlines if "no answer within 0.4 s" in line}) == items.MOST_LATE
     assert "gave no answer within 0.05 s" in printed
-    assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in printed
+    assert "some encode cases took longer than 0.4 s; further encode tests get 0.05 s" in printed
 
 
 NEVER = """
@@ -254,8 +254,8 @@ def test_if_an_operation_is_given_up_one_time_out_shortens_the_limit_of_another(
     monkeypatch.setattr(dependence, "explained", explained)
     options = ("--adapter", "never:Never", "--bpe-section", "BYTES", "--bpe-time-limit", "0.4")
     notes = " ".join(project.pytester.runpytest_inprocess("conformance", *options).stdout.str().split())
-    assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in notes
-    assert "1 decode case took longer than 0.4 s; further decode tests get 0.05 s" in notes
+    assert "some encode cases took longer than 0.4 s; further encode tests get 0.05 s" in notes
+    assert "some decode cases took longer than 0.4 s; further decode tests get 0.05 s" in notes
     assert limits == [*[0.4] * (items.MOST_LATE_IN_A_ROW - 1), *[0.05] * (len(limits) - 5)]
     assert len(limits) > 6
 
