@@ -76,6 +76,7 @@ SHAPES = {
     "cs336": "bpe_conformance.adapters.shapes.cs336:cs336",
     "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",
     "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
+    "tokenizer-json": "bpe_conformance.adapters.shapes.tokenizer_json:tokenizer_json",
     "llamacpp": "bpe_conformance.adapters.engines.programs:llamacpp",
     "mistral": "bpe_conformance.adapters.engines.mistral:mistral",
     "transformersjs": "bpe_conformance.adapters.engines.programs:transformersjs",
@@ -92,7 +93,8 @@ def resolve(spec: str) -> object:
     Args:
         spec: `pkg.module:Class` (the current directory is first on `sys.path`; `:Outer.make` names an
             attribute of an attribute), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, `cs336:MODULE`,
-            `minbpe:MODULE:Class`, `encoding:MODULE:OBJECT`, or `NAME:PATH`, an engine over a model's file.
+            `minbpe:MODULE:Class`, `encoding:MODULE:OBJECT`, `tokenizer-json:MODULE:Class`, or `NAME:PATH`, an
+            engine over a model's file.
 
     Raises:
         AdapterError: if it does not name a usable adapter; the message is one line that says what to do.

@@ -151,21 +151,22 @@ ANY_SPLIT = ("SPLIT-DEFAULT-1", "SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "SPLIT-NAME
 
 def skip_reason(case: Case, implementation: Implementation) -> str | None:
     """Return the capability that the case needs and the implementation lacks, or None."""
-    operation = _as_offered(case, implementation).operation
-    missing = next((need for need in operation.needs if need not in implementation.capabilities), None)
+    operation, offered = _as_offered(case, implementation).operation, implementation.capabilities
+    missing = next((need for need in operation.needs if need not in offered), None)
     if missing is not None:
         return missing
     if implementation.fixed_model is not None:
         name = case.model.name if case.model else ""
         return None if name == implementation.fixed_model else "other models than its own"
     if case.model is not None and case.model.pipeline is not None:
-        offered = "from_tokenizer_json" in implementation.capabilities
-        return None if offered else "from_tokenizer_json"
+        return None if "from_tokenizer_json" in offered else "from_tokenizer_json"
     pattern = f"{operation.prefix}pattern:{case.pattern}"
-    if case.pattern != "gpt2" and pattern not in implementation.capabilities:
+    if case.pattern != "gpt2" and pattern not in offered:
         return pattern
     if adapted(case, implementation) is None:
         return "special tokens in train" if operation.prefix else "special tokens"
+    if case.model is not None and len(case.model.ids) < len(case.model.vocab) and "two ids" not in offered:
+        return "two ids"
     if case.model is not None and implementation.conventions["lookup"] == "bytes" and not case.model.ranks_by_bytes:
         return "tables that a list of ranks cannot represent (lookup: bytes)"
     own = implementation.conventions["pattern"]

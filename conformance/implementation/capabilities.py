@@ -39,6 +39,7 @@ pattern."""
 TESTABLE = {"train", "encode", "decode", "decode_bytes", "decode_iterable", "encode_with_offsets"}  # it has one of them
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
+_WITH_TWO_IDS = read_model({"merges": [["a", "b"]], "extra": [[257, "a"]]})
 _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
@@ -107,7 +108,8 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
-    `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
+    `train-special`, if the constructor and `train` accept special tokens; `two ids`, if the constructor accepts a
+    vocabulary in which one token has two; `pattern:NAME` and `train-pattern:NAME` for
     each pattern other than GPT-2's; `shared memory`, if it runs in this process.
 
     Raises:
@@ -170,8 +172,10 @@ class _Prober:
             if not self._refuses("train", lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
             yield from self._patterns("train-", self._target.train, lambda name: train("ab ab ab", 257, [], name))
-        if offered and not self._fixed and not self._refuses("the constructor", lambda: build(_WITH_SPECIAL)):
-            yield "special"
+        models = {"special": _WITH_SPECIAL, "two ids": _WITH_TWO_IDS} if offered and not self._fixed else {}
+        for name, model in models.items():
+            if not self._refuses("the constructor", partial(build, model)):
+                yield name
         if "encode" in offered and not self._fixed:
             yield from self._patterns("", self._target, self._encode_with)
 
@@ -232,9 +236,8 @@ class _Prober:
                 return f"{self._name} is a class like minbpe's; write --adapter minbpe:{self._name}"
             if callable(getattr(self._target, "from_tokenizer_json", None)):
                 return (
-                    f"{self._name} cannot be called as (vocab, merges, special_tokens), which most tests need; to test "
-                    "it with the file of one model instead, give it a constructor without arguments and the attribute "
-                    "model, the absolute path of the tokenizer.json, and add --bpe-pack (see bpe-conformance pack)"
+                    f"{self._name} cannot be called as (vocab, merges, special_tokens); to have each model written as "
+                    f"a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:{self._name}"
                 )
             return (
                 f"{self._name} cannot be called as (vocab, merges, special_tokens): {error}; write "

@@ -19,6 +19,7 @@ NEEDS = {
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor rejects special tokens",
     "special tokens in train": "train rejects special tokens",
+    "two ids": "the constructor rejects a token with two ids",
     "shared memory": "the suite cannot change objects in another process",
     "new process": "Python's hash seed and locale do not apply to a program",
 }

@@ -1,4 +1,4 @@
-"""`minbpe:` adapts classes like minbpe's, and `encoding:` objects like `tiktoken.Encoding`."""
+"""`minbpe:` adapts classes like minbpe's, `encoding:` objects, and `tokenizer-json:` classes that read such a file."""
 
 from __future__ import annotations
 
@@ -198,3 +198,46 @@ def test_other_object_gives_one_line_error() -> None:
         resolve("encoding:sys:path")
     with pytest.raises(AdapterError, match="cannot be called without arguments: no network"):
         resolve("encoding:encodings_like:missing")
+
+
+READERS = """
+from bpe_conformance.reference import Tokenizer
+
+class Reader:
+    conventions, version = {"lookup": "whole"}, "7"
+
+    def __init__(self, inner):
+        self.inner, self.encode = inner, inner.encode
+
+    @classmethod
+    def from_tokenizer_json(cls, path):
+        return cls(Tokenizer.from_tokenizer_json(path))
+
+class Reads(Reader):
+    conventions = {}
+
+    def decode(self, ids):
+        return self.inner.decode(ids)
+"""
+
+
+def test_a_class_that_reads_a_tokenizer_json_is_tested_with_golden_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "readers.py").write_text(READERS, "utf-8")
+    monkeypatch.delitem(sys.modules, "readers", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    declared = Implementation("x", resolve("tokenizer-json:readers:Reader"))
+    assert (declared.declared, declared.version) == ({"lookup": "whole"}, "7")
+    implementation = Implementation("x", resolve("tokenizer-json:readers:Reads"))
+    assert {"encode", "decode", "from_tokenizer_json", "special", "pattern:o200k"} <= implementation.capabilities
+    assert not implementation.capabilities & {"train", "two ids"}
+    tested = [case for case in SPEC_CASES.values() if skip_reason(case, implementation) is None]
+    assert {case.conformance_class for case in tested} == {"encoder", "decoder", "pipeline"}
+    few = {case.clause.id: case for case in tested if case.level == "must"}
+    few |= {case.id: case for case in tested if case.clause.id in ("SPECIAL-DECODE-1", "ERROR-TABLE-1")}
+    failed = [case.id for case in few.values() if judge(case, implementation) is not None]
+    assert failed == ["special-decode-byte-map"]  # its special token spells other bytes
+    with pytest.raises(AdapterError, match="has no from_tokenizer_json"):
+        resolve("tokenizer-json:collections:OrderedDict")

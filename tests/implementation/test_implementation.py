@@ -104,6 +104,20 @@ def test_what_a_constructor_that_fails_has_is_what_its_class_has() -> None:
     assert not Implementation("x", type("Stub", (Whole,), {"__init__": not_written})).capabilities & EVERY - {"train"}
 
 
+def test_a_constructor_can_refuse_tokens_with_two_ids() -> None:
+    class OneId(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: Any = None) -> None:
+            if len({*vocab.values()}) < len(vocab):
+                raise NotImplementedError
+            super().__init__(vocab, merges, special_tokens, pattern)
+
+    implementation = Implementation("x", OneId)
+    assert Implementation("x", Right).capabilities - implementation.capabilities == {"two ids"}
+    skipped = [case for case in installed_spec().cases if judging.skip_reason(case, implementation) == "two ids"]
+    assert "decode-bytes-two-ids-of-one-token" in {case.id for case in skipped}
+    assert all(len({*case.table.vocab.values()}) < len(case.table.vocab) for case in skipped)
+
+
 def test_reference_has_all_capabilities() -> None:
     claimed = Implementation("reference", Reference).capabilities
     assert {"encode_iterable", "encode_batch", "save", "from_files", "pattern:cl100k", "train-pattern:none"} <= claimed
@@ -258,7 +272,7 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
     [
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
-        (OnlyLoads, "to test it with the file of one model instead, give it a constructor without arguments and the "),
+        (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),
         (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),

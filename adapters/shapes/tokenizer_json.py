@@ -1,0 +1,40 @@
+"""`tokenizer-json:MODULE:Class` adapts a class that reads a `tokenizer.json` and takes no vocabulary and merges."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from ..errors import AdapterError
+from ..loading import load
+from ..packages import Merges, Pattern, Special, Vocab
+from ..packages.tokenizer_json import write_tokenizer_json
+
+
+def tokenizer_json(spec: str) -> object:
+    """Return an adapter over a class with `from_tokenizer_json(path)`: each model is written as such a file.
+
+    The tokenizers are those of the class, and so are its conventions. The adapter refuses a vocabulary in which a token
+    has two ids, which the file cannot give it, or a byte is missing, for which the format has rules of its own.
+    """
+    cls: Any = load(spec if ":" in spec else f"tokenizer-json:{spec}")
+    if not callable(getattr(cls, "from_tokenizer_json", None)):
+        raise AdapterError(
+            f"tokenizer-json:{spec} has no from_tokenizer_json(path), a class method that reads the file"
+        )
+
+    def make(vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> Any:
+        tokens = {*vocab.values()}
+        if len(tokens) < len(vocab):
+            raise NotImplementedError("a tokenizer.json cannot give one token two ids")
+        if missing := [byte for byte in range(256) if bytes([byte]) not in tokens]:
+            raise ValueError(f"the vocabulary lacks the byte {missing[0]:#04x}")
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            return cls.from_tokenizer_json(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+
+    adapter: Any = make
+    adapter.__name__ = adapter.__qualname__ = cls.__name__
+    for name in ("from_tokenizer_json", "train", "conventions", "pattern", "version"):
+        if hasattr(cls, name):
+            setattr(adapter, name, getattr(cls, name))
+    return adapter
