@@ -22,7 +22,7 @@ from typing import Any
 
 SUBMISSION = "submission"  # the directory in which a submission runs
 _OWN = __name__.partition(".")[0]
-_SHAPES = ("cs336", "functions", "minbpe", "tiktoken_encoding", "tokenizer_json")
+_SHAPES = ("cs336", "functions", "minbpe", "tiktoken_encoding")
 _NEEDED = (f"{_OWN}.protocol", f"{_OWN}.adapters.loading", *(f"{_OWN}.adapters.shapes.{name}" for name in _SHAPES))
 _SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library"),

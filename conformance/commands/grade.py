@@ -128,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
     folders = _named(options.folders, options.adapter)
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
+    if options.adapter.startswith("tokenizer-json:"):
+        raise CommandError("grade cannot write a tokenizer.json for a submission; have its constructor take a table")
     path = [str(Path(entry).resolve()) for entry in sys.path if entry]
     for folder in folders.values():
         if inside := next((entry for entry in path if Path(entry).is_relative_to(folder)), None):

@@ -336,6 +336,7 @@ def test_what_cannot_be_graded_is_said_in_one_line(
         f"its subdirectories have tok; name each of them, as in {tmp_path}/*"
     )
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
+    assert "constructor take a table" in refusal(capsys, folder, "--adapter", "tokenizer-json:tok:Tokenizer")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
     assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))

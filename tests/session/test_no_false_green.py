@@ -309,7 +309,7 @@ def test_a_stub_fails_its_tests_and_says_how_to_have_them_skipped(
     assert "encode returned None; expected list[int]; raise NotImplementedError to have its tests skipped" in " ".join(
         result.stdout.str().split()
     )
-    result.stdout.fnmatch_lines(["verdict       PASS: trainer (1 MUST tests), decoder (1)"])
+    result.stdout.fnmatch_lines(["verdict       PASS: trainer (1 MUST test), decoder (1)"])
     assert "encode returned None; expected list[int]" in project.refused("methods:OnlyStub")
 
 
@@ -345,7 +345,7 @@ def test_a_class_that_fails_only_because_of_another_does_not_pass(project: Proje
     project.write("methods.py", METHODS)
     result = project.judge("methods:Chunks")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["verdict       PASS: trainer (1 MUST tests), decoder (1)"])
+    result.stdout.fnmatch_lines(["verdict       PASS: trainer (1 MUST test), decoder (1)"])
 
 
 def test_what_was_announced_and_not_tested_is_named(project: Project) -> None:

@@ -46,7 +46,7 @@ def test_the_textbook_passes(project: Project) -> None:
         [
             "bpe-conformance: testing textbook; 23 cases, 0 properties; conventions declared: none",
             "skipped       the tokenizer has no encode_iterable (2), no *",
-            "verdict       PASS: trainer (1 MUST tests), encoder (14), decoder (1)",
+            "verdict       PASS: trainer (1 MUST test), encoder (14), decoder (1)",
             "*18 passed, 5 skipped*",
         ]
     )

@@ -57,7 +57,7 @@ def test_a_counterexample_becomes_a_case_in_a_valid_spec(project: Project) -> No
 def test_the_reference_ends_in_time(project: Project) -> None:
     found = project.pytester.runpytest_inprocess("conformance", "--adapter", "reference", *FUZZ)
     assert found.ret == pytest.ExitCode.OK
-    found.stdout.fnmatch_lines(["verdict * PASS: encoder (1 MUST tests) (in part: properties, law-encode*"])
+    found.stdout.fnmatch_lines(["verdict * PASS: encoder (1 MUST test) (in part: properties, law-encode*"])
     assert not (project.path / "bpe-fuzz").exists()
 
 
