@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import bpe_conformance
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .. import report as reports
@@ -383,12 +384,13 @@ def _exit_status(status: int, fails: bool, result: RunResult) -> int:
 def _foreign(config: pytest.Config) -> Iterator[str]:
     """Yield what was loaded into this process beside installed packages: the configuration, modules, and plugins."""
     here = {config.rootpath, config.invocation_params.dir}
-    ours = {Path(__file__).resolve().parents[1], FOLDER.resolve()}
-    if config.inipath and str(config.inipath) != os.devnull:
+    installed = (Path(sys.prefix), *map(Path, bpe_conformance.__path__))
+    ours = Path(__file__).resolve().parents[1]
+    if config.inipath not in (None, Path(os.devnull), ours.parent / "pyproject.toml"):
         yield config.inipath.name
     for module in list(sys.modules.values()):
         file = Path(os.path.normpath(getattr(module, "__file__", None) or sys.prefix))
-        is_package = file.is_relative_to(sys.prefix) or ours & {*file.resolve().parents}
+        is_package = any(map(file.is_relative_to, installed)) or file.resolve().is_relative_to(ours)
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()
     own = __name__.partition(".")[0]

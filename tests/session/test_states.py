@@ -184,6 +184,14 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     assert "own process" not in project.judge("mine:Right", *options[1:]).stdout.str()
 
 
+def test_in_a_clone_an_isolated_run_names_nothing_of_the_suite() -> None:
+    options = ("--adapter", "minimal", "--bpe-isolate", "--bpe-case", "merge-priority-beats-leftmost")
+    command = [sys.executable, "-m", "pytest", "conformance", *options, "-p", "no:cacheprovider"]
+    printed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+    assert "merge-priority-beats-leftmost" in printed
+    assert "own process" not in printed
+
+
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("for the test")
