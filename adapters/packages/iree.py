@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
 
 from . import require
 from .tokenizer_json import JsonTokenizer
@@ -17,8 +16,7 @@ class Tokenizer(JsonTokenizer):
 
     version = version("iree-tokenizer")
 
-    def load(self, path: str) -> Any:
-        return iree.Tokenizer.from_file(path)
+    load = staticmethod(iree.Tokenizer.from_file)
 
     def encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from . import require
 from .tokenizer_json import JsonTokenizer
@@ -18,8 +17,7 @@ class Tokenizer(JsonTokenizer):
     version = version("kitoken")
     conventions = {"lookup": "bytes"}
 
-    def load(self, path: str) -> Any:
-        return kitoken.Kitoken.from_tokenizers_file(path)
+    load = staticmethod(kitoken.Kitoken.from_tokenizers_file)
 
     def encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, True))

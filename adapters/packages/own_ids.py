@@ -18,14 +18,12 @@ IntPair = tuple[int, int]
 
 
 class OwnIds:
-    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them.
+    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them."""
 
-    Attributes:
-        vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
-        pairs: pair of own ids → own id, in order of rank.
-        tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge produces.
-        special: special token → own id; these are the largest ids.
-    """
+    vocab: dict[int, bytes]  # as given, with missing special tokens at max(ids)+1, +2, …
+    pairs: dict[IntPair, int]  # pair of own ids → own id, in order of rank
+    tokens: dict[int, bytes]  # own id → bytes of all but the special tokens: bytes, merges, and what no merge produces
+    special: dict[str, int]  # special token → own id; these are the largest ids
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         given = token_ids(vocab, special_tokens or ())
@@ -33,7 +31,7 @@ class OwnIds:
         self.vocab = {**vocab, **{given[token]: token for token in special.values()}}
         own = {left + right: 256 + rank for rank, (left, right) in reversed(list(enumerate(merges)))}
         own = {bytes([byte]): byte for byte in range(256)} | own
-        self.pairs: dict[IntPair, int] = {}
+        self.pairs = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
                 why = "no byte or merge produces one of them"

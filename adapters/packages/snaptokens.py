@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from . import require
-from .tokenizer_json import JsonTokenizer
+from .tokenizer_json import GivesEncodings, JsonTokenizer
 
 snaptokens = require("snaptokens")
 
 
-class Tokenizer(JsonTokenizer):
+class Tokenizer(GivesEncodings, JsonTokenizer):
     """`snaptokens.Tokenizer.from_file`."""
 
     version = version("snaptokens")
 
-    def load(self, path: str) -> Any:
-        return snaptokens.Tokenizer.from_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+    load = staticmethod(snaptokens.Tokenizer.from_file)
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -77,3 +77,16 @@ class JsonTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids))
+
+
+class GivesEncodings:
+    """For packages whose `encode` and `encode_batch` give objects with `ids`, as Hugging Face's tokenizers do."""
+
+    _tokenizer: Any
+    arguments: ClassVar[Mapping[str, Any]] = {"add_special_tokens": False}
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, **self.arguments).ids)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), **self.arguments)]

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from . import require
-from .tokenizer_json import JsonTokenizer
+from .tokenizer_json import GivesEncodings, JsonTokenizer
 
 tokie = require("tokie")
 
 
-class Tokenizer(JsonTokenizer):
+class Tokenizer(GivesEncodings, JsonTokenizer):
     """`tokie.Tokenizer.from_json`. Its `decode` returns None for bytes that are not UTF-8."""
 
     version = version("tokie")
 
-    def load(self, path: str) -> Any:
-        return tokie.Tokenizer.from_json(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+    load = staticmethod(tokie.Tokenizer.from_json)
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         return bytes(self._tokenizer.decode_bytes(list(ids)))
