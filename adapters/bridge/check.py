@@ -147,10 +147,8 @@ class Program(Client):
         return self._model
 
     def encode(self, text: str, **model: int) -> list[int]:
-        return list(self.result("encode", text=text, **model))
-
-    def open_stream(self, **method: str) -> int:
-        return int(self.result("stream_open", **method)["stream"])
+        """Return the ids of a text; none if the program does not encode."""
+        return list(self.result("encode", text=text, **model)) if "encode" in self.capabilities else []
 
 
 def _last_line(process: Process) -> bytes | None:
@@ -288,8 +286,7 @@ def _ask(requests: Iterable[Mapping[str, Any]], program: Program, values: dict[s
             values[request["keep"]] = program.load(model, **request.get("with", {}))
             continue
         if "$ids" in request["send"].values():
-            values["ids"] = [0] if program.fixed else [97, 226, 130, 172]
-            values["ids"] = program.encode("a\u20ac") if "encode" in program.capabilities else values["ids"]
+            values["ids"] = program.encode("a\u20ac") or ([0] if program.fixed else [97, 226, 130, 172])
             values["part"] = values["ids"][:-1]
         fields = {name: _value(value, values) for name, value in request["send"].items()}
         reply = program.ask(**fields)
@@ -386,61 +383,60 @@ def _several_models(program: Program) -> None:
         raise Breach(got, "named")
 
 
-def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> list[int]:
-    replies = [program.result("stream_feed", stream=stream, text=chunk) for chunk in chunks]
-    replies += [program.result("stream_close", stream=stream)] if close else []
-    return [index for reply in replies for index in _member(reply, "ids")]
+def _streams(program: Program, name: str, *many: Sequence[Any], between: str = "") -> list[list[Any]]:
+    """Feed several streams in turn, close them, and return what each gave; ask `between` after each turn."""
+    kind, method = wire.STREAMS[name], {} if name == wire.DEFAULT_STREAM else {"method": name}
+    streams = [program.result("stream_open", **method)["stream"] for _ in many]
+    if len({*streams}) < len(streams):
+        raise Breach(f"the number {streams[0]} twice", "numbers")
+    got: list[list[Any]] = [[] for _ in many]
+
+    def ask(op: str, index: int, **item: Any) -> None:
+        reply = program.result(op, stream=streams[index], **item)
+        if kind.yields not in reply:
+            raise Breach(excerpt(json.dumps(reply)), "member of a stream", name=kind.yields)
+        got[index] += reply[kind.yields]
+
+    for turn in range(max(map(len, many))):
+        for index, items in enumerate(many):
+            for item in items[turn : turn + 1]:
+                ask("stream_feed", index, **{kind.item: item})
+        if between:
+            program.ask(between)
+    for index in range(len(many)):
+        ask("stream_close", index)
+    return got
 
 
 def _stream(program: Program) -> str:
-    ids, _ = (_read(program, program.open_stream(), *chunks, close=True) for chunks in (_STREAMS[0], ()))
+    (ids,), _ = (_streams(program, "encode_iterable", chunks) for chunks in (_STREAMS[0], ()))
     if "encode" in program.capabilities and ids != (whole := program.encode("".join(_STREAMS[0]))):
         note = f"{list(_STREAMS[0])} gives {ids}, but the whole text gives {whole}; the suite tests this"
         return note.replace("\U0001f98a", "?")
     return ""
 
 
-def _deltas(program: Program) -> str:
-    """Send each id of a text and of a cut character, to two streams in turn."""
-    ids = program.encode(_TEXT) if "encode" in program.capabilities else [97]
-    streams = [program.open_stream(method="decode_iterable") for _ in range(2)]
-    replies = [program.result("stream_feed", stream=stream, id=index) for index in ids for stream in streams]
-    last = [program.result("stream_close", stream=stream) for stream in streams]
-    texts = ["".join(map(wire.read_text, _member(one, "deltas"))) for one in (*replies[::2], last[0])]
-    if "encode" in program.capabilities and (text := "".join(texts)) != _TEXT:
-        return f"the deltas are {excerpt(text)} instead of {excerpt(_TEXT)}; the suite tests this"
-    return ""
-
-
-def _member(reply: Mapping[str, Any], name: str) -> Any:
-    if name not in reply:
-        raise Breach(excerpt(json.dumps(reply)), "member of a stream", name=name)
-    return reply[name]
-
-
 def _two_streams(program: Program) -> None:
-    expected = [_read(program, program.open_stream(), *chunks, close=True) for chunks in _STREAMS]
-    streams = [program.open_stream(), program.open_stream()]
-    if streams[0] == streams[1]:
-        raise Breach(f"the number {streams[0]} twice", "numbers")
-    got: list[list[int]] = [[], []]
-    for turn in range(max(map(len, _STREAMS))):
-        for ids, stream, chunks in zip(got, streams, _STREAMS, strict=True):
-            ids += _read(program, stream, *chunks[turn : turn + 1])
-        program.ask("no_such_operation")
-    for ids, stream in zip(got, streams, strict=True):
-        ids += _read(program, stream, close=True)
+    expected = [_streams(program, "encode_iterable", chunks)[0] for chunks in _STREAMS]
+    got = _streams(program, "encode_iterable", *_STREAMS, between="no_such_operation")
     if got != expected:
         one_by_one = f"{expected[0]} and {expected[1]} one after the other"
         raise Breach(f"{got[0]} and {got[1]} side by side, {one_by_one}", "apart")
+
+
+def _deltas(program: Program) -> str:
+    """Send each id of a text to two streams in turn; without `encode`, one id."""
+    deltas, _ = _streams(program, "decode_iterable", *[program.encode(_TEXT) or [97]] * 2)
+    if "encode" in program.capabilities and (text := "".join(map(wire.read_text, deltas))) != _TEXT:
+        return f"the deltas are {excerpt(text)} instead of {excerpt(_TEXT)}; the suite tests this"
+    return ""
 
 
 def _trained(program: Program, **more: Any) -> Any:
     model = program.result("train", **{**_TRAINING, **more})["model"]
     table = dict(program.result("table", model=model))
     table["vocab"] = dict(table["vocab"])  # its order has no meaning
-    if "encode" in program.capabilities:
-        program.encode("low", model=model)
+    program.encode("low", model=model)
     program.result("unload", model=model)
     return table
 
@@ -463,8 +459,7 @@ def _from_files(program: Program) -> None:
         vocab, merges = map(str, gpt2_files.write(MODEL, Path(folder)))
         for special in (None, SPECIAL):
             made = program.result("from_files", vocab_path=vocab, merges_path=merges, special_tokens=special)
-    if "encode" in program.capabilities:
-        program.encode("abc", model=made["model"])
+    program.encode("abc", model=made["model"])
 
 
 def _from_tokenizer_json(program: Program) -> None:
@@ -472,8 +467,7 @@ def _from_tokenizer_json(program: Program) -> None:
         path = Path(folder, "tokenizer.json")
         huggingface.write(path, MODEL)
         made = program.result("from_tokenizer_json", path=str(path))
-        if "encode" in program.capabilities:
-            program.encode("abc", model=made["model"])
+        program.encode("abc", model=made["model"])
 
 
 def _end(program: Program) -> str:

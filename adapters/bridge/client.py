@@ -121,15 +121,10 @@ class Client:
             return self._hello if self.process is not None else self._handshake()
 
     def request(self, operation: str, fields: Mapping[str, Any], process: Process | None = None) -> Any:
-        """Send one request and return its result.
+        """Send one request and return its result, or raise NotImplementedError, MalformedAnswer or a RemoteFailure.
 
-        If the request names a model or a stream, `process` is the run of the program that made it.
-
-        Raises:
-            NotImplementedError: if the program does not support it.
-            RemoteError: if the implementation raised.
-            MalformedAnswer: if the server reported an answer of the wrong shape.
-            BridgeError: if the program failed; it is then ended.
+        If the request names a model or a stream, `process` is the run of the program that made it. A program that fails
+        is ended.
         """
         with self.lock:
             self.start()

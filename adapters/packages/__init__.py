@@ -1,7 +1,8 @@
-"""One module for each third-party package, which adapts its tokenizer or trainer to the adapter protocol.
+"""Adapters of third-party packages: each adapts a tokenizer or trainer to the adapter protocol.
 
-A module imports its package when it is loaded. Base classes are in modules named after the input of a package
-(`own_ids`, `ranks`, `tokenizer_json`) and in `unitoken`.
+Packages that need more than a few lines have a module, which imports the package when it is loaded. The others are
+together in modules named after what such a package takes (`own_ids`, `ranks`, `tokenizer_json`), ships
+(`vocabularies`), wraps (`unitoken`) or does (`trainers`); a class there is an `OfPackage`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from bpe_conformance.fixtures import Merge
 
@@ -35,6 +37,22 @@ def require(module: str, install: str = "") -> Any:
         if missing == package and sys.modules.get(package) is None:
             raise AdapterUnavailable(f"{package} is not installed; {help_line}") from error
         raise AdapterUnavailable(f"{package} cannot be imported: {error}; {help_line}") from error
+
+
+class OfPackage:
+    """An adapter that imports its package when it is named."""
+
+    module: ClassVar[str]
+    install: ClassVar[str] = ""  # the argument of `pip install`, if it is not the name of the module
+    package: ClassVar[Any]
+    version: ClassVar[str]
+
+    @classmethod
+    def import_package(cls) -> None:
+        """Import the package, or raise AdapterUnavailable."""
+        cls.package = require(cls.module, cls.install)
+        distribution = (cls.install or cls.module).strip("'").partition(">")[0]
+        cls.version = getattr(cls.package, "__version__", "") or version(distribution)
 
 
 def refuse_special_tokens(special_tokens: Sequence[str]) -> None:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 from . import require, temporary_file
 from .ranks import RanksTokenizer as RanksBase
 from .ranks import RankTable
-from .tokenizer_json import JsonTokenizer
+from .tokenizer_json import GivesEncodings, JsonTokenizer
 
 fastokens = require("fastokens")
 
 
-class _Encoder:
-    _tokenizer: Any
+class _Encoder(GivesEncodings):
     version = version("fastokens")
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text).ids)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+    arguments = {}
 
 
 class Tokenizer(_Encoder, JsonTokenizer):
     """`fastokens.Tokenizer.from_file`."""
 
-    def load(self, path: str) -> Any:
-        return fastokens.Tokenizer.from_file(path)
+    load = staticmethod(fastokens.Tokenizer.from_file)
 
 
 class RanksTokenizer(_Encoder, RanksBase):

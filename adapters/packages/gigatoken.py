@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
@@ -23,8 +22,7 @@ class Tokenizer(JsonTokenizer):
     version = version("gigatoken")
     conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
 
-    def load(self, path: str) -> Any:
-        return gigatoken.Tokenizer(path)
+    load = staticmethod(gigatoken.Tokenizer)
 
     @property
     def vocab(self) -> dict[int, bytes]:

@@ -10,13 +10,14 @@ from typing import Any
 from bpe_conformance.fixtures import spell, unspell
 
 from . import Merges, Pattern, Special, Vocab, require
+from .tokenizer_json import GivesEncodings
 
 tokenizers = require("tokenizers", "'tokenizers>=0.21'")
 decoders, models, pre_tokenizers = tokenizers.decoders, tokenizers.models, tokenizers.pre_tokenizers
 _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")
 
 
-class Tokenizer:
+class Tokenizer(GivesEncodings):
     """`tokenizers.Tokenizer` over `models.BPE`. Of two ids for the same bytes, the first is kept.
 
     It raises ValueError if a special token equals another token's spelling in the byte map, so that a vocab.json cannot
@@ -66,13 +67,6 @@ class Tokenizer:
         model = json.loads(tokenizer.to_str())["model"]
         merges = [(unspell(left), unspell(right)) for left, right in model["merges"]]
         return cls(_vocab(model["vocab"], set(special_tokens)), merges, list(special_tokens), pattern)
-
-    def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids), skip_special_tokens=False)

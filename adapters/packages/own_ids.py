@@ -1,31 +1,31 @@
 """Adapts packages that number tokens themselves: bytes by their values, merge n as 256 + n, then all others.
 
 The merges of these packages are a mapping from pairs of such ids. The packages cannot represent other ids, such as
-GPT-2's, so the adapter renumbers the vocabulary and translates ids in both directions.
+GPT-2's, so the adapter renumbers the vocabulary and translates ids in both directions. Below are the adapters of those
+that need little more.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.fixtures.models import token_ids
 
-from . import Merges, Pattern, Special, Vocab, refuse_special_tokens
+from . import Merges, OfPackage, Pattern, Special, Vocab, refuse_special_tokens, temporary_file
 
 IntPair = tuple[int, int]
 
 
 class OwnIds:
-    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them.
+    """A vocabulary and merges in a package's own numbering; ValueError if it cannot represent them."""
 
-    Attributes:
-        vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
-        pairs: pair of own ids → own id, in order of rank.
-        tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge produces.
-        special: special token → own id; these are the largest ids.
-    """
+    vocab: dict[int, bytes]  # as given, with missing special tokens at max(ids)+1, +2, …
+    pairs: dict[IntPair, int]  # pair of own ids → own id, in order of rank
+    tokens: dict[int, bytes]  # own id → bytes of all but the special tokens: bytes, merges, and what no merge produces
+    special: dict[str, int]  # special token → own id; these are the largest ids
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         given = token_ids(vocab, special_tokens or ())
@@ -33,7 +33,7 @@ class OwnIds:
         self.vocab = {**vocab, **{given[token]: token for token in special.values()}}
         own = {left + right: 256 + rank for rank, (left, right) in reversed(list(enumerate(merges)))}
         own = {bytes([byte]): byte for byte in range(256)} | own
-        self.pairs: dict[IntPair, int] = {}
+        self.pairs = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
                 why = "no byte or merge produces one of them"
@@ -74,8 +74,9 @@ def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> 
 class OwnIdsTokenizer:
     """An adapter over a tokenizer of such a package, by default one like minbpe."""
 
-    engine: ClassVar[Any]
+    package: ClassVar[Any]
     version: ClassVar[str]
+    engine: ClassVar[str]  # the name of the class in the package
     conventions: ClassVar[Mapping[str, str]] = {}
     takes_pattern: ClassVar[bool] = True
     encode_arguments: ClassVar[Mapping[str, Any]] = {}
@@ -101,7 +102,8 @@ class OwnIdsTokenizer:
 
     @classmethod
     def blank(cls, pattern: str) -> Any:
-        return cls.engine(pattern) if cls.takes_pattern else cls.engine()
+        engine = getattr(cls.package, cls.engine)
+        return engine(pattern) if cls.takes_pattern else engine()
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
@@ -125,3 +127,132 @@ class OwnIdsTokenizer:
         if pattern is not None and not cls.takes_pattern:
             raise NotImplementedError("this package takes no pattern")
         return PATTERNS["gpt2"] if pattern is None else pattern
+
+
+class Bpetokenizer(OfPackage, OwnIdsTokenizer):
+    """`bpetokenizer.BPETokenizer`, pure Python in the style of minbpe."""
+
+    module, engine = "bpetokenizer", "BPETokenizer"
+    conventions = {"tie_break": "first-seen"}
+    encode_arguments = {"special_tokens": "all"}
+
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        tokenizer = cls.package.BPETokenizer(pattern, table.special)
+        tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
+        return tokenizer
+
+
+class Lexibyte(OfPackage, OwnIdsTokenizer):
+    """`lexibyte.LexiByteTokenizer`, pure Python. Its `encode` does not match registered special tokens."""
+
+    module, engine = "lexibyte", "LexiByteTokenizer"
+    conventions = {"tie_break": "first-seen"}
+    takes_pattern = False
+
+
+class Minibperust(OfPackage, OwnIdsTokenizer):
+    """`MiniBpeRust.FastRegexTokenizer`: minbpe with training and encoding in Rust."""
+
+    module, install, engine = "MiniBpeRust", "minibperust", "FastRegexTokenizer"
+    conventions = {"tie_break": "first-seen"}
+    encode_arguments = {"allowed_special": "all"}
+
+
+class Turbobpe(OfPackage, OwnIdsTokenizer):
+    """`turbobpe.RegexTokenizer`: minbpe with loops in C. Its trainer learns several merges from one count."""
+
+    module, engine = "turbobpe", "RegexTokenizer"
+    conventions = {"tie_break": "unspecified"}
+    encode_arguments = {"allowed_special": "all"}
+
+
+class Bytetok(OfPackage, OwnIdsTokenizer):
+    """`bytetok.RegexTokenizer`, in Rust. It raises a TrainingError if there are special tokens and no merges."""
+
+    module, engine = "bytetok", "RegexTokenizer"
+    conventions = {"tie_break": "unspecified"}
+    train_arguments = {"show_progress": False}
+
+    @classmethod
+    def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:
+        if special_tokens:
+            tokenizer.set_special_tokens(special_tokens)
+
+    def encode(self, text: str) -> list[int]:
+        return self._table.outside(self._tokenizer.encode(text, self._strategy()))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        rows = self._tokenizer.encode_batch(list(texts), self._strategy(), show_progress=False)
+        return [self._table.outside(row) for row in rows]
+
+    def _strategy(self) -> Any:
+        return self.package.get_strategy("all") if self._table.special else None
+
+
+class BpeFromScratch(OfPackage, OwnIdsTokenizer):
+    """`bpe_from_scratch.ByteLevelBPE`, loaded from a file in its own format. It does not support special tokens."""
+
+    module, install, engine = "bpe_from_scratch", "bpe-from-scratch", "ByteLevelBPE"
+    takes_pattern = False
+
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        refuse_special_tokens(list(table.special))
+        document = {
+            "merges": {f"{left},{right}": index for (left, right), index in table.pairs.items()},
+            "vocab": {str(index): list(token) for index, token in table.tokens.items()},
+        }
+        tokenizer = cls.blank(pattern)
+        with temporary_file("table.json", json.dumps(document).encode()) as path:
+            tokenizer.load(path)
+        return tokenizer
+
+
+class Toktokenizer(OfPackage, OwnIdsTokenizer):
+    """`toktokenizer.BPETokenizer`, loaded from a file in its own format.
+
+    It does not split the text. It assigns ids to special tokens itself, and they can equal the ids of bytes.
+    """
+
+    module, engine = "toktokenizer", "BPETokenizer"
+    takes_pattern = False
+    pattern = "none"
+    conventions = {"tie_break": "unspecified"}
+
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        tokenizer = cls.blank(pattern)
+        encoder = {index: pair for pair, index in table.pairs.items()}
+        with temporary_file("table.json", json.dumps(encoder).encode()) as path:
+            tokenizer.load_encoder(path)
+        if table.special:
+            tokenizer.add_special_tokens(list(table.special))
+            table.adopt(tokenizer.special_tokens_map)
+        return tokenizer
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> _Trained:
+        """Train on `text`. It takes the number of merges, whose ids begin at 128 and are not translated."""
+        refuse_special_tokens(special_tokens)
+        cls._pattern(pattern)
+        inner = cls.package.BPETokenizer()
+        inner.train(text, vocab_size - 256)
+        tokens = {byte: bytes([byte]) for byte in range(256)}
+        merges = []
+        for (left, right), index in sorted(inner.encoder.items(), key=lambda item: item[1]):
+            merges.append((tokens[left], tokens[right]))
+            tokens[index] = tokens[left] + tokens[right]
+        trained = _Trained.__new__(_Trained)
+        trained.vocab, trained.merges, trained._tokenizer = tokens, merges, inner
+        return trained
+
+
+class _Trained(Toktokenizer):
+    """A trained tokenizer, with the package's own ids."""
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(list(ids))

@@ -1,4 +1,4 @@
-"""Adapts packages that take ranks, bytes → id, like tiktoken."""
+"""Adapts packages that take ranks, bytes → id, like tiktoken; and riptoken, which needs no more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.models import token_ids
 
-from . import Merges, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab
 
 
 class RankTable(NamedTuple):
@@ -65,3 +65,22 @@ class RanksTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids))
+
+
+class Riptoken(OfPackage, RanksTokenizer):
+    """`riptoken.CoreBPE`, an engine in Rust with the interface of tiktoken's."""
+
+    module = "riptoken"
+
+    def load(self, ranks: RankTable, pattern: str) -> Any:
+        self._special = set(ranks.special)
+        return self.package.CoreBPE(ranks.ordinary, ranks.special, pattern)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, self._special))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_batch(list(texts), self._special))
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return bytes(self._tokenizer.decode_bytes(list(ids)))

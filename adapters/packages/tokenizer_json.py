@@ -1,10 +1,11 @@
-"""Adapts packages that read Hugging Face's `tokenizer.json`."""
+"""Adapts packages that read Hugging Face's `tokenizer.json`, and the adapters of those that need no more."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 
-from . import Merges, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab
 
 
 def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
@@ -77,3 +78,132 @@ class JsonTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids))
+
+
+class GivesEncodings:
+    """For packages whose `encode` and `encode_batch` give objects with `ids`, as Hugging Face's tokenizers do."""
+
+    _tokenizer: Any
+    arguments: ClassVar[Mapping[str, Any]] = {"add_special_tokens": False}
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, **self.arguments).ids)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), **self.arguments)]
+
+
+class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
+    """`tokie.Tokenizer.from_json`. Its `decode` returns None for bytes that are not UTF-8."""
+
+    module = "tokie"
+
+    def load(self, path: str) -> Any:
+        return self.package.Tokenizer.from_json(path)
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return bytes(self._tokenizer.decode_bytes(list(ids)))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return ids and spans. tokie counts bytes, from which the characters are computed here."""
+        encoding = self._tokenizer.encode_with_offsets(text, add_special_tokens=False)
+        characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
+        return list(encoding.ids), [(characters[start], characters[end - 1] + 1) for start, end in encoding.offsets]
+
+
+class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
+    """`snaptokens.Tokenizer.from_file`."""
+
+    module = "snaptokens"
+
+    def load(self, path: str) -> Any:
+        return self.package.Tokenizer.from_file(path)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+
+
+class Iree(OfPackage, JsonTokenizer):
+    """`iree.tokenizer.Tokenizer.from_file`, IREE's encoder in C."""
+
+    module, install = "iree.tokenizer", "iree-tokenizer"
+
+    def load(self, path: str) -> Any:
+        return self.package.Tokenizer.from_file(path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_batch(list(texts)))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        with self._tokenizer.decode_stream() as stream:
+            for index in ids:
+                yield stream.feed([index])
+            yield stream.finalize()
+
+
+class Kitoken(OfPackage, JsonTokenizer):
+    """`kitoken.Kitoken.from_tokenizers_file`. It decodes to bytes only."""
+
+    module = "kitoken"
+    conventions = {"lookup": "bytes"}
+
+    def load(self, path: str) -> Any:
+        return self.package.Kitoken.from_tokenizers_file(path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, True))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_all(list(texts), True))
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return bytes(self._tokenizer.decode(list(ids), True))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8", "replace")
+
+
+class PytorchTokenizers(OfPackage, JsonTokenizer):
+    """`pytorch_tokenizers.CppHFTokenizer`, PyTorch's encoder in C++."""
+
+    module, install = "pytorch_tokenizers", "pytorch-tokenizers"
+
+    def load(self, path: str) -> Any:
+        tokenizer = self.package.CppHFTokenizer()
+        tokenizer.load(path)
+        return tokenizer
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode_batch(list(ids)))
+
+
+class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
+    """`onnxruntime_extensions.pp_api.Tokenizer`, in C++, over a directory with a `tokenizer.json`."""
+
+    module, install = "onnxruntime_extensions.pp_api", "onnxruntime-extensions"
+
+    def load(self, path: str) -> Any:
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            shutil.copy(path, folder)
+            config = Path(folder, "tokenizer_config.json")
+            if (own := Path(path).with_name(config.name)).exists():
+                shutil.copy(own, folder)
+            else:
+                kind = "PreTrainedTokenizerFast" if self._has_own_pattern else "GPT2Tokenizer"
+                config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
+            return self.package.Tokenizer(folder, {"skip_special_tokens": False})
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.tokenize(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [list(ids) for ids in self._tokenizer.tokenize(list(texts))]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.detokenize(list(ids))[0])

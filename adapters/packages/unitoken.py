@@ -1,4 +1,4 @@
-"""The crate unitoken, which two packages wrap: trainer, encoder, and GPT-2's files."""
+"""The crate unitoken, which two packages wrap: trainer with two rules for ties, encoder, and GPT-2's files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, unspell
 
 from ..shapes.functions import LazilyBuilt
-from . import Merges, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab
 
 
-class UnitokenTokenizer:
-    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`. Of two ids for the same bytes, the first is kept."""
+class UniTokenizer(OfPackage):
+    """`BpeEncoder` over bytes, and `BpeTrainer`. Of two ids for the same bytes, the first is kept."""
 
-    package: ClassVar[Any]
-    version: ClassVar[str]
+    module, install = "uni_tokenizer", "uni-tokenizer"
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "specials-bytes-merges"}
     tie_break: ClassVar[str | None] = None
 
@@ -56,5 +55,33 @@ class UnitokenTokenizer:
         return str(self._encoder.decode(list(ids)))
 
 
-LARGEST_CONTENT = {"id_layout": "specials-bytes-merges"}
-"""The conventions with the trainer's other rule for ties, `tie_break="largest_content"`."""
+class Ffbpe(UniTokenizer):
+    """The same of `ffbpe`, which also loads GPT-2's files."""
+
+    module, install = "ffbpe", ""
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Ffbpe:
+        tokenizer = cls.__new__(cls)
+        tokenizer._encoder = cls.package.BpeEncoder.load(
+            vocab_file=vocab_path,
+            merges_file=merges_path,
+            special_tokens=None if special_tokens is None else list(special_tokens),
+            pat_str=PATTERNS["gpt2"],
+        )
+        return tokenizer
+
+
+class _LargestContent(UniTokenizer):
+    """The same with the trainer's other rule for ties."""
+
+    conventions = {"id_layout": "specials-bytes-merges"}
+    tie_break = "largest_content"
+
+
+class UniTokenizerLargestContent(_LargestContent):
+    """uni-tokenizer with `tie_break="largest_content"`."""
+
+
+class FfbpeLargestContent(_LargestContent, Ffbpe):
+    """ffbpe with `tie_break="largest_content"`."""

@@ -26,61 +26,35 @@ from bpe_conformance.reference.formats import gguf, huggingface
 from .. import __version__
 from ..answer import Ids
 from ..command_line import CommandError, check_replaced, print_lines
-from ..operations import (
-    Batch,
-    Decode,
-    Detokenize,
-    Encode,
-    EncodeWithOffsets,
-    Encoding,
-    Entries,
-    Expected,
-    Operation,
-    oracle,
-)
+from ..operations import Encode, Entries, Expected, Operation, oracle
 from ..spec import SCHEMAS, Case, installed_spec
-from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
-from ..spec_tools.witnesses import build as build_witness
+from ..spec_tools import witnesses
+from ..spec_tools.witnesses import Witness
 from ..terminal.show import counted, text_line
-from . import cases
+from . import cases, files
 from .cases import Draft, Draw
-from .files import (
-    CASES,
-    ENTRIES_CLAUSE,
-    FORMAT,
-    MANIFEST,
-    NAMED,
-    SCHEMA,
-    SINCE,
-    TABLE,
-    TOKENIZER,
-    ModelSource,
-    add_options,
-    entry_cases,
-    overrides,
-    read_model_files,
-)
+from .files import CASES, MANIFEST, SCHEMA, TABLE, TOKENIZER, ModelSource
 from .reach import Reach, measure, text_of
 
 Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", nargs="+", metavar="TABLE", help=NAMED)
+    parser.add_argument("table", nargs="+", metavar="TABLE", help=files.NAMED)
     made = "a directory that does not exist, or an earlier pack to replace"
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
     tests = "also write FILE.inp and FILE.out, which llama.cpp's test-tokenizer-0 reads for the vocabulary FILE"
     parser.add_argument("--llamacpp", dest="tests", type=Path, metavar="FILE", help=tests)
-    add_options(parser)
+    files.add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
-    source = read_model_files(options.table, overrides(options, options.name))
+    source = files.read_model_files(options.table, files.overrides(options, options.name))
     print_lines(make(source, options.seed, options.folder, options.tests))
     return 0
 
@@ -92,8 +66,8 @@ def make(source: ModelSource, seed: int, target: Path, tests: Path | None = None
     contents = documents(source, pack, agreement, seed, table)
     write_folder(target, contents)
     if tests is not None:
-        files = {f"{tests.name}{end}": text.encode() for end, text in gguf.tests(_ordinary(pack.cases)).items()}
-        write_files(tests.parent, files)
+        rendered = gguf.tests(_ordinary(pack.cases))
+        write_files(tests.parent, {f"{tests.name}{end}": text.encode() for end, text in rendered.items()})
     size = sum(map(len, contents.values()))
     return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
 
@@ -124,7 +98,7 @@ def build(model: Model, seed: int) -> Pack:
     reach, draw = Reach(model), Draw(f"pack {seed}")
     texts = {index: text_of(token) for index, token in sorted(model.vocab.items())}
     texts = {index: text for index, text in texts.items() if text and not reach.is_open(text)}
-    entries = {index: reach.expected(text) for index, text in texts.items()}
+    entries = {index: reach.expected(Encode(text)) for index, text in texts.items()}
     others = {index: one for index, one in entries.items() if one != Expected({"": (Ids((index,)),)})}
     alone = {model.vocab[index] for index in entries.keys() - others.keys()}
     words, wrong = cases.words(reach, draw)
@@ -152,13 +126,13 @@ def build(model: Model, seed: int) -> Pack:
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
         **({"texts_that_a_wrong_pipeline_encodes_otherwise": detected} if detected else {}),
     }
-    clause = installed_spec().clauses[ENTRIES_CLAUSE]
-    made = [*answered(reach, drafts), *entry_cases(model, texts, others, clause)]
+    clause = installed_spec().clauses[files.ENTRIES_CLAUSE]
+    made = [*answered(reach, drafts), *files.entry_cases(model, texts, others, clause)]
     return Pack(made, coverage, tuple(entries), others)
 
 
 def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
-    """Yield the cases of drafts that differ, but no batch or offsets on which the lookups differ."""
+    """Yield the cases of drafts that differ. By convention, a pack stores only ids."""
     model, clauses = reach.model, installed_spec().clauses
     numbers: Counter[str] = Counter()
     distinct: dict[Operation, Draft] = {}
@@ -166,13 +140,11 @@ def answered(reach: Reach, drafts: Iterable[Draft]) -> Iterator[Case]:
         if not any(map(reach.is_open, draft.operation.texts())):
             distinct.setdefault(draft.operation, draft)
     for operation, draft in distinct.items():
-        is_located = isinstance(operation, EncodeWithOffsets)
-        text = operation.whole_text if isinstance(operation, Encoding) and not is_located else None
-        expected = operation.compute(model) if text is None else reach.expected(text)
-        if not ((is_located or isinstance(operation, Batch)) and expected.by_convention):
+        expected = reach.expected(operation)
+        if not expected.by_convention or isinstance(expected.alternatives[0], Ids):
             numbers[draft.kind] += 1
             name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
-            yield Case(name, draft.title, SINCE, clauses[draft.clause], operation, model, expected)
+            yield Case(name, draft.title, files.SINCE, clauses[draft.clause], operation, model, expected)
 
 
 # The engines
@@ -198,12 +170,12 @@ class Agreement:
 
 def engines() -> list[Witness]:
     """Return the witnesses of `regenerate` that encode; a pack may ask any version of them."""
-    return [witness for witness in load_witnesses() if "encode" in witness.asked]
+    return [witness for witness in witnesses.load_witnesses() if "encode" in witness.asked]
 
 
-def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
+def agree(model: Model, cases: Sequence[Case], asked: Sequence[Witness]) -> Agreement:
     agreement = Agreement()
-    for witness in witnesses:
+    for witness in asked:
         lookup = witness.asked["encode"]
         target = _built(witness.adapter, lookup, model)
         if isinstance(target, str):
@@ -225,7 +197,7 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
         target = resolve(adapter)
         if lookup == "bytes" and not model.ranks_by_bytes and not is_whole:
             return "its lookup by bytes cannot represent this model"
-        build_witness(target, model)
+        witnesses.build(target, model)
     except AdapterError as error:
         return str(error)
     except KeyboardInterrupt:
@@ -237,7 +209,7 @@ def _built(adapter: str, lookup: str, model: Model) -> Any:
 
 def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
     for operation, right in _single(case, case.expected.under(witness.asked["encode"]) or ()):
-        answer = ask(target, operation, case.table, right)
+        answer = witnesses.ask(target, operation, case.table, right)
         if answer is None or answer.agrees:
             continue
         if not (reason := _known_reason(operation, case.table, witness, answer.got)):
@@ -258,14 +230,14 @@ def _single(case: Case, expected: Sequence[Any]) -> Sequence[tuple[Operation, An
 
 def _known_reason(operation: Operation, model: Model, witness: Witness, got: Any) -> str:
     added = {text.encode("utf-8") for text in model.special_tokens or () if not text.isascii()}
-    if isinstance(operation, Decode | Detokenize) and any(model.vocab.get(index) in added for index in operation.ids):
+    if any(model.vocab.get(index) in added for index in dict(operation.arguments()).get("ids", ())):
         return "it decodes added tokens that are not ASCII as mapped characters"
     texts = operation.texts() if witness.package == "tiktoken" else ()
     if model.pipeline is not None and texts:
         by_bytes = oracle(model, {**DEFAULTS, "lookup": "bytes"})
         return "it merges by the ids of tokens" if got == list(map(by_bytes.encode, texts)) else ""
     for text in texts:
-        if is_ambiguous(model, text):
+        if witnesses.is_ambiguous(model, text):
             return "if two special tokens begin at one position, it chooses by hash order"
         if _is_unmatched(text, model):
             return "it drops text that the pattern does not match"
@@ -311,7 +283,7 @@ def documents(
         split["pattern"] = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
     manifest = {
         "kind": "pack",
-        "format": FORMAT,
+        "format": files.FORMAT,
         "model": model.name,
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,

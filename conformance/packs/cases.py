@@ -380,7 +380,7 @@ SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
 
 def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield the cases of the special tokens of a model, and of text that looks like special tokens."""
-    tokens = list(dict.fromkeys(reach.model.special_tokens or ()))
+    tokens = reach.special
     some = list(dict.fromkeys([*tokens[: MANY - 2], *tokens[-2:]]))
     for token in some:
         yield from _of_one(token, draw)
@@ -449,7 +449,7 @@ TIDIED = (
 
 def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield ids: single tokens that are not UTF-8, every id of the vocabulary, parts of characters."""
-    vocab = reach.model.vocab
+    vocab, ids_of = reach.model.vocab, reach.model.ids
     broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
     for index in draw.shuffled(broken)[:BROKEN_ALONE]:
         title = f"{show.token(vocab[index])} alone is not UTF-8"
@@ -458,18 +458,16 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
         yield Draft("decode-broken", "DECODE-UTF8-1", "tokens that are not UTF-8", Decode(tuple(group)))
     for group in grouped(sorted(vocab), IDS):
         yield Draft("decode-all", "DECODE-BYTES-1", "a part of the vocabulary", Decode(tuple(group)))
-    singles = {token: index for index, token in vocab.items() if len(token) == 1}
     for char in ("é", "€", "日", "🦊", "👍🏽"):
-        ids = [singles[bytes([byte])] for byte in char.encode("utf-8")]
+        ids = [ids_of[bytes([byte])] for byte in char.encode("utf-8")]
         yield Draft("decode-parts", "DECODE-BYTES-1", f"{char!a} in single bytes", Decode(tuple(ids)))
         yield Draft("decode-parts", "DECODE-UTF8-1", "a character cut short", Decode((*ids[:-1], *ids)))
-    ids_of = {token: index for index, token in sorted(vocab.items(), reverse=True)}
     for clause, text in TIDIED:
         ids = [ids_of[token] for token in reach.tokens(text)]
         yield Draft("decode-text", clause, "a text is unchanged", Decode(tuple(ids)))
-    for text in reach.model.special_tokens or ():
+    for text in reach.special:
         index = ids_of[text.encode("utf-8")]
-        ids = [singles[b" "], index, index, singles[b" "], singles["é".encode()[:1]], index]
+        ids = [ids_of[b" "], index, index, ids_of[b" "], ids_of["é".encode()[:1]], index]
         title = f"{show.text_line(text)} between other tokens"
         yield Draft("decode-special", "DECODE-SPECIAL-1", title, Decode(tuple(ids)))
     yield Draft("decode-empty", "DECODE-EMPTY-1", "no ids", Decode(()))
@@ -477,16 +475,15 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
     """Yield texts cut at every position: texts that are hard to split or merge, and texts with special tokens."""
-    special = list(reach.model.special_tokens or ())
     short = [text for text in hard if 2 <= len(text) <= SHORT]
     texts = [draw.pick(short) + draw.pick((" ", "\n", "", "a")) + draw.pick(short) for _ in range(24 if short else 0)]
-    texts += [draw.pick((" ", "a ", "\n")) + token + draw.pick((" ", "a", "\n\n")) for token in special[:8]]
+    texts += [draw.pick((" ", "a ", "\n")) + token + draw.pick((" ", "a", "\n\n")) for token in reach.special[:8]]
     texts += ["we'll  go,\r\n\r\n 12345 日本 🦊!!\n", "a \n b\t\tc   d", "1234567 12 1 12345", "don't I'LL it's'"]
     for text in dict.fromkeys(texts):
         title = f"cut at every position: {show.text_line(text)}"
         yield Draft("stream", "STREAM-EQUAL-1", title, StreamCutEverywhere(text))
     for number in range(8):
-        text = draw.real_text(4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(special) if special else "")
+        text = draw.real_text(4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(reach.special) if reach.special else "")
         if number % 2:
             chunks = tuple(text)
         else:
@@ -497,9 +494,8 @@ def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
 
 def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield lists of texts of all lengths, some of them empty or repeated."""
-    special = list(reach.model.special_tokens or ())
     for number in range(6):
-        texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *special), 5) for _ in range(4 * number))]
+        texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *reach.special), 5) for _ in range(4 * number))]
         texts += [draw.real_text(2, 80), texts[-1], ""]
         yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", Batch(tuple(draw.shuffled(texts))))
 
@@ -512,16 +508,15 @@ TAILS = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80
 
 def detokenizing(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield ids that end or begin inside a character, with its rest and without, and every id of the vocabulary."""
-    vocab = reach.model.vocab
+    vocab, ids_of = reach.model.vocab, reach.model.ids
     broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
-    singles = {token: index for index, token in vocab.items() if len(token) == 1}
     cut = {index: vocab[index] for index in broken if textbook.unfinished(vocab[index])}
     for index in draw.shuffled(sorted(cut))[:BROKEN_ALONE]:
         shown, token = show.token(cut[index]), cut[index]
         yield Draft("detok-end", "DETOK-END-1", f"{shown} is the last token", Detokenize((index,)))
         whole = [tail for tail in TAILS if not textbook.unfinished(token + tail) and _is_text(token[-3:] + tail)]
         if whole:
-            ids = (index, *(singles[bytes([byte])] for byte in whole[0]), index)
+            ids = (index, *(ids_of[bytes([byte])] for byte in whole[0]), index)
             yield Draft("detok-rest", "DETOK-EQUAL-1", f"{shown}, the rest of its character, {shown}", Detokenize(ids))
     for index in sorted(cut, key=lambda index: (-len(cut[index]), index))[:3]:
         title = f"what is before the last character of {show.token(cut[index])} does not wait"
@@ -530,13 +525,13 @@ def detokenizing(reach: Reach, draw: Draw) -> Iterator[Draft]:
         yield Draft("detok-broken", "DETOK-INVALID-1", "tokens that are not UTF-8", Detokenize(tuple(group)))
     for group in grouped(draw.shuffled(sorted(vocab)), IDS * 4):
         yield Draft("detok-all", "DETOK-EQUAL-1", "a part of the vocabulary in any order", Detokenize(tuple(group)))
-    half = (singles[b"\xc3"],)
-    for text in reach.model.special_tokens or ():
+    half = (ids_of[b"\xc3"],)
+    for text in reach.special:
         title = f"{show.text_line(text)} between halves of a character"
-        ids = (*half, reach.model.ids[text.encode("utf-8")], *half)
+        ids = (*half, ids_of[text.encode("utf-8")], *half)
         yield Draft("detok-special", "DETOK-SPECIAL-1", title, Detokenize(ids))
     for _, text in TIDIED:
-        ids = tuple(reach.model.ids[token] for token in reach.tokens(text))
+        ids = tuple(ids_of[token] for token in reach.tokens(text))
         yield Draft("detok-text", "DETOK-TEXT-1", "a text is unchanged", Detokenize(ids))
 
 
@@ -549,11 +544,10 @@ OFFSETS = 24  # how many of the texts that are hard to split or merge
 
 def offsets(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
     """Yield texts whose tokens spell them: elsewhere, the spec leaves spans open."""
-    special = list(reach.model.special_tokens or ())
     short = [text for text in dict.fromkeys(hard) if len(text) <= SHORT]
     texts = [("OFFSET-SPAN-1", text) for text in draw.shuffled(short)[:OFFSETS]]
     texts += [("OFFSET-SHARED-1", "🦊 日本語, é👍🏽x क्षि\n\U0001d400"), ("OFFSET-SPACE-1", "  a \t\r\n b\u3000c  ")]
-    texts += [("OFFSET-SPECIAL-1", f"é {token} b{token}") for token in special[:8]]
+    texts += [("OFFSET-SPECIAL-1", f"é {token} b{token}") for token in reach.special[:8]]
     for clause, text in texts:
         if b"".join(reach.tokens(text)) == text.encode("utf-8"):
             yield Draft("offsets", clause, f"where the tokens of {show.text_line(text)} are", EncodeWithOffsets(text))

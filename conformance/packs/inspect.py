@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
@@ -41,8 +42,11 @@ def run(options: argparse.Namespace) -> int:
     reach = Reach(source.model)
     if options.tests is not None:
         return _compared(reach, options.tests)
-    lines = [*_description(source, reach), *_odd(reach)] if options.text is None else _steps(reach, options.text)
-    print_lines(line for name, text in lines for line in _wrapped(name, text))
+    odd = (("odd", text) for text in _odd(reach))
+    lines = chain(_description(source, reach), odd) if options.text is None else _steps(reach, options.text)
+    for name, text in lines:
+        wrapped = textwrap.wrap(ascii_only(text), WIDTH - LABEL, break_on_hyphens=False) or [""]
+        print_lines(f"{'' if number else name:<{LABEL}}{line}" for number, line in enumerate(wrapped))
     return 0
 
 
@@ -59,11 +63,6 @@ def _compared(reach: Reach, path: Path) -> int:
     return 1 if others else 0
 
 
-def _wrapped(name: str, text: str) -> list[str]:
-    lines = textwrap.wrap(ascii_only(text), WIDTH - LABEL, break_on_hyphens=False) or [""]
-    return [f"{'' if number else name:<{LABEL}}{line}" for number, line in enumerate(lines)]
-
-
 # What it is
 
 
@@ -78,11 +77,8 @@ def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]
         yield "normalizer", ", then ".join(pipeline.normalizer) or "none"
         for number, step in enumerate(pipeline.steps, 1):
             yield f"step {number}", _step(step)
-    is_whole = pipeline is not None and pipeline.lookup == "whole"
-    yield (
-        "lookup",
-        "whole: a pre-token that is an entry is one token (ignore_merges)" if is_whole else "pair: by merges",
-    )
+    whole = "whole: a pre-token that is an entry is one token (ignore_merges)"
+    yield "lookup", whole if reach.oracle.lookup == "whole" else "pair: by merges"
     tokens = pipeline.added_tokens if pipeline is not None else tuple(map(AddedToken, model.special_tokens or ()))
     groups: dict[str, list[AddedToken]] = {}
     for token in tokens:
@@ -121,7 +117,7 @@ def _short(expression: str) -> str:
 # What is odd
 
 
-def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
+def _odd(reach: Reach) -> Iterator[str]:
     """Yield what is odd, each with how to see it: what `--text` shows, or the ids."""
     model = reach.model
     texts = {index: text_of(token) for index, token in sorted(model.vocab.items()) if token not in reach.special_tokens}
@@ -140,22 +136,22 @@ def _odd(reach: Reach) -> Iterator[tuple[str, str]]:
     id_of = {show.token(token): index for index, token in model.vocab.items()}
     for reason, found in coverage["not_reached"].items():
         some = (f"{one} (id {id_of[one]})" if one in id_of else one for one in found["examples"][:3])
-        yield "odd", f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
+        yield f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
     idle = [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]
     if idle:
         pair = model.merges[idle[0]]
         made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))
         how = f"the bytes of rank {idle[0]}, {show.joined(pair)}, become {made} by other merges"
-        yield "odd", f"{show.counted(len(idle), 'merge')} that cannot apply: {how}{_see(text_of(pair[0] + pair[1]))}"
+        yield f"{show.counted(len(idle), 'merge')} that cannot apply: {how}{_see(text_of(pair[0] + pair[1]))}"
     yield from _alternatives(reach)
     yield from _added(reach)
     yield from _ids(model)
 
 
-def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[tuple[str, str]]:
+def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[str]:
     if indexes:
         shortest = min(indexes, key=lambda index: (len(texts[index]), index))
-        yield "odd", f"{show.counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
+        yield f"{show.counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
 
 
 def _see(text: str) -> str:
@@ -174,42 +170,39 @@ def _escaped(character: str) -> str:
     return f"\\u{ord(character):04x}" if character < "\U00010000" else f"\\U{ord(character):08x}"
 
 
-def _alternatives(reach: Reach) -> Iterator[tuple[str, str]]:
+def _alternatives(reach: Reach) -> Iterator[str]:
     draw = Draw("inspect")
     pieces = list(PIECES.values())
     texts = [all_real_text(), *(draw.pieces(pieces[number % len(pieces)], 6) for number in range(TRIED))]
     for part in alternatives_met(reach, texts)["not_met"]:
-        yield "odd", f"the alternative {_short(part)} matches in none of {len(texts):,} texts that were tried"
+        yield f"the alternative {_short(part)} matches in none of {len(texts):,} texts that were tried"
 
 
-def _added(reach: Reach) -> Iterator[tuple[str, str]]:
+def _added(reach: Reach) -> Iterator[str]:
     """Yield the added tokens that are not found in their own text, or inside another one."""
     tokens = reach.special
     whole = [token for token in tokens if reach.segments(token) == [(token, True)]]
     for token in tokens:
         if token not in whole:
             found = " | ".join(ascii(segment) for segment, _ in reach.segments(token))
-            yield "odd", f"the added token {token!a} is not found in its own text, which becomes {found}{_see(token)}"
+            yield f"the added token {token!a} is not found in its own text, which becomes {found}{_see(token)}"
     inside = [(inner, outer) for outer in whole for inner in tokens if inner != outer and inner in outer]
     if inside:
         inner, outer = inside[0]
         both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"
-        yield "odd", f"{show.counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"
+        yield f"{show.counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"
 
 
-def _ids(model: Model) -> Iterator[tuple[str, str]]:
+def _ids(model: Model) -> Iterator[str]:
     counts = Counter(model.vocab.values())
     if twice := [token for token, count in counts.items() if count > 1]:
         ids = [index for index, token in model.vocab.items() if token == twice[0]]
         same = f"{show.token(twice[0])} has the ids {', '.join(map(str, ids))}"
-        yield "odd", f"{show.counted(len(twice), 'token')} with several ids: {same}"
+        yield f"{show.counted(len(twice), 'token')} with several ids: {same}"
     if missing := [byte for byte in range(256) if bytes([byte]) not in counts]:
-        yield (
-            "odd",
-            f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}",
-        )
+        yield f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}"
     if gaps := sorted({*range(max(model.vocab) + 1)} - model.vocab.keys()):
-        yield "odd", f"{show.counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
+        yield f"{show.counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
 
 
 # The steps on one text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -13,9 +14,8 @@ from bpe_conformance.fixtures.characters import NEWER, agreed
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from ..answer import Ids
 from ..known_bugs.bases import BaseEncoder, like
-from ..operations import Encode, Expected, oracle
+from ..operations import Encode, Expected, Operation, Setting, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
 
@@ -58,6 +58,18 @@ class _Cached(textbook.Encoding):
         return [self.ids[token] for token in self.word(pre_token)]
 
 
+class _Oracle(_Cached, textbook.Tokenizer):
+    """The textbook's tokenizer, cached, with all special tokens."""
+
+    def segments(self, text: str, *_: object) -> textbook.Segments:
+        return self.find_special(text, self.special)
+
+
+@dataclass(frozen=True)
+class _CachedSetting(Setting):
+    oracle: Any = None  # an `_Oracle`
+
+
 class Reach:
     """The textbook's encoder of one model, cached by pre-token, and what it can reach."""
 
@@ -68,13 +80,12 @@ class Reach:
         right = oracle(model)
         texts = sorted({*self.special, *map(right.normalize, self.special)}, key=len, reverse=True)
         any_special = re.compile("|".join(map(re.escape, texts)) or "(?!)")
-        self.oracle = like(right, _Cached, words={}, any_special=any_special)
-        self._encoders = {
-            key: like(self.oracle, _Cached, words={}, lookup=key)
-            if key == "bytes" or not model.pipeline
-            else self.oracle
-            for key in Encode("").keys(model)
-        }
+        self.oracle = like(right, _Oracle, words={}, any_special=any_special)
+        self._settings: dict[str, Setting] = {}
+        for key in Encode("").keys(model):
+            is_other = key == "bytes" or not model.pipeline
+            encoder = like(self.oracle, _Oracle, words={}, lookup=key) if is_other else self.oracle
+            self._settings[key] = _CachedSetting(model, oracle=encoder)
         self.is_normalized = model.pipeline is not None and bool(model.pipeline.normalizer)
         self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
 
@@ -104,14 +115,9 @@ class Reach:
     def ids(self, text: str) -> list[int]:
         return self.oracle.encode_segments(self.segments(text))
 
-    def expected(self, text: str) -> Expected:
-        """Return the ids of a text under every lookup, as `Encode(text).compute` does."""
-        segments = self.segments(text)
-        ids = self.oracle.encode_segments(segments)
-        if len(ids) == 1:  # under every lookup, what is one token stays one
-            return Expected({"": (Ids(tuple(ids)),)})
-        found = {key: encoder.encode_segments(segments) for key, encoder in self._encoders.items()}
-        return Expected.merged({key: (Ids(tuple(ids)),) for key, ids in found.items()})
+    def expected(self, operation: Operation) -> Expected:
+        """Return the answers of an operation under every lookup, as its `compute` does."""
+        return Expected.merged({key: (operation.computed(setting),) for key, setting in self._settings.items()})
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:
         """Return the tokens of a pre-token's bytes, and the merges in order.

@@ -21,27 +21,18 @@ CAUSES = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """What one version of an engine does with one model.
-
-    Attributes:
-        day: when it was tested.
-        passed: how many of the `tested` tests passed.
-        causes: the likely causes of the failures, the most frequent first.
-        clauses: the clauses that fail, and not only because of others.
-        smallest: the lines of the smallest failure: what, and both answers.
-        problem: why it was not tested, or "".
-    """
+    """What one version of an engine does with one model."""
 
     engine: str
     version: str
     model: str
-    day: str
-    passed: int = 0
+    day: str  # when it was tested
+    passed: int = 0  # how many of the `tested` tests passed
     tested: int = 0
-    causes: tuple[str, ...] = ()
-    clauses: tuple[str, ...] = ()
-    smallest: tuple[str, ...] = ()
-    problem: str = ""
+    causes: tuple[str, ...] = ()  # the likely causes of the failures, the most frequent first
+    clauses: tuple[str, ...] = ()  # those that fail, and not only because of others
+    smallest: tuple[str, ...] = ()  # the lines of the smallest failure: what, and both answers
+    problem: str = ""  # why it was not tested, or ""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -97,8 +97,7 @@ class Run:
     def pytest_report_header(self) -> list[str]:
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         seed = self.config.getoption("--bpe-seed")
-        cases, count = counted(len(self.setup.cases), "case"), len(self.setup.properties)
-        properties = f"{count} propert{'y' if count == 1 else 'ies'}"
+        cases, properties = counted(len(self.setup.cases), "case"), counted(len(self.setup.properties), "property")
         return [
             f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {cases}, "
             f"{properties}{'' if seed is None else f' with seed {seed}'}; "

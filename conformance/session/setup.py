@@ -137,14 +137,11 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
 
 def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
     """Yield the options on which the answer to a case depends, with their values; "" is the value of a flag."""
-    names = ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz", "--bpe-time-limit")
-    for name in names:
+    names = ("trainer", "spec", "pack", "seed", "fuzz", "time-limit", "isolate", "strict", "scale")
+    for name in map("--bpe-{}".format, names):
         value = config.getoption(name)
-        if value is not None and (name, value) != ("--bpe-time-limit", 10):
-            yield name, f"{value:g}" if isinstance(value, float) else str(value)
-    for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
-        if config.getoption(name):
-            yield name, ""
+        if value is not None and value is not False and (name, value) != ("--bpe-time-limit", 10):
+            yield name, "" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _selecting(config: pytest.Config) -> Iterator[str]:

@@ -17,7 +17,7 @@ from bpe_conformance.reference import textbook
 from ..answer import AnyError, Text
 from ..command_line import CommandError, print_lines
 from ..known_bugs import known_bugs, matrix
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Decoding, Laziness, Train, conventions_of
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Lazy, Train, conventions_of
 from ..properties import PROPERTIES
 from ..properties.engine import Property
 from ..selection import known
@@ -308,13 +308,12 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield ""
         yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
         yield from _replayed(_training(operation, view))
-    elif isinstance(operation, Decoding):
+    elif (ids := dict(operation.arguments()).get("ids")) is not None:
         yield ""
         yield "  replay"
-        as_they_arrive = "decode_iterable" in operation.needs
-        replayed = replay.detokenizing if as_they_arrive else replay.decoding
-        yield from _replayed(replayed(case.table, operation.ids, view.cut))
-    elif operation.texts() and not isinstance(operation, Laziness):
+        replayed = replay.detokenizing if "decode_iterable" in operation.needs else replay.decoding
+        yield from _replayed(replayed(case.table, ids, view.cut))
+    elif operation.texts() and Lazy() not in case.expected.alternatives:
         yield ""
         yield from _encoding(case, view)
 

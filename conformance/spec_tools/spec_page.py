@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
 from ..answer import Text
-from ..operations import Load, token_of
+from ..operations import token_of
 from ..spec import FOLDER, Case, Clause, Spec
 from ..terminal import show
 from .superbpe import Extension, ExtensionCase
@@ -274,8 +274,9 @@ def _model(case: Case, model: Model) -> str:
         )
     if "remove" in raw:
         parts.append(f"no entry {', '.join(map(str, raw['remove']))}")
-    if isinstance(case.operation, Load):
-        said = ((name, {True: "present", False: "absent"}.get(value, value)) for name, value in case.operation.options)
+    if case.operation.call().on == "loaded":
+        files = dict(case.operation.arguments()).get("files", ())
+        said = ((name, {True: "present", False: "absent"}.get(value, value)) for name, value in files)
         parts += [f"{name.replace('_', ' ')} {value}" for name, value in said]
         return f" after `from_files` of {'; '.join(parts) or 'the bytes'}"
     if len(case.operation.parts()) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
 from ..outcome import BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult
@@ -49,12 +49,7 @@ def _values(cause: ConventionCause) -> str:
 
 
 def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield the lines about the likely causes of a run, each with its style.
-
-    Args:
-        result: the run.
-        examples: whether the smallest failing case of each cause is shown in full; if not, its id is.
-    """
+    """Yield the lines about the likely causes of a run, each with its style; with `examples`, failures too."""
     diagnosis = result.diagnosis
     total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
     if diagnosis.passes_alone:
@@ -113,12 +108,7 @@ def example(cause: Cause, result: RunResult) -> Outcome:
     if isinstance(cause, ConventionCause):
         broken = [RULES.get(cause.conventions[0][0], ""), Counter(clauses.values()).most_common(1)[0][0]]
     own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
-    return _smallest(next(filter(None, own), cause.tests), result)
-
-
-def _smallest(tests: Collection[str], result: RunResult) -> Outcome:
-    """Return the test with the smallest input that does not follow from another; the first, if several are equal."""
-    return min((result.by_test[test] for test in tests), key=difficulty)
+    return min((result.by_test[test] for test in next(filter(None, own), cause.tests)), key=difficulty)
 
 
 def in_order(failures: Iterable[Outcome], result: RunResult) -> list[Outcome]:

@@ -13,26 +13,7 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.one_line import ascii_only
 
-from ..answer import (
-    Accepted,
-    ByteDivergence,
-    Bytes,
-    EncodingDivergence,
-    Fault,
-    Ids,
-    Offsets,
-    PreTokenCut,
-    Refusal,
-    Rows,
-    SpanDivergence,
-    Table,
-    Text,
-    TextDivergence,
-    TrainingDivergence,
-    WrongMerge,
-    first_difference,
-)
-from ..operations import Stream
+from .. import answer as answers
 from ..outcome import Bug, BugCause, Command, ConventionCause, Diagnosis, Mismatch, Outcome, RunResult
 from . import reproduce, show, wording
 
@@ -195,10 +176,10 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
     if not rows:
         right = wording.expectation(mismatch)
         rows = [("expected", _wrapped(right))]
-        if not isinstance(mismatch.answer, Refusal | Fault | Accepted):
+        if not isinstance(mismatch.answer, answers.Refusal | answers.Fault | answers.Accepted):
             rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
-    if isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback:
+    if isinstance(mismatch.answer, answers.Refusal | answers.Fault) and mismatch.answer.traceback:
         yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
     if mismatch.others:
         yield "also", _wrapped(wording.others(mismatch), indent="  ")
@@ -208,9 +189,9 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
 
 def _ranks(mismatch: Mismatch) -> list[int]:
     match mismatch.divergence:
-        case EncodingDivergence(cause=WrongMerge(used, available)):
+        case answers.EncodingDivergence(cause=answers.WrongMerge(used, available)):
             return [one.rank for one in (used, available) if one is not None]
-        case EncodingDivergence(cause=PreTokenCut(_, _, missing)):
+        case answers.EncodingDivergence(cause=answers.PreTokenCut(_, _, missing)):
             return [missing.rank]
     return []
 
@@ -219,45 +200,45 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
     """Yield the correct answer above the incorrect one, aligned, or nothing if they cannot be aligned."""
     answer, where, model = mismatch.answer, mismatch.divergence, mismatch.asked.model
     right: Any = wording.expected_of(mismatch, type(answer))
-    match answer:
-        case Ids(ids) if right is not None:
-            position = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
-            note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {position}"
-            if isinstance(where, EncodingDivergence) and isinstance(mismatch.asked.operation, Stream):
-                note += wording.cut_inside(mismatch.asked, where, right.ids)
+    if right is None:
+        return
+    match answer, where:
+        case ((answers.Ids(ids) | answers.Offsets(ids)), answers.EncodingDivergence(position)):
+            note = wording.pointer(where) + wording.cut_inside(mismatch.asked, where, right.ids)
             yield from _tokens(right.ids, ids, position, model, note)
-        case Rows(rows) if right is not None and (
-            (row := first_difference(right.rows, rows)) < min(len(rows), len(right.rows))
+        case answers.Ids(ids), _:
+            position = answers.first_difference(right.ids, ids)
+            yield from _tokens(right.ids, ids, position, model, f"token {position}")
+        case answers.Rows(rows), _ if (row := answers.first_difference(right.rows, rows)) < min(
+            len(rows), len(right.rows)
         ):
             yield "text", f"{show.text_line(mismatch.asked.operation.batch[row], ROOM // 2)} (row {row})"
-            token = first_difference(right.rows[row], rows[row])
+            token = answers.first_difference(right.rows[row], rows[row])
             yield from _tokens(right.rows[row], rows[row], token, model, f"row {row}, token {token}")
-        case Offsets(ids, spans) if right is not None and isinstance(where, SpanDivergence):
+        case answers.Offsets(ids, spans), answers.SpanDivergence(token):
             first, second = (
                 [f"{show.cell(index, model)} {show.span(span)}" for index, span in zip(ids, one, strict=False)]
                 for one in (right.spans, spans)
             )
-            yield from aligned(first, second, where.token, f"token {where.token}")
-        case Offsets(ids, _) if right is not None and isinstance(where, EncodingDivergence):
-            yield from _tokens(right.ids, ids, where.token, model, wording.pointer(where))
-        case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
+            yield from aligned(first, second, token, f"token {token}")
+        case answers.Table(vocab, merges), answers.TrainingDivergence() | None:
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
             if where is not None:
                 yield from aligned(first, second, where.step, wording.training_pointer(mismatch, where))
             elif first != second:
-                position = first_difference(right.merges, merges)
+                position = answers.first_difference(right.merges, merges)
                 yield from aligned(first, second, position, f"merge {position}")
             else:
                 yield from _entries(right.vocab, vocab)
-        case Text(text) if right is not None and isinstance(where, TextDivergence):
-            shown, column = show.text_near(text, where.character)
-            source = f", from the bytes {show.hex_line(where.source)}" if where.source else ""
-            yield "expected", show.text_near(right.text, where.character)[0]
+        case answers.Text(text), answers.TextDivergence(character, data):
+            shown, column = show.text_near(text, character)
+            source = f", from the bytes {show.hex_line(data)}" if data else ""
+            yield "expected", show.text_near(right.text, character)[0]
             yield "got", shown
-            yield POINTER, _pointed(column, 1, f"character {where.character}{source}")
-        case Bytes(data) if right is not None and isinstance(where, ByteDivergence):
-            first, second = ([f"{byte:02x}" for byte in one] for one in (right.data, data))
-            yield from aligned(first, second, where.byte, f"byte {where.byte}", between=" ")
+            yield POINTER, _pointed(column, 1, f"character {character}{source}")
+        case answers.Bytes(data), answers.ByteDivergence(byte):
+            first, second = ([f"{one:02x}" for one in some] for some in (right.data, data))
+            yield from aligned(first, second, byte, f"byte {byte}", between=" ")
 
 
 def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[tuple[str, str]]:

@@ -22,15 +22,12 @@ LONGEST = 400  # the longest program that is shown as one line, in characters
 def one_line(asked: Question[Any], command: Command) -> str:
     """Return a shell command that repeats the call in plain Python, or "" if it is too long."""
     head, call = _imported(command, asked), _call(asked, command)
-    if not head or not call or asked.operation.call().uses_files:
+    model = asked.model
+    if not head or not call or asked.operation.call().uses_files or _is_unknown_table(model, command):
         return ""
-    if _is_unknown_table(asked.model, command) or (asked.model is not None and asked.model.is_gpt2):
+    if command.trains_from_file if model is None else model.is_gpt2 or model.pipeline is not None:
         return ""
-    if asked.model is not None and asked.model.pipeline is not None:
-        return ""
-    if asked.model is None and command.trains_from_file:
-        return ""
-    line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(asked.model, command))})")
+    line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(model, command))})")
     if command.argument == command.adapter:  # the class is at hand
         return line if len(line) <= LONGEST else ""
     code = f"{head}; {line}"

@@ -10,7 +10,7 @@ from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
-from ..operations import OPERATIONS, Encode, Encoding, Question, Stream, oracle
+from ..operations import OPERATIONS, Encode, Encoding, Question, oracle
 from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
@@ -334,11 +334,11 @@ def pointer(where: answers.EncodingDivergence) -> str:
     return f"at byte {where.byte} of the text"
 
 
-def cut_inside(asked: Question[Stream], where: answers.EncodingDivergence, right: Sequence[int]) -> str:
-    """Return an addition to the note beside the caret if a chunk ends inside the correct token, or ""."""
+def cut_inside(asked: Question[Any], where: answers.EncodingDivergence, right: Sequence[int]) -> str:
+    """Return an addition to the note beside the caret if a chunk of a stream ends inside the correct token, or ""."""
     token = asked.table.vocab.get(right[where.token], b"") if where.token < len(right) else b""
     end = 0
-    for number, chunk in enumerate(asked.operation.chunks, 1):
+    for number, chunk in enumerate(getattr(asked.operation, "chunks", ()), 1):
         end += len(chunk.encode("utf-8", "surrogatepass"))
         if where.byte < end < where.byte + len(token):
             return f"; chunk {number} ends inside {show.bare(token)}, at byte {end}"

@@ -14,7 +14,6 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.adapters import AdapterError, engines, loading, resolve
-from bpe_conformance.adapters.engines import programs
 from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
@@ -231,7 +230,7 @@ def test_a_vocabulary_can_have_the_expression_of_a_pack() -> None:
 
 
 def test_a_gguf_file_may_have_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_program", lambda *arguments: arguments)
+    monkeypatch.setattr(engines, "_program", lambda *arguments: arguments)
     gguf.write("sha256-00", SMALL)
     assert resolve("llamacpp:sha256-00") == ("llamacpp.mjs", "llamacpp:sha256-00", folder / "sha256-00")
 

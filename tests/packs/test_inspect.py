@@ -43,7 +43,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def odd(model: Model) -> str:
-    return "\n".join(text for _, text in inspect._odd(Reach(model)))
+    return "\n".join(inspect._odd(Reach(model)))
 
 
 def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:

