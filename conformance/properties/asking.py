@@ -11,7 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Fault, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Table
 from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
@@ -63,11 +63,6 @@ def ask(implementation: Implementation, question: Question[Any], timeout_factor:
     """Return the answer of a new tokenizer, or of a training, within a time limit."""
     with implementation.time_limit(timeout_factor):
         return dependence.ask(question, implementation)
-
-
-def accept(tokenizer: TokenizerProxy) -> Answer:
-    """Ask nothing: making the tokenizer is the question."""
-    return Accepted()
 
 
 def is_lost(answer: Answer) -> bool:

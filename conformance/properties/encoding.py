@@ -19,7 +19,7 @@ from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Construct, Decode, Encode, EncodeAllowed, Expected, Question, oracle
 from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, accept, ask, judged, undisturbed
+from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, judged, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Encodings
 
@@ -33,7 +33,7 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
     instance = Instance(implementation, partial(implementation.build_from, list(given.values())))
 
     def calls() -> Iterator[tuple[Question[Any], Answer]]:
-        yield Question(Construct(), model), instance.call(accept)
+        yield (made := Question(Construct(), model)), instance.ask(made)
         encoded = instance.ask(question)
         yield question, encoded
         if isinstance(encoded, Ids) and "decode" in implementation.capabilities:
@@ -50,7 +50,7 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
     if "special" in implementation.capabilities:
         listed = replace(model, special_tokens=(*(model.special_tokens or ()), "<|new|>"))
         passed, as_before = (constructor_arguments(listed, {})[0] for _ in range(2))
-        Instance(implementation, partial(implementation.build_from, passed)).call(accept)
+        Instance(implementation, partial(implementation.build_from, passed)).ask(Question(Construct(), listed))
         compared = zip(names, passed, as_before, strict=True)
         changed = tuple(f"the caller's {name} changed" for name, now, was in compared if now != was)
         if changed:
