@@ -5,8 +5,7 @@ from __future__ import annotations
 from .batch import Batch
 from .decode import Decode, DecodeBytes, Decoding
 from .detokenize import Detokenize, Waiting
-from .encode import Construct, Encode, EncodeAllowed, Encoding
-from .entries import Entries
+from .encode import Construct, Encode, EncodeAllowed, Encoding, Entries
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
 from .files import Load, OnlyLoad, Save
 from .offsets import EncodeWithOffsets
