@@ -37,8 +37,7 @@ from .special_tokens import SpecialTokenPolicy, SpecialTokens, straddles
 from .streaming import parts
 from .text_encoder import TextEncoder
 
-Cutter = Callable[[str], Iterable[str]]
-"""Cuts a piece of text into pieces, none of them empty."""
+Cutter = Callable[[str], Iterable[str]]  # cuts a piece of text into pieces, none of them empty
 Origin = tuple[int, int] | None
 """The first character that something comes from, and the one after the last; None for an added space."""
 MIXED = 25_000_000

@@ -22,8 +22,7 @@ from .asking import Instance, is_correct, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("decode_iterable",)
-HALF = b"\xf0\x9f"
-"""Half an emoji: what a stream that is broken off leaves in a decoder."""
+HALF = b"\xf0\x9f"  # half an emoji: what a stream that is broken off leaves in a decoder
 OTHER = "\U0001f98a \u65e5x".encode()
 FIRST, LEAST, AT_ONCE = 250, 0.01, 0.25
 """Growth is measured from a number of ids that takes a while. Eight times that number may take a moment anyway."""

@@ -77,8 +77,7 @@ def _of_other_patterns(implementation: Implementation) -> Encodings:
 
 
 PROBES = "1{0}Aa{0}..{0}\t{0}\t\t"
-BESIDE = (("1", "A"), ("a", "."), (".", "\t"), ("\t", "\t"))
-"""The texts before and after a character in the probes."""
+BESIDE = (("1", "A"), ("a", "."), (".", "\t"), ("\t", "\t"))  # the texts before and after a character in the probes
 
 
 @cache

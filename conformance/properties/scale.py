@@ -48,20 +48,16 @@ from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
-DIFFERENT = (10, 1_000, 11_000, 70_000)
-"""More pre-tokens than many caches hold: 10,000 or 65,536."""
+DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 DIFFERENT_MERGES = (30, 300, 1_100)
-MOST_BY_ORACLE = 1_100
-"""The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
+MOST_BY_ORACLE = 1_100  # the greatest size that the oracle answers, if a pattern other than GPT-2's is declared
 SECONDS, FAR_SECONDS, MORE_SECONDS = 2.0, 0.8, 60.0
 """The suite leaves out a size that would take longer. `FAR_SECONDS` applies to the longest texts of a default run, and
 `MORE_SECONDS` with `--bpe-scale`."""
-FAR_QUICK = 0.1
-"""As `Row.quick`, for the longest texts."""
+FAR_QUICK = 0.1  # as `Row.quick`, for the longest texts
 LONGEST_GROWTH = 280_000
 TIMEOUT_FACTOR = 6
-MOST_PROCESSES = 8
-"""At most this many processes compete for the machine."""
+MOST_PROCESSES = 8  # at most this many processes compete for the machine
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least `SHORTEST` seconds. Eight times that length may take
 `MOST_GROWTH` times as long, which is 8**1.5."""
@@ -71,8 +67,7 @@ LEAST_SECONDS, MOST_POWER = 0.001, 3
 
 # Inputs
 
-Posed = tuple[Question[Any], Answer]
-"""A question and its correct answer."""
+Posed = tuple[Question[Any], Answer]  # a question and its correct answer
 
 
 def encoding(model: Model, text: str, ids: Iterable[int]) -> Posed:
@@ -106,8 +101,7 @@ FAR = (420_000, 1_100_000)
 """Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
 
-MANY_SPECIALS = (3, 20, 300, 1_100)
-"""Published tables have 1,000 special tokens."""
+MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special tokens
 LONG_SPECIALS = (9, 300, 4_100)
 
 
@@ -213,8 +207,7 @@ def doubling(size: int) -> Model:
 LETTERS = "abcdefgh"
 WIDE, NARROW = b"cch", b"Rq"
 """Tokens of the large table. Their ids, 65,943 and 407, are equal in their lowest 16 bits."""
-BESIDE = (b"b", b"c", b"FX", b"ht")
-"""Tokens that the large table merges with `WIDE`, and not with `NARROW`."""
+BESIDE = (b"b", b"c", b"FX", b"ht")  # tokens that the large table merges with `WIDE`, and not with `NARROW`
 
 
 @cache
@@ -269,8 +262,7 @@ def chain(size: int) -> Posed:
     return encoding(strategies.with_ids(merges), text, (254 + size,))
 
 
-APART = ("abc", "de", "fgh", "ij")
-"""Letters that no merge joins with others, so that one text tests several tables."""
+APART = ("abc", "de", "fgh", "ij")  # letters that no merge joins with others, so that one text tests several tables
 
 
 @cache
@@ -315,15 +307,9 @@ def irregular_blocks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """Parts that long texts repeat, one after the other, and their ids.
+    """Parts that long texts repeat, one after the other, and their ids, which do not depend on the text around them."""
 
-    Attributes:
-        what: what it consists of, for messages.
-        model: the model of the tokenizer.
-        parts: the parts, with their ids, which do not depend on the text around them.
-    """
-
-    what: str
+    what: str  # it consists of, for messages
     model: Model
     parts: tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -367,34 +353,30 @@ class RepeatedText:
 class Texts:
     """The repeated texts that can test an implementation.
 
-    Attributes:
-        own: whether the implementation has one fixed model.
-        words: words and runs of white space; the last text also has special tokens, if they are supported.
-        mixed: a text that patterns split differently, for each pattern to test.
-        runs: runs of white space.
-        unspaced: texts without spaces, for each pattern to test; none for a fixed model.
+    The last text of `words` also has special tokens, if they are supported. `mixed` and `unspaced` are for each pattern
+    to test.
     """
 
     def __init__(self, implementation: Implementation) -> None:
         self._conventions = implementation.conventions
         self.own = implementation.fixed_model is not None
-        special = "special" in implementation.capabilities
+        if self.own:
+            model = gpt2_model()
+            self.words = [self._text("words", model, WORDS + BLANKS + WORDS)]
+            self.mixed = [self._text("mixed text", model, MIXED)]
+            self.runs = self._text("runs of white space", model, BLANK_RUNS)
+            self.unspaced = list[RepeatedText]()
+            return
+        self.words = [self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
+        if "special" in implementation.capabilities:
+            self.words.append(self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         patterns = [name for name in strategies.patterns(implementation) if name != "none"]
-        words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
-        self.words = [
-            words,
-            *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
-        ]
         self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
-        self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
+        self.runs = self._text("runs of white space", blank_runs(), BLANK_RUNS)
         self.unspaced = [
             self._text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
             for name in patterns
         ]
-        if self.own:
-            self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
-            self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
-            self.unspaced = []
 
     def _text(self, what: str, model: Model, *parts: str) -> RepeatedText:
         right = oracle(model, self._conventions)

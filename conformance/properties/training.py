@@ -47,8 +47,7 @@ def pattern(implementation: Implementation, question: Question[Train]) -> Verdic
     yield mismatch
 
 
-REFUSED_SIZE = 100
-"""A vocab_size that a trainer should reject."""
+REFUSED_SIZE = 100  # a vocab_size that a trainer should reject
 
 
 @Drawn("law-train-again", "LAW-REPLAY-1", TRAIN, _with_special, 8)
@@ -138,8 +137,7 @@ def hash_seed(implementation: Implementation) -> Verdicts:
 
 
 PROSE_MERGES = 300
-FEW_LETTERS, FEW_MERGES = 4_000, 60
-"""By another pattern than GPT-2's, whose merges are not stored."""
+FEW_LETTERS, FEW_MERGES = 4_000, 60  # by another pattern than GPT-2's, whose merges are not stored
 
 
 @Fixed("law-train-long", "LAW-TRAIN-1", TRAIN)

@@ -27,8 +27,7 @@ from . import one_line_errors, read_utf8, replacing
 from .gpt2 import merges_of_pairs, read_key
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
-"""Types of tokens."""
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5  # types of tokens
 UINT32, INT32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
 NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 """Types of values, and those of numbers in the notation of `struct`."""
