@@ -19,8 +19,10 @@ from .workers import batches, in_order, in_processes, worker_count
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-BATCH_SIZE = 1 << 22  # a job counts small documents until they have at least this many characters or bytes
-PART_SIZE = 1 << 22  # a job holds about this many bytes of a file in memory at once
+BATCH_SIZE = 1 << 22
+"""A job counts small documents until they have at least this many characters or bytes."""
+PART_SIZE = 1 << 22
+"""A job holds about this many bytes of a file in memory at once."""
 
 Job = list["str | FileChunk"]
 

@@ -14,11 +14,14 @@ from .merging import MergeRanks, merge_by_rank, merge_by_scan
 if TYPE_CHECKING:
     from .bulk.encoding import BulkRanks
 
-LONG = 50  # from this number of bytes on, merging rank by rank is faster than the scan (measured)
-CACHE_SIZE = 1 << 16  # the most pre-tokens in the cache
+LONG = 50
+"""From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
+CACHE_SIZE = 1 << 16
+"""The most pre-tokens in the cache."""
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 NOT_IN_UTF8 = bytes([0xC0, 0xC1, *range(0xF5, 0x100)])
-NO_ID = -1  # in place of the id of a byte that the vocabulary lacks
+NO_ID = -1
+"""In place of the id of a byte that the vocabulary lacks."""
 
 
 class PreTokenEncoder:

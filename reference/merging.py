@@ -25,7 +25,8 @@ class MergeRanks:
         self.pair_of = pair_of  # rank → the pair of ids to merge
         self.result_of = result_of  # rank → the id of the concatenation; it may have more ranks
         self.rank_of: dict[Pair, int] = {}
-        self.in_order = True  # whether each merge makes only merges of higher ranks possible, as in every trained table
+        # Whether each merge makes only merges of higher ranks possible, as in every trained table.
+        self.in_order = True
         parts: set[int] = set()
         for rank, (pair, result) in enumerate(zip(pair_of, result_of, strict=False)):
             self.rank_of.setdefault(pair, rank)

@@ -16,7 +16,8 @@ from operator import itemgetter
 from os.path import commonprefix
 from typing import NamedTuple
 
-FEW = 64  # up to this number of tokens, a regular expression with alternatives is faster (measured)
+FEW = 64
+"""Up to this number of tokens, a regular expression with alternatives is faster (measured)."""
 FEW_BEGINNINGS = 8
 """Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 

@@ -426,7 +426,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
             what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
             yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
-    different = (60, 1_000, 11_000, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    different = (60, 1_000, 11_000, *[70_000] * effort.scale)  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
@@ -437,27 +437,27 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         for part in (MIXED, BLANK_RUNS)
     ]
     if "train-special" in implementation.capabilities:
-        clause, ending = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}")
-        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, lambda count: ending[:1], least=9)
-        what, text = (
-            "special tokens that end in another",
-            partial(mul, f" xy\n{ending[1]}"),
-        )  # their letters are not learned
-        yield row(what, clause, SEGMENTS, text, 12, lambda count: ending, least=2)
-        what = "special tokens in a training text"
-        yield row(
-            what, clause, MANY_SPECIALS, _between_specials, 1, lambda count: [*map("<|{}|>".format, range(count))]
-        )
-        long = long_special
-        what = "a special token in a training text"
-        yield row(what, clause, LONG_SPECIALS, lambda size: f" xy{long(size)}" * 3, 1, lambda size: [long(size)])
+        clause, ending, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}"), long_special
+
+        def one(size: int) -> Sequence[str]:
+            return ending[:1]
+
+        def numbered(count: int) -> Sequence[str]:
+            return [f"<|{at}|>" for at in range(count)]
+
+        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, one, least=9)
+        text: Callable[[int], str] = partial(
+            mul, f" xy\n{ending[1]}"
+        )  # the letters of these special tokens are not learned
+        yield row("special tokens that end in another", clause, SEGMENTS, text, 12, lambda count: ending, least=2)
+        yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, numbered)
+        text, what = (lambda size: f" xy{long(size)}" * 3), "a special token in a training text"
+        yield row(what, clause, LONG_SPECIALS, text, 1, lambda size: [long(size)])
         if implementation.conventions["train_special"] == "text":
             what = "words and a special token that is learned"
             yield row(what, tie, (60, 6_000), _learned_special, 3, lambda count: ("ab",), least=60)
-        specials, stable = repeated(WORDS + BLANKS + WORDS + SPECIAL), "TRAIN-STABLE-1"
-        long_texts.append(
-            row("a text to train on", stable, with_more(effort), specials, 43, lambda size: (SPECIAL,), least=0)
-        )
+        text = repeated(WORDS + BLANKS + WORDS + SPECIAL)
+        long_texts.append(row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, one, least=0))
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
 
@@ -505,9 +505,8 @@ def _learned_special(count: int) -> str:
 
     The special token has a smaller id than the result of the first merge, which decides a tie between their pairs.
     """
-    return "\n".join(
-        ["xyz", "abc"] * count + ["xy", "xy", "ab", *(_six_letters(at, "ghijklmn") for at in range(count))]
-    )
+    words = [_six_letters(at, "ghijklmn") for at in range(count)]
+    return "\n".join(["xyz", "abc"] * count + ["xy", "xy", "ab", *words])
 
 
 def _long_word(size: int) -> str:
@@ -530,12 +529,10 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         yield Row(text.what, with_more(effort), text.encode)
     for text in (texts.words[-1], texts.mixed[0]):
         yield Row(text.what, (*SIZES, *FAR), text.encode)
-    for text in texts.mixed[1:]:
-        yield Row(text.what, with_more(effort, FEW), text.encode)
-    for text in texts.unspaced:
+    for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
-        yield Row("different pre-tokens", (*DIFFERENT, *((280_000,) if effort.scale else ())), _different)
+        yield Row("different pre-tokens", (*DIFFERENT, *[280_000] * effort.scale), _different)
 
 
 def _different(count: int) -> Posed:
@@ -588,9 +585,8 @@ def _alike(size: int) -> Posed:
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A table of more than 65,536 merges encodes letters as a small table with the same merges of letters does."""
     small = letters_of_large_table()
-    tables = {
-        len(one.merges): one for one in (small, large_table(), *([large_table(larger=True)] if effort.scale else []))
-    }
+    larger = [large_table(larger=True)] if effort.scale else []
+    tables = {len(one.merges): one for one in (small, large_table(), *larger)}
 
     def pose(merges: int) -> Posed:
         model = tables[merges]
@@ -664,7 +660,7 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch of thousands of texts gives a row for each."""
     texts = Texts(implementation)
-    counts = (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ()))
+    counts = (6, 101, 1_001, 10_007, *[70_001] * effort.scale)
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
@@ -732,9 +728,11 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         is_far = size >= FAR[0] and not effort.scale
         seconds = forecast(took, size) if number > 1 and took[-1][1] > (FAR_QUICK if is_far else row.quick) else 0.0
         if is_far and seconds > FAR_SECONDS:
-            more = f"{id_}: lengths of {size:,} and more were not tested: the implementation is too slow for them"
             if not any(note.startswith(f"{id_}: lengths of") for note in implementation.notes):
-                implementation.note(f"{more}; --bpe-scale gives it {MORE_SECONDS:.0f} seconds for each")
+                implementation.note(
+                    f"{id_}: lengths of {size:,} and more were not tested: the implementation is too slow for them; "
+                    f"--bpe-scale gives it {MORE_SECONDS:.0f} seconds for each"
+                )
             break
         if seconds > (MORE_SECONDS if effort.scale else SECONDS):
             implementation.note(
