@@ -400,7 +400,7 @@ add_variants(
         ),
     },
     encode_pre_token={
-        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)],
+        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)]
     },
 )
 

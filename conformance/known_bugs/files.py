@@ -147,7 +147,7 @@ add_variants(
         ),
     },
     bytes_of={
-        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode(),
+        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode()
     },
     saved_merges={"SavedMergesSorted": lambda self: sorted(self.merges)},
     spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},

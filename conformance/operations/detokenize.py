@@ -18,11 +18,7 @@ from .expected import Expected, Lazy, Stored
 from .operation import Call, Operation
 from .setting import Setting, token_of
 
-MOST_HELD = {
-    "early": AtMost(256, "id"),
-    "prompt": AtMost(0, "byte"),
-    "held": AtMost(3, "byte"),
-}
+MOST_HELD = {"early": AtMost(256, "id"), "prompt": AtMost(0, "byte"), "held": AtMost(3, "byte")}
 """Rule → how much may be held back: characters before the first text, by the ids that end one; bytes."""
 
 

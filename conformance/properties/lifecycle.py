@@ -24,18 +24,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 
-from ..answer import (
-    Acceptable,
-    Accepted,
-    Answer,
-    Bytes,
-    Changed,
-    Ids,
-    Refusal,
-    Text,
-    Unchanged,
-    fingerprint,
-)
+from ..answer import Acceptable, Accepted, Answer, Bytes, Changed, Ids, Refusal, Text, Unchanged, fingerprint
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy, answered
