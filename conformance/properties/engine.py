@@ -133,7 +133,7 @@ class Drawn(Generic[Example]):
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
-            search.over(strategy, lambda example: first(test(implementation, example)), self.examples)
+            search.run(strategy, lambda example: search.judge(first(test(implementation, example))), self.examples)
             return search.found(self.clause_id)
 
         return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
@@ -220,11 +220,6 @@ class Search:
         self._wrong: Wrong | None = None  # of this example
         self._clock: Clock
 
-    def over(
-        self, strategy: SearchStrategy[Example], test: Callable[[Example], Mismatch | None], examples: int
-    ) -> None:
-        self.run(strategy, lambda example: self.judge(test(example)), examples)
-
     def run(self, strategy: SearchStrategy[Example], execute: Callable[[Example], object], examples: int) -> None:
         """Search among the examples of a strategy; `execute` calls `judge` for each answer."""
         most = math.inf if self._effort.deadline is not None else max(1, round(examples * self._effort.examples_factor))
@@ -261,11 +256,8 @@ class Search:
     def judge(self, mismatch: Mismatch | None, kind: Hashable = None) -> bool:
         """Keep an incorrect answer, and return whether the example fails.
 
-        An answer that depends on another failure is no failure, and neither is one of a kind that was found before.
-
-        Args:
-            mismatch: the incorrect answer, or None.
-            kind: what counterexamples to one fault have in common; None: the form of the answer.
+        An answer that depends on another failure is no failure, and neither is one of a kind that was found before: of
+        the form of an earlier answer, if counterexamples to one fault have nothing else in common.
         """
         if mismatch is None:
             return False

@@ -58,10 +58,8 @@ class Occurrences(NamedTuple):
 class WordArrays:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
-    Attributes:
-        count: pair → number of occurrences, including overlapping ones, times the weights of the words.
-        left, right: pair → its tokens.
-        pairs: the number of numbered pairs; the arrays by pair have room for more.
+    `count` has the occurrences of each pair, including overlapping ones, times the weights of the words, and `left` and
+    `right` its tokens. The arrays have room for more than the number of `pairs`.
     """
 
     def __init__(self, tokens: Integers, weights: Integers) -> None:

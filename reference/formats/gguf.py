@@ -180,15 +180,10 @@ def pre_tokenizer_of(model: Model) -> str:
 
 
 def write(path: AnyPath, model: Model, pre: str | None = None) -> None:
-    """Write a file without tensors, which llama.cpp loads with `vocab_only`.
+    """Write a file without tensors, which llama.cpp loads with `vocab_only`; a ValueError if it cannot be written.
 
-    Args:
-        path: the file.
-        model: its normal form and the flags of its added tokens are left out.
-        pre: the name of the pre-tokenizer; None means the one whose steps the model has.
-
-    Raises:
-        ValueError: if the file cannot be written, or no pre-tokenizer has the steps of the model.
+    The normal form of the model and the flags of its added tokens are left out. `pre` is the name of the pre-tokenizer;
+    by default, it is the one whose steps the model has.
     """
     name = pre or pre_tokenizer_of(model)
     added = model.pipeline.added_tokens if model.pipeline else map(AddedToken, model.special_tokens or ())
