@@ -31,9 +31,6 @@ class EncodeWithOffsets(Encoding):
     def call(self) -> Call:
         return Call("encode_with_offsets", (self.text,))
 
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
-
     def repeats(self, answer: Answer, encoded: Sequence[Answer]) -> bool:
         return isinstance(answer, Offsets) and [Ids(answer.ids)] == list(encoded)
 

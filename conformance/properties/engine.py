@@ -256,8 +256,8 @@ class Search:
     def judge(self, mismatch: Mismatch | None, kind: Hashable = None) -> bool:
         """Keep an incorrect answer, and return whether the example fails.
 
-        An answer that depends on another failure is no failure, and neither is one of a kind that was found before: of
-        the form of an earlier answer, if counterexamples to one fault have nothing else in common.
+        An answer that depends on another failure is no failure, and neither is one of a kind that was found before. The
+        kind is what counterexamples to one fault have in common; by default, it is the form of the answer.
         """
         if mismatch is None:
             return False
