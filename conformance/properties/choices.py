@@ -36,7 +36,7 @@ class Source:
         self.is_begun = False  # whether an example has begun
 
     def begin(self) -> None:
-        self.made, self.spans, self.open_spans = Choices(), list[Span](), list[int]()
+        self.made, self.spans, self._open = Choices(), list[Span](), list[int]()
         self._plan, self.is_begun = self.planned, True
 
     def choose(self, drawn: Any, is_possible: Callable[[Any], bool], simplest: Any) -> Any:
@@ -47,6 +47,13 @@ class Source:
             value = self._plan[at] if fits else simplest
         self.made.append(value)
         return value
+
+    def open_span(self) -> None:
+        self._open.append(len(self.made))
+
+    def close_span(self) -> None:
+        if self._open:  # Hypothesis opens one before the example begins
+            self.spans.append((self._open.pop(), len(self.made)))
 
 
 class Backend(PrimitiveProvider):
@@ -59,11 +66,10 @@ class Backend(PrimitiveProvider):
         return contextlib.nullcontext()
 
     def span_start(self, label: int, /) -> None:
-        self.source.open_spans.append(len(self.source.made))
+        self.source.open_span()
 
     def span_end(self, discard: bool, /) -> None:
-        if self.source.open_spans:  # Hypothesis opens one before the example begins
-            self.source.spans.append((self.source.open_spans.pop(), len(self.source.made)))
+        self.source.close_span()
 
     def draw_boolean(self, p: float = 0.5) -> bool:
         return bool(self.source.choose(self.source.random.random() < p, lambda value: True, p < RARE))
