@@ -27,8 +27,7 @@ INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")
 """The fields of a part in the index: its file, start and end in bytes, the size and time of that file, and the number
 of ids."""
-HEADER = 128
-"""The number of bytes of an array file before the ids."""
+HEADER = 128  # the number of bytes of an array file before the ids
 
 
 def header(dtype: str, count: int) -> bytes:

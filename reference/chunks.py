@@ -24,12 +24,10 @@ from . import fences
 from .formats import one_line_errors
 from .special_tokens import SpecialTokens
 
-CHUNK_SIZE = 1 << 25
-"""The most characters of a chunk of a text, approximately."""
+CHUNK_SIZE = 1 << 25  # the most characters of a chunk of a text, approximately
 FILE_CHUNK_SIZE = 1 << 27
 """The most bytes of a chunk of a file, approximately: more than of a text, because a worker reads it in parts."""
-WINDOW = 1 << 15
-"""How many bytes of a file are searched at once."""
+WINDOW = 1 << 15  # how many bytes of a file are searched at once
 
 
 # Positions

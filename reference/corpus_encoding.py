@@ -33,10 +33,8 @@ from .file_encoding import FileEncoder
 from .formats import one_line_errors, replacing
 from .workers import WorkerFailedError, batches, in_order, in_processes
 
-BATCH_SIZE = 1 << 22
-"""A job encodes small files until they have at least this many bytes."""
-BUFFER = 1 << 20
-"""The number of bytes that are checked at once."""
+BATCH_SIZE = 1 << 22  # a job encodes small files until they have at least this many bytes
+BUFFER = 1 << 20  # the number of bytes that are checked at once
 
 Parts = tuple[FileChunk, ...]
 

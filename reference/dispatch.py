@@ -28,8 +28,7 @@ ARRAYS_FROM = {
 """Operation → the size of the smallest input for which it uses arrays."""
 PREPARED_FROM = 1 << 15
 """Characters of text in all calls together: encoding over arrays starts by putting all merges into a hash table."""
-LARGEST_ID = 1 << 22
-"""Encoding over arrays keeps tables indexed by id, which grow with the largest id."""
+LARGEST_ID = 1 << 22  # encoding over arrays keeps tables indexed by id, which grow with the largest id
 MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
 """Learning over arrays packs a token into 24 bits and a position into 32 bits."""
 

@@ -22,10 +22,8 @@ from .formats import one_line_errors, replacing
 from .text_encoder import TextEncoder
 from .workers import in_processes
 
-CHUNK_SIZE = 1 << 22
-"""The approximate most bytes of a chunk: few enough that all workers end at about the same time."""
-STREAMED = 1 << 16
-"""The number of bytes read and of ids written at once if a file cannot be cut into chunks."""
+CHUNK_SIZE = 1 << 22  # the approximate most bytes of a chunk: few enough that all workers end at about the same time
+STREAMED = 1 << 16  # the number of bytes read and of ids written at once if a file cannot be cut into chunks
 
 Ids = npt.NDArray[Any]
 

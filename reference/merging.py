@@ -19,18 +19,13 @@ Step = tuple[int, int, int, dict[int, int], dict[int, int]]
 
 
 class MergeRanks:
-    """The merges of a tokenizer, as ids.
-
-    Attributes:
-        pair_of: rank → the pair of ids to merge; only the first rank of a repeated pair counts.
-        result_of: rank → the id of the concatenation; it may have more ranks.
-        rank_of: pair of ids → rank.
-        in_order: whether each merge makes only merges of higher ranks possible, as in every trained table.
-    """
+    """The merges of a tokenizer, as ids; only the first rank of a repeated pair counts."""
 
     def __init__(self, pair_of: Sequence[Pair], result_of: Sequence[int]) -> None:
-        self.pair_of, self.result_of = pair_of, result_of
+        self.pair_of = pair_of  # rank → the pair of ids to merge
+        self.result_of = result_of  # rank → the id of the concatenation; it may have more ranks
         self.rank_of: dict[Pair, int] = {}
+        # Whether each merge makes only merges of higher ranks possible, as in every trained table.
         self.in_order = True
         parts: set[int] = set()
         for rank, (pair, result) in enumerate(zip(pair_of, result_of, strict=False)):

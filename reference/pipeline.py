@@ -33,12 +33,11 @@ from .encoder import NO_ID, SINGLE_BYTES, PreTokenEncoder
 from .fences import are_safe_from, has_fence
 from .formats.oniguruma import may_match_empty
 from .patterns import pre_tokenize, resolve
-from .special_tokens import SpecialTokenPolicy, SpecialTokens, straddles
+from .special_tokens import SpecialTokens, straddles
 from .streaming import parts
 from .text_encoder import TextEncoder
 
-Cutter = Callable[[str], Iterable[str]]
-"""Cuts a piece of text into pieces, none of them empty."""
+Cutter = Callable[[str], Iterable[str]]  # cuts a piece of text into pieces, none of them empty
 Origin = tuple[int, int] | None
 """The first character that something comes from, and the one after the last; None for an added space."""
 MIXED = 25_000_000
@@ -244,29 +243,18 @@ def _byte_level(prefix_space: bool, compiled: regex.Pattern[str] | None, is_mapp
 # Encoding texts
 
 
+def pre_token_encoder(pipeline: Pipeline, ids: Mapping[bytes, int], merges: Iterable[Merge]) -> PreTokenEncoder:
+    """Return the encoder of pre-tokens; `ids` has the tokens of `merges`, and those that `lookup: whole` finds."""
+    own = {token.content.encode("utf-8") for token in pipeline.added_tokens if token.id is None}
+    whole = {token: index for token, index in ids.items() if token not in own} if pipeline.lookup == "whole" else None
+    return PreTokenEncoder(ids, merges, whole=whole, is_mapped=not isinstance(pipeline.steps[-1], ByteLevel))
+
+
 @dataclass(eq=False)
 class PipelineEncoder(TextEncoder):
     """Encodes texts of a model with a pipeline. `compiled` is the pattern of its steps, or any if they have none."""
 
     pipeline: Pipeline
-
-    @classmethod
-    def of(
-        cls,
-        pipeline: Pipeline,
-        ids: Mapping[bytes, int],
-        merges: Iterable[Merge],
-        policy: SpecialTokenPolicy,
-        special_ids: Mapping[str, int],
-        compiled: regex.Pattern[str],
-        every_id: range,
-    ) -> PipelineEncoder:
-        """Return the encoder; `ids` has the tokens of `merges`, and those that `lookup: whole` finds."""
-        own = {token.content.encode("utf-8") for token in pipeline.added_tokens if token.id is None}
-        whole = {token: index for token, index in ids.items() if token not in own}
-        is_mapped = not isinstance(pipeline.steps[-1], ByteLevel)
-        encoder = PreTokenEncoder(ids, merges, whole=whole if pipeline.lookup == "whole" else None, is_mapped=is_mapped)
-        return cls(encoder, policy, special_ids, compiled, every_id, pipeline)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,7 +22,7 @@ from .dispatch import Progress, silent
 from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .formats import engines, gpt2, huggingface
 from .patterns import DEFAULT_PATTERN, resolve
-from .pipeline import PipelineEncoder, pattern_of
+from .pipeline import PipelineEncoder, pattern_of, pre_token_encoder
 from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, Strings, parse_keywords
 from .text_encoder import TextEncoder
 from .trainer import learn
@@ -96,22 +96,17 @@ class Tokenizer:
         self._special = SpecialTokens(special_tokens if pipeline is None else [token.content for token in added])
         _check_table(self.vocab, self.merges, SINGLE_BYTES if pipeline is None else ())
         own_ids = {token.content: token.id for token in added if token.id is not None}
-        ids = token_ids(self.vocab, [text for text in self._special.tokens if text not in own_ids])
-        special_ids = own_ids | {
-            text: ids[text.encode("utf-8")] for text in self._special.tokens if text not in own_ids
-        }
+        others = [text for text in self._special.tokens if text not in own_ids]
+        ids = token_ids(self.vocab, others)
+        special_ids = own_ids | {text: ids[text.encode("utf-8")] for text in others}
         for text, index in special_ids.items():
             self.vocab.setdefault(index, text.encode("utf-8"))
-        policy = SpecialTokenPolicy(self._special, SpecialTokens())
         every_id = range(min(self.vocab), max(self.vocab) + 1)
+        rest = SpecialTokenPolicy(self._special, SpecialTokens()), special_ids, self.compiled, every_id
         if pipeline is None:
-            self._text_encoder = TextEncoder(
-                PreTokenEncoder(ids, self.merges), policy, special_ids, self.compiled, every_id
-            )
+            self._text_encoder = TextEncoder(PreTokenEncoder(ids, self.merges), *rest)
         else:
-            self._text_encoder = PipelineEncoder.of(
-                pipeline, ids, self.merges, policy, special_ids, self.compiled, every_id
-            )
+            self._text_encoder = PipelineEncoder(pre_token_encoder(pipeline, ids, self.merges), *rest, pipeline)
         self._encoders: dict[Keywords, TextEncoder] = {}
 
     def __getstate__(self) -> dict[str, object]:

@@ -67,20 +67,13 @@ def learn(
 
 
 class WeightedWords:
-    """Holds words with weights, and an index of their adjacent pairs.
-
-    Attributes:
-        words: token ids; rewritten as merges are applied.
-        weights: the number of occurrences of each word.
-        counts: pair → its occurrences in each word, overlapping ones included, times the word's weight, summed.
-        holders: pair → numbers of the words that contain it.
-    """
+    """Holds words with weights, and an index of their adjacent pairs."""
 
     def __init__(self, weighted: Iterable[tuple[Word, int]]) -> None:
-        self.words: list[Word] = []
-        self.weights: list[int] = []
-        self.counts: dict[Pair, int] = {}
-        self.holders: dict[Pair, set[int]] = {}
+        self.words: list[Word] = []  # token ids; rewritten as merges are applied
+        self.weights: list[int] = []  # the number of occurrences of each word
+        self.counts: dict[Pair, int] = {}  # pair → its occurrences, overlapping ones included, by weight
+        self.holders: dict[Pair, set[int]] = {}  # pair → numbers of the words that contain it
         for number, (word, weight) in enumerate(weighted):
             self.words.append(word)
             self.weights.append(weight)

@@ -220,10 +220,8 @@ class _Processes:
         self._count = count
         self._workers: list[_Worker] = []
         self._idle: list[_Worker] = []
-        self._job_of: dict[_Worker, int] = {}
-        """Busy worker → the number of its job."""
-        self._answers: dict[int, bytes] = {}
-        """The number of a job → its pickled answer, until `result` returns it."""
+        self._job_of: dict[_Worker, int] = {}  # busy worker → the number of its job
+        self._answers: dict[int, bytes] = {}  # the number of a job → its pickled answer, until `result` returns it
         self._submitted = 0
 
     def start(self, call: Callable[..., object]) -> None:

@@ -157,8 +157,7 @@ class _Prober:
         self._fixed = implementation.fixed_model is not None
         self._stderr = stderr
         self.constructor_refuses = False
-        self.stubs: dict[str, str] = {}
-        """Method that returned None → what is wrong."""
+        self.stubs: dict[str, str] = {}  # method that returned None → what is wrong
         self._late: set[str] = set()
 
     def probe(self) -> Iterator[str]:

@@ -5,7 +5,6 @@ Everything that a call raises becomes an exception of the suite, with the implem
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import sys
@@ -22,6 +21,7 @@ from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_nam
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
+A = TypeVar("A")
 SHOWN_FRAMES = 4  # how many frames of a traceback are shown, the innermost ones
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
@@ -124,7 +124,7 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
 class TokenizerProxy:
     """One tokenizer of the implementation. Each method raises as `contained` does.
 
-    `encode_allowed_itself` and the like pass exactly the object that they get, which the implementation could change.
+    A list or a set is passed itself, so that the implementation could change it.
     """
 
     def __init__(self, instance: Any, call: Call = contained) -> None:
@@ -143,26 +143,18 @@ class TokenizerProxy:
 
     def encode_allowed(self, text: str, allowed: Collection[str], disallowed: Collection[str]) -> list[int]:
         """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
-        return self.encode_allowed_itself(text, "all" if allowed == "all" else set(allowed), disallowed)
-
-    def encode_allowed_itself(self, text: str, allowed: str | set[str], disallowed: Collection[str]) -> list[int]:
+        allowed = allowed if allowed == "all" or type(allowed) is set else set(allowed)
         disallowed = "all" if disallowed == "all" else tuple(disallowed)
         keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`. A tuple is passed as a tuple, other sequences as a list."""
-        return self.decode_itself(ids if type(ids) is tuple else list(ids))
-
-    def decode_itself(self, ids: Sequence[int]) -> str:
-        return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
+        passed = ids if type(ids) in (tuple, list) else list(ids)
+        return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(passed)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        return self.decode_bytes_itself(list(ids))
-
-    def decode_bytes_itself(self, ids: list[int]) -> bytes:
-        rebuild = answers.rebuild_bytes
-        return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
+        rebuild, passed = answers.rebuild_bytes, ids if type(ids) is list else list(ids)
+        return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(passed)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rebuild, rows = answers.rebuild_rows, len(texts)
@@ -173,12 +165,8 @@ class TokenizerProxy:
     def stream(self, chunks: Iterable[str]) -> list[int]:
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
-    def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
-        return self._ids("encode_iterable", lambda: itertools.islice(self._begin(chunks), 1))
-
-    def open_stream(self, chunks: Iterable[str]) -> Iterator[Any]:
-        """Return the iterator of encode_iterable. Reading it is a call, too."""
-        return self._call("encode_iterable(...)", self._begin, chunks)
+    def open_stream(self, chunks: Iterable[str]) -> Iterator[int]:
+        return self._each("encode_iterable", self._begin, chunks, answers.rebuild_id)
 
     def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
         """Read a stream to its end, and call `seen` with each id at once."""
@@ -188,20 +176,6 @@ class TokenizerProxy:
                 seen(answers.rebuild_id("encode_iterable", item))
 
         self._call("encode_iterable(...)", read)
-
-    def streams_in_turn(self, *many: Iterable[str]) -> list[list[int]]:
-        """Return the ids of several streams, which are read in turn, one id at a time."""
-
-        def read() -> list[list[int]]:
-            streams = [self._begin(chunks) for chunks in many]
-            rows: list[list[Any]] = [[] for _ in streams]
-            for items in itertools.islice(itertools.zip_longest(*streams, fillvalue=rows), answers.MOST_IDS):
-                for row, item in zip(rows, items, strict=True):
-                    if item is not rows:
-                        row.append(item)
-            return [answers.rebuild_ids("encode_iterable", row) for row in rows]
-
-        return self._call("encode_iterable(...)", read)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         name = "encode_with_offsets"
@@ -224,11 +198,20 @@ class TokenizerProxy:
         self._call("decode_iterable(...)", read)
 
     def open_deltas(self, ids: Iterable[int]) -> Iterator[str]:
-        """Return an iterator over the deltas, each of which is one call."""
-        deltas = self._call("decode_iterable(...)", self._begin_deltas, ids)
-        ended = object()
-        while (item := self._call("decode_iterable(...)", next, deltas, ended)) is not ended:
-            yield self._call("decode_iterable(...)", answers.rebuild_delta, "decode_iterable", item)
+        return self._each("decode_iterable", self._begin_deltas, ids, answers.rebuild_delta)
+
+    def _each(
+        self, method: str, begin: Callable[[A], Iterator[Any]], argument: A, rebuild: Callable[[str, Any], T]
+    ) -> Iterator[T]:
+        """Return an iterator over what a method yields. To begin, and to read an item, is one call each."""
+        what, ended = f"{method}(...)", object()
+        items = self._call(what, begin, argument)
+
+        def each() -> Iterator[T]:
+            while (item := self._call(what, next, items, ended)) is not ended:
+                yield self._call(what, rebuild, method, item)
+
+        return each()
 
     def save(self, folder: Path) -> None:
         self._call("save(...)", lambda: self.instance.save(str(folder)))

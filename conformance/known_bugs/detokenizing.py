@@ -105,11 +105,6 @@ class AllIdsDecodedAgain(BaseEncoder):
         yield self.decode(seen)[sent:]
 
 
-class ReplacementsNotTakenBack(AllIdsDecodedAgain):
-    def ready_bytes(self, held: bytes) -> int:
-        return len(held)
-
-
 # State
 
 
@@ -178,3 +173,4 @@ add_variants(
         "LastTextDropped": lambda self, held: len(held.decode("utf-8", "ignore")[:-24].encode("utf-8")),
     },
 )
+add_variants(__name__, AllIdsDecodedAgain, ready_bytes={"ReplacementsNotTakenBack": lambda self, held: len(held)})

@@ -226,7 +226,7 @@ class TokensAsText(_Ranked):
         return self.ranks.get((left, right)) if whole else None
 
 
-class NumericTokensEqual(BaseEncoder):
+class NumericTokensEqual(_Ranked):
     @cached_property
     def loose(self) -> dict[tuple[bytes | int, ...], int]:
         return {tuple(map(self.value, pair)): rank for pair, rank in reversed(self.ranks.items())}
@@ -234,14 +234,8 @@ class NumericTokensEqual(BaseEncoder):
     def value(self, token: bytes) -> bytes | int:
         return int(token) if token.isdigit() else token
 
-    def merge(self, word: Word) -> Word:
-        while ranked := [
-            (self.loose[key], index)
-            for index, pair in enumerate(pairwise(word))
-            if (key := tuple(map(self.value, pair))) in self.loose and b"".join(pair) in self.ids
-        ]:
-            word = _join(word, min(ranked)[1])
-        return word
+    def rank(self, left: bytes, right: bytes) -> int | None:
+        return self.loose.get((self.value(left), self.value(right))) if left + right in self.ids else None
 
 
 # A heap over a linked list
@@ -406,7 +400,7 @@ add_variants(
         ),
     },
     encode_pre_token={
-        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)],
+        "IdsOfSixteenBits": lambda self, word: [index & 0xFFFF for index in BaseEncoder.encode_pre_token(self, word)]
     },
 )
 

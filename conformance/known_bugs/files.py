@@ -82,12 +82,8 @@ class _OtherMap(BaseEncoder):
     def bytes_of(cls, spelling: str) -> bytes:
         return b"".join(cls.values().get(character) or character.encode("utf-8") for character in spelling)
 
-    def save(self, folder: str) -> None:
-        characters = self.characters()
-        entries = {"".join(map(characters.__getitem__, token)): index for index, token in self.vocab.items()}
-        lines = [" ".join("".join(map(characters.__getitem__, part)) for part in pair) for pair in self.merges]
-        Path(folder, "vocab.json").write_text(json.dumps(entries), "utf-8")
-        Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
+    def spelling(self, token: bytes) -> str:
+        return "".join(map(self.characters().__getitem__, token))
 
 
 # Special tokens
@@ -151,7 +147,7 @@ add_variants(
         ),
     },
     bytes_of={
-        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode(),
+        "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode()
     },
     saved_merges={"SavedMergesSorted": lambda self: sorted(self.merges)},
     spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},

@@ -69,12 +69,8 @@ class Matrix:
     properties: Mapping[str, str]  # bug → the first property that catches it, or ""
     dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)  # bug → cases that it fails by another part
 
-    def catching(self) -> dict[str, set[str]]:
-        """Return case → the bugs that it catches."""
-        return {case: set(bugs) for case, bugs in _inverted(self.answers).items()}
 
-
-def _inverted(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def inverted(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Return value → the keys of the rows that contain it."""
     found: dict[str, list[str]] = {}
     for key, values in rows.items():
@@ -93,26 +89,8 @@ def read(file: Path = FILE) -> Matrix:
             for bug in bugs:
                 answers[bug][case] = fingerprint
     fixed = {bug: found for bug, found in answers.items() if bug not in data["varying"]}
-    dependent = {bug: frozenset(cases) for bug, cases in _inverted(data["dependent"]).items()}
+    dependent = {bug: frozenset(cases) for bug, cases in inverted(data["dependent"]).items()}
     return Matrix(fixed, data["varying"], data["properties"], dependent)
-
-
-def text(matrix: Matrix) -> str:
-    """Return the file's text: one line a case, one line a bug."""
-    rows: dict[str, dict[str, list[str]]] = {}
-    for bug, answers in matrix.answers.items():
-        for case, fingerprint in answers.items():
-            rows.setdefault(case, {}).setdefault(fingerprint, []).append(bug)
-    cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
-    parts: dict[str, Mapping[str, Any]] = {"cases": cases}
-    parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
-    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(_inverted(matrix.dependent).items())}
-    return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
-
-
-def _lines(part: Mapping[str, Any]) -> str:
-    rows = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
-    return "{\n" + ",\n".join(rows) + "\n}" if rows else "{}"
 
 
 def _listed(matrix: Matrix) -> Iterator[str]:

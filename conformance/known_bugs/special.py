@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
@@ -131,44 +131,23 @@ class TrieWithoutFallback(BaseEncoder):
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
 
 
-class ScanWithoutBackingUp(TrieWithoutFallback):
-    def after_failure(self, here: int, end: int) -> int:
-        return max(end, here + 1)
-
-
 # What counts as special
 
 
-class EntriesThatLookSpecial(BaseEncoder):
-    def cut(self, text: str) -> Segments:
-        looks = [token.decode("utf-8") for token in self.ids if token.startswith(b"<|") and token.endswith(b"|>")]
-        return textbook.cut_special(text, [*self.special, *looks])
+def _also(more: Callable[[BaseEncoder], Iterable[bytes]]) -> Callable[[BaseEncoder, str], Segments]:
+    """Return a step `cut` that finds more tokens."""
 
+    def cut(self: BaseEncoder, text: str) -> Segments:
+        found = [token.decode("utf-8", "ignore") for token in more(self) if token in self.ids]
+        return textbook.cut_special(text, [*self.special, *found])
 
-class EntriesWithoutMerge(BaseEncoder):
-    def cut(self, text: str) -> Segments:
-        made = {left + right for left, right in self.merges}
-        added = [token.decode("utf-8", "ignore") for token in self.ids if len(token) > 1 and token not in made]
-        return textbook.cut_special(text, [*self.special, *added])
+    return cut
 
 
 class ScansNormalised(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         seen = unicodedata.normalize("NFKC", text)
         return super().encode(seen if any(token in seen and token not in text for token in self.special) else text)
-
-
-class EndoftextAlwaysSpecial(BaseEncoder):
-    constants: ClassVar[Sequence[str]] = ("<|endoftext|>",)
-
-    def cut(self, text: str) -> Segments:
-        return textbook.cut_special(
-            text, [*self.special, *(name for name in self.constants if name.encode("utf-8") in self.ids)]
-        )
-
-
-class NamesAlwaysSpecial(EndoftextAlwaysSpecial):
-    constants = NAMES
 
 
 class EndoftextByDefault(BaseEncoder):
@@ -179,30 +158,17 @@ class EndoftextByDefault(BaseEncoder):
 # The segments
 
 
-class SegmentsStripped(BaseEncoder):
-    def cut(self, text: str) -> Segments:
-        segments = super().cut(text)
-        if len(segments) > 1:
-            segments = [(segment if special else segment.strip(), special) for segment, special in segments]
-        return [(segment, special) for segment, special in segments if segment]
+def _changed(change: Callable[[str, int, int], str]) -> Callable[[BaseEncoder, str], Segments]:
+    """Return a step `cut` that changes the ordinary segments, each by its index and the number of segments."""
 
-
-class SpaceBeforeSpecialSwallowed(BaseEncoder):
-    def cut(self, text: str) -> Segments:
-        segments = super().cut(text)
-        stripped = [
-            (segment if special or position + 1 == len(segments) else segment.rstrip(), special)
-            for position, (segment, special) in enumerate(segments)
+    def cut(self: BaseEncoder, text: str) -> Segments:
+        parts = BaseEncoder.cut(self, text)
+        changed = [
+            (one if special else change(one, at, len(parts)), special) for at, (one, special) in enumerate(parts)
         ]
-        return [(segment, special) for segment, special in stripped if segment]
+        return [(segment, special) for segment, special in changed if segment]
 
-
-class SpaceBehindSpecialAdded(BaseEncoder):
-    def cut(self, text: str) -> Segments:
-        return [
-            (segment if special or not position or segment[0] == " " else " " + segment, special)
-            for position, (segment, special) in enumerate(super().cut(text))
-        ]
+    return cut
 
 
 # The ids
@@ -265,6 +231,21 @@ add_variants(
     __name__,
     BaseEncoder,
     cut={
+        "EntriesThatLookSpecial": _also(
+            lambda self: [token for token in self.ids if (token[:2], token[-2:]) == (b"<|", b"|>")]
+        ),
+        "EntriesWithoutMerge": _also(
+            lambda self: {token for token in self.ids if len(token) > 1}.difference(map(b"".join, self.merges))
+        ),
+        "EndoftextAlwaysSpecial": _also(lambda self: [b"<|endoftext|>"]),
+        "NamesAlwaysSpecial": _also(lambda self: map(str.encode, NAMES)),
+        "SegmentsStripped": _changed(lambda segment, at, count: segment.strip() if count > 1 else segment),
+        "SpaceBeforeSpecialSwallowed": _changed(
+            lambda segment, at, count: segment.rstrip() if at + 1 < count else segment
+        ),
+        "SpaceBehindSpecialAdded": _changed(
+            lambda segment, at, count: f" {segment}" if at and segment[0] != " " else segment
+        ),
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
         "SpecialsAmongPreTokens": lambda self, text: [(word, word in self.special) for word in self.split(text)],
         "SpecialsInsidePreTokens": lambda self, text: (
@@ -272,4 +253,9 @@ add_variants(
         ),
     },
     special_id={"SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token)},
+)
+
+
+add_variants(
+    __name__, TrieWithoutFallback, after_failure={"ScanWithoutBackingUp": lambda self, here, end: max(end, here + 1)}
 )

@@ -116,11 +116,6 @@ class ChunksReadTwice(BaseEncoder):
 # The end
 
 
-class EndNotFlushed(BaseEncoder):
-    def at_end(self, held: str) -> list[int]:
-        return []
-
-
 class AllChunksJoined(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode("".join(chunks))
@@ -149,6 +144,7 @@ add_variants(
             (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),
     },
+    at_end={"EndNotFlushed": lambda self, held: []},
     encode_iterable={
         "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
         "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),

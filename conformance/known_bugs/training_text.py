@@ -168,8 +168,4 @@ add_variants(
 )
 
 
-add_variants(
-    __name__,
-    ChunksAtSpecialTokens,
-    boundary={"ChunksAtEndoftext": lambda self, special: "<|endoftext|>"},
-)
+add_variants(__name__, ChunksAtSpecialTokens, boundary={"ChunksAtEndoftext": lambda self, special: "<|endoftext|>"})

@@ -5,10 +5,9 @@ from __future__ import annotations
 from .batch import Batch
 from .decode import Decode, DecodeBytes, Decoding
 from .detokenize import Detokenize, Waiting
-from .encode import Construct, Encode, EncodeAllowed, Encoding
-from .entries import Entries
+from .encode import Construct, Encode, EncodeAllowed, Encoding, Entries
 from .expected import Expected, Lazy, Merges, OwnTable, StoredIds
-from .files import Load, Save
+from .files import Load, OnlyLoad, Save
 from .offsets import EncodeWithOffsets
 from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Narrowed, Operation, Question
 from .setting import Conventions, Setting, expression, oracle, pieces, token_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model, read_text
 
-from ..answer import Acceptable, Answer, Divergence, Rows
+from ..answer import Acceptable, Answer, Divergence, Ids, Rows
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
 from .operation import Call, Operation, plain
@@ -46,6 +46,9 @@ class Batch(Operation):
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         yield "texts", self.batch
+
+    def repeats(self, answer: Answer, encoded: Sequence[Answer]) -> bool:
+        return answer == Rows(tuple(row.ids if isinstance(row, Ids) else () for row in encoded))
 
     def texts(self) -> Sequence[str]:
         return self.batch

@@ -26,6 +26,15 @@ class Decoding(Operation):
     def sequence(self) -> Sequence[int]:
         return list(self.ids)
 
+    def write(self) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
+    def exported(self, model: Model | None) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        yield "ids", self.ids
+
     def data(self, model: Model) -> bytes:
         return b"".join(token_of(index, model) or b"" for index in self.ids)
 
@@ -54,17 +63,14 @@ class Decode(Decoding):
         return cls(tuple(raw["ids"]), raw.get("sequence") == "tuple")
 
     def write(self) -> dict[str, Any]:
-        return {"ids": list(self.ids), **({"sequence": "tuple"} if self.as_tuple else {})}
+        return super().write() | ({"sequence": "tuple"} if self.as_tuple else {})
 
     @property
     def sequence(self) -> Sequence[int]:
         return self.ids if self.as_tuple else list(self.ids)
 
-    def exported(self, model: Model | None) -> dict[str, Any]:
-        return {"ids": list(self.ids)}
-
     def arguments(self) -> Iterator[tuple[str, Any]]:
-        yield "ids", self.ids
+        yield from super().arguments()
         if self.as_tuple:
             yield "", "as a tuple"
 

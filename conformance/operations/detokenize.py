@@ -18,11 +18,7 @@ from .expected import Expected, Lazy, Stored
 from .operation import Call, Operation
 from .setting import Setting, token_of
 
-MOST_HELD = {
-    "early": AtMost(256, "id"),
-    "prompt": AtMost(0, "byte"),
-    "held": AtMost(3, "byte"),
-}
+MOST_HELD = {"early": AtMost(256, "id"), "prompt": AtMost(0, "byte"), "held": AtMost(3, "byte")}
 """Rule → how much may be held back: characters before the first text, by the ids that end one; bytes."""
 
 
@@ -30,7 +26,6 @@ MOST_HELD = {
 class Detokenize(Decoding):
     """`decode_iterable(ids)`, read to its end: the joined deltas."""
 
-    ids: tuple[int, ...]
     name, needs, conformance_class = "detokenize", ("decode_iterable",), "detokenizer"
 
     def expecting(self, expected: Expected) -> Operation:
@@ -48,18 +43,8 @@ class Detokenize(Decoding):
 class Waiting(Decoding):
     """How much a detokenizer holds back, at most, when it asks for another id."""
 
-    ids: tuple[int, ...]
     rule: str
     name, needs, conformance_class = "detokenize", ("decode_iterable",), "detokenizer"
-
-    def write(self) -> dict[str, Any]:
-        return {"ids": list(self.ids)}
-
-    def exported(self, model: Model | None) -> dict[str, Any]:
-        return {"ids": list(self.ids)}
-
-    def arguments(self) -> Iterator[tuple[str, Any]]:
-        yield "ids", self.ids
 
     def call(self) -> Call:
         return Detokenize(self.ids).call()

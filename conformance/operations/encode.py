@@ -1,4 +1,4 @@
-"""Encoding a text, with all special tokens or with a choice of them; and the constructor alone."""
+"""Encoding a text, with all special tokens or a choice of them; entries of a vocabulary; the constructor alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from ..answer import (
     Acceptable,
     Accepted,
     Answer,
+    Answers,
     AnyError,
     Divergence,
     EncodingDivergence,
     Ids,
     Lossless,
     NewIds,
+    Rows,
     SpecialToken,
 )
-from ..implementation.proxy import CallFailed, TokenizerProxy
+from ..implementation.proxy import CallFailed, TokenizerProxy, answered
 from . import divergence
-from .operation import Call, Operation
+from .operation import Call, Narrowed, Operation
 from .setting import Setting
 
 Choice: TypeAlias = "str | tuple[str, ...]"  # special tokens that a caller chooses: "all", or some
@@ -140,6 +142,41 @@ class EncodeAllowed(Encoding):
 
     def call(self) -> Call:
         return Call("encode", (self.text,), self.choice)
+
+
+@dataclass(frozen=True)
+class Entries(Operation):
+    """Thousands of short texts for one tokenizer, each by `encode`. A failure is that of the first incorrect one."""
+
+    entries: tuple[str, ...]
+    name, needs, conformance_class = "entries", ("encode",), "encoder"
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        answers: list[Answer] = []
+        for text in self.entries:
+            answers.append(answered(lambda text=text: Ids(tuple(receiver.encode(text)))))  # type: ignore[misc]
+            if not isinstance(answers[-1], Ids):
+                break
+        return Answers(tuple(answers))
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Rows(tuple(tuple(setting.oracle.encode(text)) for text in self.entries))
+
+    def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: object = None) -> bool:
+        return isinstance(correct, Rows) and answer == Answers(tuple(map(Ids, correct.rows)))
+
+    def narrowed(self, correct: Sequence[Acceptable], answer: Answer) -> Sequence[Narrowed]:
+        (right,) = correct
+        assert isinstance(right, Rows)
+        assert isinstance(answer, Answers)
+        rows = zip(self.entries, map(Ids, right.rows), answer.answers, strict=False)
+        return [Narrowed(Encode(text), (ids,), got) for text, ids, got in rows if got != ids]
+
+    def call(self) -> Call:
+        return Call("encode", None)
+
+    def texts(self) -> Sequence[str]:
+        return self.entries
 
 
 @dataclass(frozen=True)

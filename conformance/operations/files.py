@@ -12,6 +12,7 @@ from bpe_conformance.fixtures import Model, gpt2_files, read_text
 from ..answer import (
     MALFORMED,
     Acceptable,
+    Accepted,
     Answer,
     Divergence,
     EntryDivergence,
@@ -68,6 +69,19 @@ class Load(Encoding):
         yield "text", self.text
         if self.options:
             yield "files", self.options
+
+
+@dataclass(frozen=True)
+class OnlyLoad(Load):
+    """`from_files(vocab, merges)` alone."""
+
+    text: str = ""
+
+    def of(self, receiver: TokenizerProxy) -> Answer:
+        return Accepted()
+
+    def computed(self, setting: Setting) -> Acceptable:
+        return Accepted()
 
 
 @dataclass(frozen=True)

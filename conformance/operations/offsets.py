@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..answer import Acceptable, Answer, Divergence, Offsets, SpanDivergence, first_difference
+from ..answer import Acceptable, Answer, Divergence, Ids, Offsets, SpanDivergence, first_difference
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
 from .encode import Encoding
@@ -31,8 +31,8 @@ class EncodeWithOffsets(Encoding):
     def call(self) -> Call:
         return Call("encode_with_offsets", (self.text,))
 
-    def texts(self) -> Sequence[str]:
-        return (self.text,)
+    def repeats(self, answer: Answer, encoded: Sequence[Answer]) -> bool:
+        return isinstance(answer, Offsets) and [Ids(answer.ids)] == list(encoded)
 
     def computed(self, setting: Setting) -> Acceptable:
         ids, spans = setting.oracle.encode_with_offsets(self.text)

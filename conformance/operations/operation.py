@@ -111,6 +111,10 @@ class Operation(ABC):
         """Return the operation of a golden case that asks this question, if a property can write one."""
         return self
 
+    def repeats(self, answer: Answer, encoded: Sequence[Answer]) -> bool:
+        """Return whether an answer has only what `encode` gives for each of its texts."""
+        return [answer] == list(encoded)
+
     # The input
 
     def without_choice(self, model: Model) -> Model:

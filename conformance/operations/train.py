@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import Merge, Model, read_text
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
 from ..answer import (
@@ -211,3 +216,35 @@ class Train(Operation):
             pairs = zip(names, values, strict=True)
             if changes := tuple((name, value) for name, value in pairs if value != conventions[name]):
                 yield changes
+
+
+# Training on prose: the oracle learns hundreds of merges, which are too many for a case, so a file stores them
+
+STORED = TEXTS / "prose-merges.json"
+STORED_FILES = 14
+STORED_SIZE = 256 + 760
+
+
+def stored_text(folder: Path = TEXTS) -> str:
+    return "".join(file.read_bytes().decode("utf-8") for file in sorted(folder.glob("*.txt"))[:STORED_FILES])
+
+
+def stored_merges(key: str) -> list[Merge]:
+    """Return the merges that the oracle learns from it, without special tokens, under the convention `key`."""
+    return [(read_token(left), read_token(right)) for left, right in _stored()[key.removesuffix("/text")]]
+
+
+def compute_stored(folder: Path = TEXTS) -> str:
+    """Return the JSON of the file: the digest of the text, and a line of merges for each convention."""
+    text = stored_text(folder)
+    rows: dict[str, Any] = {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
+    for key in TRAINING_KEYS:
+        learned = textbook.learn(text, STORED_SIZE, (), PATTERNS["gpt2"], **conventions_of(key))
+        rows[key] = [[write_token(left), write_token(right)] for left, right in learned]
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n"
+
+
+@cache
+def _stored() -> Mapping[str, Any]:
+    stored: Mapping[str, Any] = json.loads(STORED.read_text("utf-8"))
+    return stored

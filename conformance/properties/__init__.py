@@ -8,10 +8,10 @@ from dataclasses import replace
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..spec import Clause
-from . import complete, detokenizing, encoding, files, lifecycle, pipeline, scale, streaming, training
+from . import complete, detokenizing, encoding, files, lifecycle, scale, streaming, training
 from .engine import Property
 
-SECTIONS = (encoding, pipeline, training, streaming, files, detokenizing)
+SECTIONS = (encoding, training, streaming, files, detokenizing)
 """The modules with the properties of one section of the spec."""
 PROPERTIES: tuple[Property, ...] = tuple(
     one for module in (*SECTIONS, complete, lifecycle, scale) for one in module.PROPERTIES

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Fault, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Table
 from ..cases import dependence
 from ..cases.judging import compare
 from ..implementation.implementation import Implementation
@@ -19,6 +20,7 @@ from ..implementation.proxy import TokenizerProxy, answered
 from ..operations import Expected, Question, Setting, Train
 from ..outcome import Dependence, Expectation, Mismatch
 
+T = TypeVar("T")
 HASH_SEEDS = ("1", "2")
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SEEDS[1], **ASCII_LOCALE})
@@ -65,9 +67,22 @@ def ask(implementation: Implementation, question: Question[Any], timeout_factor:
         return dependence.ask(question, implementation)
 
 
-def accept(tokenizer: TokenizerProxy) -> Answer:
-    """Ask nothing: making the tokenizer is the question."""
-    return Accepted()
+class Interrupted(Exception):
+    pass
+
+
+def failing(items: Iterable[T], error: Exception) -> Iterator[T]:
+    yield from items
+    raise error
+
+
+def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:
+    """Return what streams yield that are read in turn, one item at a time."""
+    rows: list[list[T]] = [[] for _ in streams]
+    for items in zip_longest(*streams):
+        for row, item in zip(rows, items, strict=True):
+            row += [] if item is None else [item]
+    return tuple(map(tuple, rows))
 
 
 def is_lost(answer: Answer) -> bool:

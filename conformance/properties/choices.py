@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, PrimitiveProvider
 
 BACKEND = "bpe-conformance"
-RARE = 0.001
-"""A choice that is True more rarely ends a run of steps."""
+RARE = 0.001  # a choice that is True more rarely ends a run of steps
 Choices = list[Any]
 Span = tuple[int, int]
 
@@ -26,19 +25,15 @@ Span = tuple[int, int]
 class Source:
     """Gives the choices of one example after another, at random or as planned.
 
-    Attributes:
-        random: chooses the random choices.
-        made: the choices of this example.
-        spans: the parts of `made` that belong together, such as one step of a state machine, as (start, end).
-        planned: the choices of the next example; None means random ones.
-        is_begun: whether an example has begun.
+    `made` has the choices of this example, and `spans` the parts of them that belong together, such as one step of a
+    state machine, as (start, end).
     """
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.planned: Choices | None = None
+        self.planned: Choices | None = None  # the choices of the next example; None means random ones
         self.begin()
-        self.is_begun = False
+        self.is_begun = False  # whether an example has begun
 
     def begin(self) -> None:
         self.made, self.spans, self._open = Choices(), list[Span](), list[int]()

@@ -30,9 +30,6 @@ LONGEST = 128
 PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 ASCII = "".join(chr(code) for code in range(0x80) if not (chr(code).isspace() or code in range(0x1C, 0x20)))
 """All but white space, and U+001C to U+001F, which are white space to some engines."""
-NEVER_IN_TEXT = {0xC0, 0xC1, *range(0xF5, 0x100)}
-NEVER_IN_PAIRS = {*b"\t\n\v\f\r", *range(0x1C, 0x20), *NEVER_IN_TEXT}
-"""White space, which golden cases cover, and bytes that UTF-8 never has."""
 CONTRACTIONS = ("'s", "'t", "'m", "'d")
 """In the longer ones, the pair of letters is as frequent as that with the apostrophe, and wins the tie."""
 MIXED = (

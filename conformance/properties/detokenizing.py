@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,12 +17,11 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
 from ..outcome import Expectation, Mismatch
 from . import scale, strategies
-from .asking import Instance, is_correct, undisturbed
+from .asking import Instance, Interrupted, failing, in_turn, is_correct, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("decode_iterable",)
-HALF = b"\xf0\x9f"
-"""Half an emoji: what a stream that is broken off leaves in a decoder."""
+HALF = b"\xf0\x9f"  # half an emoji: what a stream that is broken off leaves in a decoder
 OTHER = "\U0001f98a \u65e5x".encode()
 FIRST, LEAST, AT_ONCE = 250, 0.01, 0.25
 """Growth is measured from a number of ids that takes a while. Eight times that number may take a moment anyway."""
@@ -52,10 +50,6 @@ def _offsets(implementation: Implementation) -> st.SearchStrategy[Question[Encod
     return drawn.map(lambda one: Question(EncodeWithOffsets(one.operation.text), one.model))
 
 
-class _Interrupted(Exception):
-    pass
-
-
 def _bytes(model: Model, data: bytes) -> tuple[int, ...]:
     return tuple(model.ids[bytes([byte])] for byte in data)
 
@@ -75,12 +69,12 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
 
     after = "after a stream whose ids raised an error inside a character"
     for decode in (False, *((True,) if "decode" in implementation.capabilities else ())):
-        tokenizer.call(partial(_read, _failing(broken, _Interrupted())))
+        tokenizer.call(partial(_read, failing(broken, Interrupted())))
         yield compare(ids, after, decode=decode)
     tokenizer.call(lambda one: Text(next(one.open_deltas(iter(broken)), "")))
     yield compare(ids, "after a stream that was broken off")
     for number, given in enumerate((broken, other)):
-        answer = tokenizer.call(lambda one, number=number: _in_turn(one, broken, other)[number])  # type: ignore[misc]
+        answer = tokenizer.call(partial(_in_turn, broken, other, number))
         yield compare(given, "while another stream is read in turn", answer)
     if "decode" in implementation.capabilities:
         answer = tokenizer.call(lambda one: _read(_using(one, broken, other), one))
@@ -88,21 +82,14 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
             yield compare(broken, "while its ids are read by code that calls decode", answer)
 
 
-def _in_turn(tokenizer: TokenizerProxy, *many: Sequence[int]) -> list[Text]:
-    turns = itertools.zip_longest(*(tokenizer.open_deltas(iter(ids)) for ids in many), fillvalue="")
-    rows = [*zip(*turns, strict=True)] or [()] * len(many)
-    return [Text("".join(deltas)) for deltas in rows]
+def _in_turn(first: Sequence[int], second: Sequence[int], number: int, tokenizer: TokenizerProxy) -> Text:
+    return Text("".join(in_turn([tokenizer.open_deltas(iter(ids)) for ids in (first, second)])[number]))
 
 
 def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int]) -> Iterator[int]:
     for index in ids:
         yield index
         tokenizer.decode(other)
-
-
-def _failing(ids: Iterable[int], error: Exception) -> Iterator[int]:
-    yield from ids
-    raise error
 
 
 def _read(ids: Iterator[int], tokenizer: TokenizerProxy) -> Answer:
@@ -113,10 +100,10 @@ def _read(ids: Iterator[int], tokenizer: TokenizerProxy) -> Answer:
 def error_of_ids(implementation: Implementation, question: Question[Detokenize]) -> Verdicts:
     """If reading an id raises an error, the caller gets an error: the text does not end as if it were complete."""
     tokenizer = Instance(implementation, question.table)
-    for error in (_Interrupted(), ConnectionError(), KeyError()):
-        answer = tokenizer.call(partial(_read, _failing(question.operation.ids, error)))
+    for error in (Interrupted(), ConnectionError(), KeyError()):
+        answer = tokenizer.call(partial(_read, failing(question.operation.ids, error)))
         if isinstance(answer, Text):
-            asked = replace(question, context=f"reading the next id raises {type(error).__name__.strip('_')}")
+            asked = replace(question, context=f"reading the next id raises {type(error).__name__}")
             yield Mismatch(asked, Expectation((AnyError("the error of the ids"),)), answer)
 
 

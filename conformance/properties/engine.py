@@ -31,8 +31,7 @@ Example = TypeVar("Example")
 MOST_SHRINKS = 400
 TIME_LIMITS = 6
 """A search ends, with a note, after this many time limits of one case, or after an example that takes one."""
-MOST_FOUND = 5
-"""A search with a deadline ends after so many counterexamples of different kinds."""
+MOST_FOUND = 5  # a search with a deadline ends after so many counterexamples of different kinds
 SEEDED_FACTOR = 8
 CLASS_OF_METHOD = {kind.needs[0]: kind.conformance_class for kind in OPERATIONS.values()}
 CLASS_OF_METHOD["from_tokenizer_json"] = "pipeline"
@@ -42,25 +41,17 @@ CLASS_OF_METHOD["from_tokenizer_json"] = "pipeline"
 class Effort:
     """How many examples a search tries.
 
-    Attributes:
-        examples_factor: multiplies the number of examples.
-        seed: changes the examples; None means those of a default run.
-        database: a directory that keeps failing examples, which the next search tries first.
-        deadline: the seconds for which the search continues, even after a counterexample; None means until it has
-            tried its number of examples.
-        watch: in a search with a deadline, called for each example with the id of the property and the number of
-            examples; returns whether to end the search.
-        shrink: whether to look for a smaller example after one fails.
-        scale: whether to try long inputs of up to a million characters.
+    With a `deadline`, the search continues for so many seconds, even after a counterexample. It calls `watch` for each
+    example, with the id of the property and the number of examples; that returns whether to end the search.
     """
 
-    examples_factor: float = 1
-    seed: int | None = None
-    database: Path | None = None
-    deadline: float | None = None
+    examples_factor: float = 1  # multiplies the number of examples
+    seed: int | None = None  # changes the examples; None means those of a default run
+    database: Path | None = None  # a directory that keeps failing examples, which the next search tries first
+    deadline: float | None = None  # None means until it has tried its number of examples
     watch: Callable[[str, int], bool] | None = None
-    shrink: bool = True
-    scale: bool = False
+    shrink: bool = True  # whether to look for a smaller example after one fails
+    scale: bool = False  # whether to try long inputs of up to a million characters
 
     @classmethod
     def of_seed(cls, seed: int | None) -> Effort:
@@ -70,47 +61,31 @@ class Effort:
 
 @dataclass(frozen=True)
 class Found:
-    """An example that breaks a property.
+    """An example that breaks a property."""
 
-    Attributes:
-        mismatch: the incorrect answer to the smallest example.
-        examples: the number of examples up to the first that failed.
-        case: the counterexample as a golden case in YAML, or "" if no single case shows it.
-        file: the file with this case, or "".
-        more: counterexamples of other kinds.
-    """
-
-    mismatch: Mismatch
-    examples: int = 1
-    case: str = ""
-    file: str = ""
-    more: tuple[Found, ...] = ()
+    mismatch: Mismatch  # the incorrect answer to the smallest example
+    examples: int = 1  # the number of examples up to the first that failed
+    case: str = ""  # the counterexample as a golden case in YAML, or "" if no single case shows it
+    file: str = ""  # the file with this case, or ""
+    more: tuple[Found, ...] = ()  # counterexamples of other kinds
 
 
 @dataclass(frozen=True)
 class Property:
     """A property that holds for every input.
 
-    Attributes:
-        id: permanent; unique among properties and cases.
-        clause_id: the clause that states it.
-        needs: the capabilities without which it is skipped; `pattern` is any pattern other than GPT-2's. The first is
-            the method that it tests.
-        run: searches for an example that breaks it.
-        asks: what it tests, in one sentence.
-        any_model: whether it can test an implementation that has only GPT-2's model.
-        search: the name of its search among drawn examples, which other properties may share; "" if it draws none.
-        bound: the clause, after the spec has been loaded.
+    Without the capabilities that it `needs`, it is skipped; `pattern` is any pattern other than GPT-2's. The first is
+    the method that it tests.
     """
 
-    id: str
-    clause_id: str
+    id: str  # permanent; unique among properties and cases
+    clause_id: str  # the clause that states it
     needs: tuple[str, ...]
-    run: Callable[[Implementation, Effort], Found | None]
-    asks: str = ""
-    any_model: bool = False
-    search: str = ""
-    bound: Clause | None = None
+    run: Callable[[Implementation, Effort], Found | None]  # searches for an example that breaks it
+    asks: str = ""  # what it tests, in one sentence
+    any_model: bool = False  # whether it can test an implementation that has only GPT-2's model
+    search: str = ""  # the name of its search among drawn examples, which others may share; "" if it draws none
+    bound: Clause | None = None  # the clause, after the spec has been loaded
 
     @property
     def clause(self) -> Clause:
@@ -146,25 +121,19 @@ Verdicts = Iterator[Mismatch | None]
 
 @dataclass(frozen=True)
 class Drawn(Generic[Example]):
-    """A decorator that makes a property of a test of drawn examples. The docstring of the test states the property.
-
-    Attributes:
-        id, clause_id, needs: those of the property.
-        strategy: returns the strategy for an implementation.
-        examples: how many are drawn in a default run.
-    """
+    """A decorator that makes a property of a test of drawn examples. The docstring of the test states the property."""
 
     id: str
     clause_id: str
     needs: tuple[str, ...]
     strategy: Callable[[Implementation], SearchStrategy[Example]]
-    examples: int = 50
+    examples: int = 50  # how many are drawn in a default run
 
     def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
-            search.over(strategy, lambda example: first(test(implementation, example)), self.examples)
+            search.run(strategy, lambda example: search.judge(first(test(implementation, example))), self.examples)
             return search.found(self.clause_id)
 
         return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
@@ -222,18 +191,13 @@ def first_paragraph(test: Callable[..., object]) -> str:
     return " ".join((test.__doc__ or "").partition("\n\n")[0].split())
 
 
-Wrong = tuple[Hashable, Mismatch]
-"""An incorrect answer, and what counterexamples to the same fault have in common."""
+Wrong = tuple[Hashable, Mismatch]  # an incorrect answer, and what counterexamples to the same fault have in common
 
 
 class Search:
     """Searches for examples that break a property, and makes each one smaller.
 
-    Attributes:
-        several: whether to go on after a counterexample, to find those of other kinds. A search with a deadline does.
-        most_shrinks: the most examples to try after one fails, to shrink it; it can be changed during the search.
-        examples: the number of examples tried so far, without those that only shrink a failing one.
-        by_kind: what was found, by its kind.
+    If it looks for `several`, as with a deadline, it goes on after a counterexample, to find those of other kinds.
     """
 
     def __init__(
@@ -244,7 +208,8 @@ class Search:
         several: bool = False,
         most_shrinks: int = MOST_SHRINKS,
     ) -> None:
-        self.examples, self.most_shrinks = 0, most_shrinks
+        self.examples = 0  # tried so far, without those that only shrink a failing one
+        self.most_shrinks = most_shrinks  # the most examples to try after one fails, to shrink it
         self.by_kind: dict[Hashable, Found] = {}
         self._id, self._implementation, self._effort = id_, implementation, effort
         self._several = several or effort.deadline is not None
@@ -254,11 +219,6 @@ class Search:
         self._dependent: Mismatch | None = None
         self._wrong: Wrong | None = None  # of this example
         self._clock: Clock
-
-    def over(
-        self, strategy: SearchStrategy[Example], test: Callable[[Example], Mismatch | None], examples: int
-    ) -> None:
-        self.run(strategy, lambda example: self.judge(test(example)), examples)
 
     def run(self, strategy: SearchStrategy[Example], execute: Callable[[Example], object], examples: int) -> None:
         """Search among the examples of a strategy; `execute` calls `judge` for each answer."""
@@ -296,11 +256,8 @@ class Search:
     def judge(self, mismatch: Mismatch | None, kind: Hashable = None) -> bool:
         """Keep an incorrect answer, and return whether the example fails.
 
-        An answer that depends on another failure is no failure, and neither is one of a kind that was found before.
-
-        Args:
-            mismatch: the incorrect answer, or None.
-            kind: what counterexamples to one fault have in common; None: the form of the answer.
+        An answer that depends on another failure is no failure, and neither is one of a kind that was found before. The
+        kind is what counterexamples to one fault have in common; by default, it is the form of the answer.
         """
         if mismatch is None:
             return False

@@ -70,8 +70,7 @@ def _saved_and_loaded(implementation: Implementation, model: Model, special: lis
         return load(implementation, folder, special)
 
 
-LONG_ENTRY = 1_024
-"""Letters of the longest token."""
+LONG_ENTRY = 1_024  # letters of the longest token
 
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)

@@ -48,20 +48,16 @@ from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
-DIFFERENT = (10, 1_000, 11_000, 70_000)
-"""More pre-tokens than many caches hold: 10,000 or 65,536."""
+DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 DIFFERENT_MERGES = (30, 300, 1_100)
-MOST_BY_ORACLE = 1_100
-"""The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
+MOST_BY_ORACLE = 1_100  # the greatest size that the oracle answers, if a pattern other than GPT-2's is declared
 SECONDS, FAR_SECONDS, MORE_SECONDS = 2.0, 0.8, 60.0
 """The suite leaves out a size that would take longer. `FAR_SECONDS` applies to the longest texts of a default run, and
 `MORE_SECONDS` with `--bpe-scale`."""
-FAR_QUICK = 0.1
-"""As `Row.quick`, for the longest texts."""
+FAR_QUICK = 0.1  # as `Row.quick`, for the longest texts
 LONGEST_GROWTH = 280_000
 TIMEOUT_FACTOR = 6
-MOST_PROCESSES = 8
-"""At most this many processes compete for the machine."""
+MOST_PROCESSES = 8  # at most this many processes compete for the machine
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least `SHORTEST` seconds. Eight times that length may take
 `MOST_GROWTH` times as long, which is 8**1.5."""
@@ -71,8 +67,7 @@ LEAST_SECONDS, MOST_POWER = 0.001, 3
 
 # Inputs
 
-Posed = tuple[Question[Any], Answer]
-"""A question and its correct answer."""
+Posed = tuple[Question[Any], Answer]  # a question and its correct answer
 
 
 def encoding(model: Model, text: str, ids: Iterable[int]) -> Posed:
@@ -106,8 +101,7 @@ FAR = (420_000, 1_100_000)
 """Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
 
-MANY_SPECIALS = (3, 20, 300, 1_100)
-"""Published tables have 1,000 special tokens."""
+MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special tokens
 LONG_SPECIALS = (9, 300, 4_100)
 
 
@@ -213,8 +207,7 @@ def doubling(size: int) -> Model:
 LETTERS = "abcdefgh"
 WIDE, NARROW = b"cch", b"Rq"
 """Tokens of the large table. Their ids, 65,943 and 407, are equal in their lowest 16 bits."""
-BESIDE = (b"b", b"c", b"FX", b"ht")
-"""Tokens that the large table merges with `WIDE`, and not with `NARROW`."""
+BESIDE = (b"b", b"c", b"FX", b"ht")  # tokens that the large table merges with `WIDE`, and not with `NARROW`
 
 
 @cache
@@ -269,8 +262,7 @@ def chain(size: int) -> Posed:
     return encoding(strategies.with_ids(merges), text, (254 + size,))
 
 
-APART = ("abc", "de", "fgh", "ij")
-"""Letters that no merge joins with others, so that one text tests several tables."""
+APART = ("abc", "de", "fgh", "ij")  # letters that no merge joins with others, so that one text tests several tables
 
 
 @cache
@@ -315,15 +307,9 @@ def irregular_blocks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """Parts that long texts repeat, one after the other, and their ids.
+    """Parts that long texts repeat, one after the other, and their ids, which do not depend on the text around them."""
 
-    Attributes:
-        what: what it consists of, for messages.
-        model: the model of the tokenizer.
-        parts: the parts, with their ids, which do not depend on the text around them.
-    """
-
-    what: str
+    what: str  # it consists of, for messages
     model: Model
     parts: tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -367,34 +353,30 @@ class RepeatedText:
 class Texts:
     """The repeated texts that can test an implementation.
 
-    Attributes:
-        own: whether the implementation has one fixed model.
-        words: words and runs of white space; the last text also has special tokens, if they are supported.
-        mixed: a text that patterns split differently, for each pattern to test.
-        runs: runs of white space.
-        unspaced: texts without spaces, for each pattern to test; none for a fixed model.
+    The last text of `words` also has special tokens, if they are supported. `mixed` and `unspaced` are for each pattern
+    to test.
     """
 
     def __init__(self, implementation: Implementation) -> None:
         self._conventions = implementation.conventions
         self.own = implementation.fixed_model is not None
-        special = "special" in implementation.capabilities
+        if self.own:
+            model = gpt2_model()
+            self.words = [self._text("words", model, WORDS + BLANKS + WORDS)]
+            self.mixed = [self._text("mixed text", model, MIXED)]
+            self.runs = self._text("runs of white space", model, BLANK_RUNS)
+            self.unspaced = list[RepeatedText]()
+            return
+        self.words = [self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
+        if "special" in implementation.capabilities:
+            self.words.append(self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         patterns = [name for name in strategies.patterns(implementation) if name != "none"]
-        words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
-        self.words = [
-            words,
-            *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
-        ]
         self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
-        self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
+        self.runs = self._text("runs of white space", blank_runs(), BLANK_RUNS)
         self.unspaced = [
             self._text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
             for name in patterns
         ]
-        if self.own:
-            self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
-            self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
-            self.unspaced = []
 
     def _text(self, what: str, model: Model, *parts: str) -> RepeatedText:
         right = oracle(model, self._conventions)
@@ -444,7 +426,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
             what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
             yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
-    different = (60, 1_000, 11_000, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    different = (60, 1_000, 11_000, *[70_000] * effort.scale)  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
@@ -455,27 +437,27 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         for part in (MIXED, BLANK_RUNS)
     ]
     if "train-special" in implementation.capabilities:
-        clause, ending = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}")
-        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, lambda count: ending[:1], least=9)
-        what, text = (
-            "special tokens that end in another",
-            partial(mul, f" xy\n{ending[1]}"),
-        )  # their letters are not learned
-        yield row(what, clause, SEGMENTS, text, 12, lambda count: ending, least=2)
-        what = "special tokens in a training text"
-        yield row(
-            what, clause, MANY_SPECIALS, _between_specials, 1, lambda count: [*map("<|{}|>".format, range(count))]
-        )
-        long = long_special
-        what = "a special token in a training text"
-        yield row(what, clause, LONG_SPECIALS, lambda size: f" xy{long(size)}" * 3, 1, lambda size: [long(size)])
+        clause, ending, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}"), long_special
+
+        def one(size: int) -> Sequence[str]:
+            return ending[:1]
+
+        def numbered(count: int) -> Sequence[str]:
+            return [f"<|{at}|>" for at in range(count)]
+
+        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, one, least=9)
+        text: Callable[[int], str] = partial(
+            mul, f" xy\n{ending[1]}"
+        )  # the letters of these special tokens are not learned
+        yield row("special tokens that end in another", clause, SEGMENTS, text, 12, lambda count: ending, least=2)
+        yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, numbered)
+        text, what = (lambda size: f" xy{long(size)}" * 3), "a special token in a training text"
+        yield row(what, clause, LONG_SPECIALS, text, 1, lambda size: [long(size)])
         if implementation.conventions["train_special"] == "text":
             what = "words and a special token that is learned"
             yield row(what, tie, (60, 6_000), _learned_special, 3, lambda count: ("ab",), least=60)
-        specials, stable = repeated(WORDS + BLANKS + WORDS + SPECIAL), "TRAIN-STABLE-1"
-        long_texts.append(
-            row("a text to train on", stable, with_more(effort), specials, 43, lambda size: (SPECIAL,), least=0)
-        )
+        text = repeated(WORDS + BLANKS + WORDS + SPECIAL)
+        long_texts.append(row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, one, least=0))
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
 
@@ -523,9 +505,8 @@ def _learned_special(count: int) -> str:
 
     The special token has a smaller id than the result of the first merge, which decides a tie between their pairs.
     """
-    return "\n".join(
-        ["xyz", "abc"] * count + ["xy", "xy", "ab", *(_six_letters(at, "ghijklmn") for at in range(count))]
-    )
+    words = [_six_letters(at, "ghijklmn") for at in range(count)]
+    return "\n".join(["xyz", "abc"] * count + ["xy", "xy", "ab", *words])
 
 
 def _long_word(size: int) -> str:
@@ -548,12 +529,10 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         yield Row(text.what, with_more(effort), text.encode)
     for text in (texts.words[-1], texts.mixed[0]):
         yield Row(text.what, (*SIZES, *FAR), text.encode)
-    for text in texts.mixed[1:]:
-        yield Row(text.what, with_more(effort, FEW), text.encode)
-    for text in texts.unspaced:
+    for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
-        yield Row("different pre-tokens", (*DIFFERENT, *((280_000,) if effort.scale else ())), _different)
+        yield Row("different pre-tokens", (*DIFFERENT, *[280_000] * effort.scale), _different)
 
 
 def _different(count: int) -> Posed:
@@ -606,9 +585,8 @@ def _alike(size: int) -> Posed:
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A table of more than 65,536 merges encodes letters as a small table with the same merges of letters does."""
     small = letters_of_large_table()
-    tables = {
-        len(one.merges): one for one in (small, large_table(), *([large_table(larger=True)] if effort.scale else []))
-    }
+    larger = [large_table(larger=True)] if effort.scale else []
+    tables = {len(one.merges): one for one in (small, large_table(), *larger)}
 
     def pose(merges: int) -> Posed:
         model = tables[merges]
@@ -682,7 +660,7 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch of thousands of texts gives a row for each."""
     texts = Texts(implementation)
-    counts = (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ()))
+    counts = (6, 101, 1_001, 10_007, *[70_001] * effort.scale)
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
@@ -750,9 +728,11 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         is_far = size >= FAR[0] and not effort.scale
         seconds = forecast(took, size) if number > 1 and took[-1][1] > (FAR_QUICK if is_far else row.quick) else 0.0
         if is_far and seconds > FAR_SECONDS:
-            more = f"{id_}: lengths of {size:,} and more were not tested: the implementation is too slow for them"
             if not any(note.startswith(f"{id_}: lengths of") for note in implementation.notes):
-                implementation.note(f"{more}; --bpe-scale gives it {MORE_SECONDS:.0f} seconds for each")
+                implementation.note(
+                    f"{id_}: lengths of {size:,} and more were not tested: the implementation is too slow for them; "
+                    f"--bpe-scale gives it {MORE_SECONDS:.0f} seconds for each"
+                )
             break
         if seconds > (MORE_SECONDS if effort.scale else SECONDS):
             implementation.note(

@@ -97,19 +97,12 @@ tables = st.integers(0, (1 << TABLE_BITS) - 1)
 
 @dataclass(frozen=True)
 class Layout:
-    """The order in which a table assigns ids.
+    """The order in which a table assigns ids."""
 
-    Attributes:
-        byte_ids: the ids of the bytes: 0 for their values, 1 for GPT-2's order, 2 for the reverse, 3 for ids from 7 on.
-        first: the number of unused ids between the bytes and the first merge.
-        step: the distance between the ids of two merges or special tokens.
-        order: 0 for ids in order of rank; any other number mixes them.
-    """
-
-    byte_ids: int = 0
-    first: int = 0
-    step: int = 1
-    order: int = 0
+    byte_ids: int = 0  # of the bytes: 0 for their values, 1 for GPT-2's order, 2 for the reverse, 3 for ids from 7 on
+    first: int = 0  # the number of unused ids between the bytes and the first merge
+    step: int = 1  # the distance between the ids of two merges or special tokens
+    order: int = 0  # 0 for ids in order of rank; any other number mixes them
 
     @classmethod
     def of(cls, number: int) -> Layout:
@@ -126,14 +119,9 @@ def table(
 ) -> Model:
     """Return a well-formed table that was not trained: merges of tokens that can be adjacent, in any order.
 
-    The table depends on the set of parts, not on their number and order, so a smaller text often has the same table.
-
-    Args:
-        parts: the parts of the text.
-        number: chooses the number of merges, the merges and the ids.
-        implementation: the implementation under test. If it looks up pairs by bytes, the ids are in order of rank.
-        special: the special tokens, each of which gets an entry; None to leave out the argument.
-        pattern: the name of a pattern.
+    The table depends on the set of parts of a text, not on their number and order, so a smaller text often has the same
+    table. `number` chooses the number of merges, the merges and the ids. If the implementation looks up pairs by bytes,
+    the ids are in order of rank. Each special token gets an entry.
     """
     count, seed, layout = 2 * (number & 15), number >> 4 & 255, number >> 12
     merges = merges_beside(_neighbours(parts).encode("utf-8"), count, seed, special or ())
@@ -146,13 +134,9 @@ MOST_PARTS = 5
 
 
 def merges_beside(data: bytes, count: int, seed: int, others: Iterable[str] = ()) -> list[Merge]:
-    """Return merges, each of two tokens that are adjacent in `data` once some earlier ones are merged.
+    """Return at most `count` merges, each of two tokens that are adjacent in `data` once some earlier ones are merged.
 
-    Args:
-        data: the bytes to find the pairs in.
-        count: the most merges.
-        seed: chooses the merges.
-        others: tokens that no merge may create.
+    `seed` chooses them. No merge creates one of the `others`.
     """
     # Each token is one character of a string, in which `str.replace` merges a pair.
     first = last = data.decode("latin-1")
@@ -413,10 +397,7 @@ BETWEEN: Pieces = (
 def trainings(implementation: Implementation, special: bool = False, names: Sequence[str] = ("gpt2",)) -> Questions:
     """Return a strategy: a corpus of repeated words, and a vocabulary size that the corpus sometimes cannot reach.
 
-    Args:
-        implementation: the implementation under test.
-        special: whether to list special tokens, if `train` takes them.
-        names: the patterns to train with.
+    `special` says whether to list special tokens, if `train` takes them; `names` are the patterns to train with.
     """
     listed = special_sets() if special and "train-special" in implementation.capabilities else []
     sets: list[tuple[str, ...]] = [(), *listed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from ..answer import Answer, AnyError, Fault, Ids, Refusal, Rows
 from ..implementation.implementation import Implementation
@@ -12,16 +13,12 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Batch, Encode, Question, Stream
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, undisturbed
+from .asking import Instance, Interrupted, failing, in_turn, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
 OTHER_CHUNK = "ba, "
 """Streams that are read in turn must differ: those that share a buffer would be equal to those that do not."""
-
-
-class _Interrupted(Exception):
-    pass
 
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
@@ -34,13 +31,13 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
         asked = Question(Stream(tuple(chunks)), question.model, context)
         return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
-    tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
+    tokenizer.call(lambda one: Ids(tuple(islice(one.open_stream(iter(chunks)), 1))))
     yield compare(chunks, "after a stream that was broken off")
-    tokenizer.call(partial(_read, _failing(chunks[: len(chunks) // 2 + 1], _Interrupted())))
+    tokenizer.call(partial(_read, failing(chunks[: len(chunks) // 2 + 1], Interrupted())))
     texts = (chunks, (OTHER_CHUNK, *reversed(chunks)))
     for given in texts:
         yield compare(given, "after a stream whose chunks raised an error")
-    answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(*texts)))))
+    answer = tokenizer.call(lambda one: Rows(in_turn([one.open_stream(iter(text)) for text in texts])))
     rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
     for given, row in zip(texts, rows, strict=True):
         yield compare(given, "while another stream is read in turn", row)
@@ -60,17 +57,12 @@ def error_of_chunks(implementation: Implementation, question: Question[Stream]) 
     """If reading a chunk raises an error, the caller gets an error: the stream does not end as if it were complete."""
     chunks = question.operation.chunks
     tokenizer = Instance(implementation, question.table)
-    for error in (_Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
-        answer = tokenizer.call(partial(_read, _failing(chunks[:-1], error)))
+    for error in (Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
+        answer = tokenizer.call(partial(_read, failing(chunks[:-1], error)))
         if isinstance(answer, Ids):
-            kind = "an error" if isinstance(error, _Interrupted) else type(error).__name__
+            kind = "an error" if isinstance(error, Interrupted) else type(error).__name__
             asked = replace(question, context=f"reading the last chunk raises {kind}")
             yield Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
-
-
-def _failing(chunks: Iterable[str], error: Exception) -> Iterator[str]:
-    yield from chunks
-    raise error
 
 
 def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:

@@ -8,10 +8,10 @@ from functools import partial
 from bpe_conformance.fixtures import Model
 
 from ..answer import Answer, Changed, Ids, Table, Unchanged
-from ..cases import stored_training
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Question, Setting, Train, oracle, training_key
+from ..operations.train import stored_merges, stored_text
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import (
@@ -47,8 +47,7 @@ def pattern(implementation: Implementation, question: Question[Train]) -> Verdic
     yield mismatch
 
 
-REFUSED_SIZE = 100
-"""A vocab_size that a trainer should reject."""
+REFUSED_SIZE = 100  # a vocab_size that a trainer should reject
 
 
 @Drawn("law-train-again", "LAW-REPLAY-1", TRAIN, _with_special, 8)
@@ -138,8 +137,7 @@ def hash_seed(implementation: Implementation) -> Verdicts:
 
 
 PROSE_MERGES = 300
-FEW_LETTERS, FEW_MERGES = 4_000, 60
-"""By another pattern than GPT-2's, whose merges are not stored."""
+FEW_LETTERS, FEW_MERGES = 4_000, 60  # by another pattern than GPT-2's, whose merges are not stored
 
 
 @Fixed("law-train-long", "LAW-TRAIN-1", TRAIN)
@@ -147,15 +145,15 @@ def prose(implementation: Implementation) -> Verdicts:
     """Training on prose gives the correct merges, hundreds of them."""
     conventions = implementation.conventions
     if conventions["pattern"] != "gpt2":
-        few = Train(stored_training.text()[:FEW_LETTERS], 256 + FEW_MERGES)
+        few = Train(stored_text()[:FEW_LETTERS], 256 + FEW_MERGES)
         yield equals_oracle(implementation, Question(few), "LAW-TRAIN-1")
         return
-    training = Train(stored_training.text(), 256 + PROSE_MERGES)
+    training = Train(stored_text(), 256 + PROSE_MERGES)
     question = Question(training)
     answer = ask(implementation, question, timeout_factor=6)
     if conventions["tie_break"] == "unspecified":
         return
-    merges = stored_training.merges(training_key(conventions))[:PROSE_MERGES]
+    merges = stored_merges(training_key(conventions))[:PROSE_MERGES]
     if not isinstance(answer, Table) or list(answer.merges) != merges:
         right = Table(training.vocab(merges, conventions), tuple(merges))
         where = training.divergence((right,), answer, Setting(None, conventions))

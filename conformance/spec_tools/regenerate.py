@@ -16,9 +16,8 @@ from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.values import write_flow
 
-from ..cases import stored_training
 from ..command_line import print_lines
-from ..operations import oracle
+from ..operations import oracle, train
 from ..spec import FOLDER, Case, load_spec
 from . import spec_argument, spec_page, superbpe
 from .superbpe import ExtensionCase
@@ -70,7 +69,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
     computed = {}
     if (folder / "texts").is_dir():
         computed[folder / "texts" / "gpt2-ids.json"] = stored_ids(folder / "texts")
-        computed[folder / "texts" / stored_training.FILE.name] = stored_training.compute(folder / "texts")
+        computed[folder / "texts" / train.STORED.name] = train.compute_stored(folder / "texts")
     if folder == FOLDER:
         computed[spec_page.FILE] = spec_page.render(load_spec(folder, check_schema=False))
         computed |= superbpe_files()

@@ -11,12 +11,9 @@ import numpy.typing as npt
 Integers = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
-BARRIER = 0xFF
-"""A byte that UTF-8 never contains, between texts that are split or merged independently."""
-WALL = -1
-"""Takes the place of a token before the first word and after each word."""
-GONE = -2
-"""Takes the place of a token that a merge removed."""
+BARRIER = 0xFF  # a byte that UTF-8 never contains, between texts that are split or merged independently
+WALL = -1  # takes the place of a token before the first word and after each word
+GONE = -2  # takes the place of a token that a merge removed
 _VACANT = -1
 _LARGEST = np.uint64(2**64 - 1)
 

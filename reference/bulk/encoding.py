@@ -25,8 +25,7 @@ FEW, ROUND = 100, 1500
 """A round that merges fewer than `FEW` pairs is slower than the plain path. One call may make one such round for each
 `ROUND` ids (measured)."""
 NO_RANK = 2**31 - 1
-CACHE_SIZE = 1 << 22
-"""The approximate most ids in the cache of pieces; a full cache is cleared."""
+CACHE_SIZE = 1 << 22  # the approximate most ids in the cache of pieces; a full cache is cleared
 SPACE = ord(" ")
 
 

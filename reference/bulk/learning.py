@@ -32,10 +32,8 @@ previous token, and the number of the pair that starts there (-1 for none)."""
 TOKEN_BITS = 24
 MOST = 64
 """The most merges in one step. Merge, side and token of a new pair are packed into 32 bits."""
-FRONTIER = 1024
-"""The approximate number of pairs in the heap after its threshold is lowered."""
-BLOCK_BYTES = 1 << 20
-"""The approximate number of bytes of words that are cut into pieces at once."""
+FRONTIER = 1024  # the approximate number of pairs in the heap after its threshold is lowered
+BLOCK_BYTES = 1 << 20  # the approximate number of bytes of words that are cut into pieces at once
 
 
 class Occurrences(NamedTuple):
@@ -60,10 +58,8 @@ class Occurrences(NamedTuple):
 class WordArrays:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
-    Attributes:
-        count: pair → number of occurrences, including overlapping ones, times the weights of the words.
-        left, right: pair → its tokens.
-        pairs: the number of numbered pairs; the arrays by pair have room for more.
+    `count` has the occurrences of each pair, including overlapping ones, times the weights of the words, and `left` and
+    `right` its tokens. The arrays have room for more than the number of `pairs`.
     """
 
     def __init__(self, tokens: Integers, weights: Integers) -> None:

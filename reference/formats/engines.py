@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import tiktoken
     import tokenizers
 
-LARGEST_ID = 2**32 - 2
-"""Ids are unsigned 32-bit integers in both packages; tiktoken reserves the largest one."""
+LARGEST_ID = 2**32 - 2  # ids are unsigned 32-bit integers in both packages; tiktoken reserves the largest one
 _KINDS = (
     *"aZsSé日ʰ1٣½²,._'’-+%e$/\u0301\u200d\u001c\0🦊 \t\n\r\v\u00a0\u2028\u3000",
     *("aa", "AB", "123", "4567", "...", "  ", "\n\n", "\r\n", " \n", "'s", "'LL", "don't", "e\u0301"),

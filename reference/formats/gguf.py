@@ -27,8 +27,7 @@ from . import one_line_errors, read_utf8, replacing
 from .gpt2 import merges_of_pairs, read_key
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
-"""Types of tokens."""
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5  # types of tokens
 UINT32, INT32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
 NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 """Types of values, and those of numbers in the notation of `struct`."""
@@ -181,15 +180,10 @@ def pre_tokenizer_of(model: Model) -> str:
 
 
 def write(path: AnyPath, model: Model, pre: str | None = None) -> None:
-    """Write a file without tensors, which llama.cpp loads with `vocab_only`.
+    """Write a file without tensors, which llama.cpp loads with `vocab_only`; a ValueError if it cannot be written.
 
-    Args:
-        path: the file.
-        model: its normal form and the flags of its added tokens are left out.
-        pre: the name of the pre-tokenizer; None means the one whose steps the model has.
-
-    Raises:
-        ValueError: if the file cannot be written, or no pre-tokenizer has the steps of the model.
+    The normal form of the model and the flags of its added tokens are left out. `pre` is the name of the pre-tokenizer;
+    by default, it is the one whose steps the model has.
     """
     name = pre or pre_tokenizer_of(model)
     added = model.pipeline.added_tokens if model.pipeline else map(AddedToken, model.special_tokens or ())

@@ -69,9 +69,7 @@ def read_key(key: str, where: str) -> bytes:
 def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:
     """Read `merges.txt`: the first line may be a `#version` header, and every other line is a merge.
 
-    Args:
-        path: the file.
-        vocab: must contain the parts and the result of each merge; None means no check.
+    The vocabulary must contain the parts and the result of each merge; None means no check.
     """
     lines = read_lines(path)
     first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
@@ -82,14 +80,10 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
 def merges_of_pairs(
     pairs: Iterable[Sequence[str]], position: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
 ) -> Iterator[Merge]:
-    """Yield the merges for pairs of spelled tokens.
+    """Yield the merges for pairs of spelled tokens; `vocab` is as in `read_merges`.
 
-    A repeated pair is an error: GPT-2 and Hugging Face use its last rank, others the first.
-
-    Args:
-        pairs: sequences of two spelled tokens.
-        position: returns the position of a merge by its rank; error messages begin with it.
-        vocab: as in `read_merges`.
+    A repeated pair is an error: GPT-2 and Hugging Face use its last rank, others the first. Error messages begin with
+    the `position` of a merge, by its rank.
     """
     ranks: dict[Merge, int] = {}
     known = None if vocab is None else set(vocab.values())

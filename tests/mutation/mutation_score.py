@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs, matrix
-from bpe_conformance.known_bugs.matrix import Matrix
+from bpe_conformance.known_bugs.matrix import Matrix, inverted
 from bpe_conformance.outcome import Dependence, Mismatch
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort, Property
@@ -237,13 +238,36 @@ def gaps(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str
     for bug, caught_by in matrix.varying.items():
         if not caught_by:
             yield f"no golden case catches {bug}: write one"
-    catching = matrix.catching()
+    catching = _catching(matrix)
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
             yield f"{case.id} catches no known bug: add one, or give a reason in {CASES_WITHOUT_BUG.name}"
     for name in reasons:
         if catching.get(name) or name not in {case.id for case in spec.cases}:
             yield f"{name} catches a known bug or does not exist: remove it from {CASES_WITHOUT_BUG.name}"
+
+
+def _catching(matrix: Matrix) -> dict[str, set[str]]:
+    """Return case → the bugs that it catches."""
+    return {case: set(bugs) for case, bugs in inverted(matrix.answers).items()}
+
+
+def _text(matrix: Matrix) -> str:
+    """Return the text of the published file: one line a case, one line a bug."""
+    rows: dict[str, dict[str, list[str]]] = {}
+    for bug, answers in matrix.answers.items():
+        for case, fingerprint in answers.items():
+            rows.setdefault(case, {}).setdefault(fingerprint, []).append(bug)
+    cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
+    parts: dict[str, Mapping[str, Any]] = {"cases": cases}
+    parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
+    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(inverted(matrix.dependent).items())}
+    return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
+
+
+def _lines(part: Mapping[str, Any]) -> str:
+    rows = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
+    return "{\n" + ",\n".join(rows) + "\n}" if rows else "{}"
 
 
 def seeds(workers: int | None = None) -> Iterator[str]:
@@ -258,7 +282,7 @@ def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[s
     bugs = known_bugs()
     golden = sum(bool(matrix.answers.get(bug.id) or matrix.varying.get(bug.id)) for bug in bugs)
     properties = sum(bool(matrix.properties.get(bug.id)) for bug in bugs)
-    catching = matrix.catching()
+    catching = _catching(matrix)
     musts = [case.id for case in spec.cases if case.level == "must"]
     caught = sum(bool(catching.get(case)) for case in musts)
     yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
@@ -392,11 +416,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked = [case for case in options.measure if case not in bugs]
         published = with_rows_of(published, bugs) if bugs else published
         published = measured_again(published, asked) if asked else published if bugs else compute()
-        write_text(matrix.FILE, matrix.text(published))
+        write_text(matrix.FILE, _text(published))
     wrong += gaps(published, spec, reasons)
     lines = list(totals(published, spec, reasons))
     if options.measure:
-        catching = published.catching()
+        catching = _catching(published)
         lines += [f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in asked]
     elif options.measure is not None:
         lines += seeds()

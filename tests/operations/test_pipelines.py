@@ -20,8 +20,8 @@ from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Encode, Setting, pieces
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.asking import write_model
+from bpe_conformance.properties.encoding import _pipelines
 from bpe_conformance.properties.engine import Effort
-from bpe_conformance.properties.pipeline import _pipelines
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.spec import Case, installed_spec
