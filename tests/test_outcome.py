@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from random import Random
 from typing import get_args
 
@@ -21,6 +22,7 @@ from bpe_conformance.answer import (
     Table,
     Text,
     fingerprint,
+    first_difference,
 )
 from bpe_conformance.operations import Decode, Encode, Question, Stream
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, sections, skipped, verdicts
@@ -37,11 +39,17 @@ DIFFERENT: list[Answer] = [
     Text("a" * 1000),
     Text("a" * 999 + "b"),
     Text("\ud800"),
+    Text("\U0001f600"),
+    Text("\ud83d\ude00"),
     Bytes(b"a" * 1000),
     Table({0: b"a"}, ()),
     Table({1: b"a"}, ()),
     Table({0: b"a"}, ((b"a", b"b"),)),
     Table({0: b"a"}, ((b"ab", b""),)),
+    Table({0: b"a"}, ((b"a", b"b"), (b"c", b"d"))),
+    Table({0: b"a"}, ((b"a", b"b"), (b"c", b"e"))),
+    Table({0: b"a", 1: b"b"}, ()),
+    Table({0: b"a", 1: b"c"}, ()),
     Accepted(),
     Measure(1),
     Measure(2),
@@ -79,6 +87,15 @@ def test_a_fingerprint_depends_only_on_the_answer() -> None:
 
 def test_fingerprints_are_the_same_in_every_version() -> None:
     assert fingerprint(Ids((97, 256))) == "97735979"
+
+
+def test_sequences_differ_first_where_their_common_beginning_ends() -> None:
+    random = Random(3)
+    for _ in range(300):
+        left, right = ("".join(random.choices("ab", k=random.randrange(5))) for _ in range(2))
+        assert first_difference(left, right) == sum(
+            1 for _ in takewhile(lambda both: both[0] == both[1], zip(left, right, strict=False))
+        )
 
 
 # Counts

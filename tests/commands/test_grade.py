@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -349,3 +354,77 @@ def test_allowed_imports_are_not_blocked() -> None:
     left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
     assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
     assert not [name for name in left if name.startswith("tiktoken")]  # tiktoken imports tiktoken_ext
+
+
+VERDICT = {"class": "encoder", "verdict": "pass", "must": 5, "failed": 0, "known": 0, "errors": 0}
+BAD = {"class": "decoder", "verdict": "fail", "must": 7, "failed": 2, "known": 1, "errors": 0}
+ERROR = {"class": "streaming", "verdict": "error", "must": 3, "failed": 0, "known": 0, "errors": 2}
+
+
+@pytest.mark.parametrize(
+    ("run", "verdicts", "interrupt", "status", "marks"),
+    [
+        ({}, [VERDICT], None, "graded", (5, 5)),
+        ({}, [VERDICT, BAD], None, "graded", (9, 12)),
+        ({"complete": False}, [VERDICT, BAD], None, "the run did not end", (9, 12)),
+        ({"missing": ["merge-abc"]}, [VERDICT], None, "the run did not end", (5, 5)),
+        ({}, [VERDICT, BAD], KeyboardInterrupt(), "interrupted", (9, 12)),
+        ({}, [], None, "nothing was tested", (0, 0)),
+        ({}, [VERDICT, BAD, ERROR], None, "the suite itself failed in 2 tests", (10, 15)),
+    ],
+)
+def test_only_a_whole_run_without_errors_earns_a_pass(
+    run: dict[str, Any],
+    verdicts: list[dict[str, Any]],
+    interrupt: KeyboardInterrupt | None,
+    status: str,
+    marks: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = {"complete": True, "missing": [], **run}
+    report = {"adapter": {"name": "tok"}, "run": run, "verdicts": verdicts, "causes": []}
+    monkeypatch.setattr(grade, "_suite", lambda *_: (report, "", interrupt))
+    monkeypatch.setattr(grade.ctypes, "CDLL", MagicMock())  # this process adopts no orphans
+    packed = io.BytesIO()
+    tarfile.open(fileobj=packed, mode="w").close()
+    made, interrupted = grade._graded("ann", packed, {})
+    assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
+    assert made.report is not None
+    assert made.report["adapter"]["name"] == "ann"
+    passed = "PASS" if status == "graded" else "-"
+    expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
+    assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}
+    assert (status in made.row(10)) == (status != "graded")
+
+
+def test_a_submission_is_copied_without_what_is_not_its_own(tmp_path: Path) -> None:
+    files = ("tok.py", "data/merges.txt", "data/deep/vocab.json", "a/__pycache__/x.pyc", ".git/config", ".venv/y.py")
+    write(tmp_path / "ann", dict.fromkeys(files, ""))
+    (tmp_path / "bob.py").write_text(RIGHT, "utf-8")
+    (tmp_path / "ann" / "stolen.py").symlink_to(tmp_path / "bob.py")
+    (tmp_path / "ann" / "folder").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "ann" / "pipe")
+    packed = grade._packed(tmp_path / "ann")
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as archive:
+        assert sorted(archive.getnames()) == ["data/deep/vocab.json", "data/merges.txt", "tok.py"]
+
+
+def test_the_suite_gets_each_option_of_the_command() -> None:
+    parser = argparse.ArgumentParser()
+    grade.arguments(parser)
+    few = grade._arguments(parser.parse_args(["ann", "--adapter", "tok:Tokenizer"]))
+    given = ["--strict", "--section", "BYTES", "--section", "MERGE", "--seed", "0", "--trainer", "t:train"]
+    every = grade._arguments(parser.parse_args(["ann", "--adapter", "tok:Tokenizer", "--time-limit", "3", *given]))
+    options = {"--bpe-time-limit=3.0", "--bpe-strict", "--bpe-section=BYTES", "--bpe-section=MERGE", "--bpe-seed=0"}
+    assert {*every} - {*few} == {*options, "--bpe-trainer", "t:train"}
+    assert {*few} - {*every} == {"--bpe-time-limit=10.0"}
+    assert "--bpe-isolate" in few
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r")
+def test_no_cell_of_the_table_is_a_formula(first: str) -> None:
+    assert grade._cell(f"{first}A1") == f"'{first}A1"
+    assert grade._cell([f"{first}A1", "b"]) == f"'{first}A1; b"
+    for harmless in ("-", f"A1{first}", "", 5):
+        assert grade._cell(harmless) == harmless

@@ -51,6 +51,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "adapters/bridge": ("adapters",),
     "spec.py": ("fixtures", "spec_tools"),
     "fixtures": ("fixtures", "spec_tools"),
+    "commands/grade.py": ("commands/test_grade.py",),
+    "notebook.py": ("session/test_check.py", "docs/test_notebook.py"),
 }
 """Part of the package → its own tests, which run first and for what runs on import."""
 SLOW = (
@@ -61,7 +63,6 @@ TESTS = sorted(
     {name for names in PARTS.values() for name in names}
     | {"terminal", "commands", "test_protocol.py", "test_selection.py", *(f"slow/{name}" for name in SLOW)}
 )
-"""What is recorded, each in one process."""
 CLI = ("-c", "import sys; from bpe_conformance.cli import main; sys.exit(main(sys.argv[1:]))")
 COMMANDS = {
     "lint": (*CLI, "lint"),
@@ -70,6 +71,12 @@ COMMANDS = {
 }
 TEXT = ("reason", "message", "help", "title")
 """Names of arguments whose values are only words."""
+
+
+def files(name: str) -> list[str]:
+    """Return what a name on the command line stands for: each of these is recorded in one process."""
+    path = ROOT / "tests" / name
+    return [str(file.relative_to(ROOT / "tests")) for file in sorted(path.rglob("test_*.py"))] or [name]
 
 
 class Fault(NamedTuple):
@@ -122,7 +129,7 @@ def lenient(node: ast.AST) -> Iterator[Site]:
 
 
 def is_empty(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.Tuple | ast.List | ast.Dict) and not ast.literal_eval(node)
+    return ast.unparse(node) in ("None", "False", "0", "''", "()", "[]", "{}")
 
 
 def behaviour(node: ast.AST) -> Iterator[ast.AST]:
@@ -309,9 +316,8 @@ class Reach:
         return self.folder / name.replace("/", "-")
 
     def is_stale(self, name: str) -> bool:
-        kept, tests = self.notes(name) / "trace.json", ROOT / "tests" / name
-        files = [file for file in (tests, *tests.rglob("*.py")) if file.exists()]
-        return not kept.exists() or any(file.stat().st_mtime > kept.stat().st_mtime for file in files)
+        kept, test = self.notes(name) / "trace.json", ROOT / "tests" / name
+        return not kept.exists() or (test.exists() and test.stat().st_mtime > kept.stat().st_mtime)
 
     def trace(self, name: str) -> None:
         shutil.rmtree(self.notes(name), ignore_errors=True)
@@ -394,7 +400,8 @@ def main() -> int:
     tally = {part: Counter[bool]() for part in parts}
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        recorded = options.test or [*COMMANDS, *TESTS]
+        names = options.test or (*COMMANDS, *TESTS)
+        recorded = [*dict.fromkeys(file for name in names for file in files(name))]
         reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs, recorded)
         if options.unreached:
             every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]
