@@ -350,7 +350,7 @@ def called(
     copy: Path, function: str, *arguments: object, limit: float | None = TIME_LIMIT
 ) -> subprocess.CompletedProcess[str]:
     """Call a function of this module in a new process, with the package in `copy`."""
-    code = f"import sys; sys.path[:0] = [{str(copy)!r}, {str(HERE)!r}]; import suite; suite.{function}(*{arguments!r})"
+    code = f"import sys; sys.path[:1] = [{str(copy)!r}, {str(HERE)!r}]; import suite; suite.{function}(*{arguments!r})"
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
