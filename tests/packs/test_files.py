@@ -211,3 +211,25 @@ def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> No
 def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
     table = read_model_files(["gpt2"], Overrides())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "some"),
+    [
+        ("gpt2", 1, {"<|endoftext|>": 50256}),
+        ("p50k", 1, {"<|endoftext|>": 50256}),
+        ("cl100k", 5, {"<|endoftext|>": 100257, "<|fim_suffix|>": 100260, "<|endofprompt|>": 100276}),
+        ("o200k", 2, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+        (
+            "qwen",
+            208,
+            {"<|endoftext|>": 151643, "<|im_start|>": 151644, "<|extra_0|>": 151646, "<|extra_204|>": 151850},
+        ),
+    ],
+)
+def test_published_rank_files_have_the_special_tokens_of_their_publishers(
+    name: str, count: int, some: dict[str, int]
+) -> None:
+    (known,) = (one for one in files.KNOWN.values() if one.name == name)
+    assert len(known.special) == count
+    assert known.special.items() >= some.items()
