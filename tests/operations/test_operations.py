@@ -13,7 +13,8 @@ from helpers.golden_cases import case, like
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.answer import AnyError, Ids, Measure, Refusal, Text
 from bpe_conformance.cases.judging import compare
-from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures import read_model, read_text
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import (
@@ -49,6 +50,46 @@ def test_reading_inverts_writing(kind: type[Operation]) -> None:
         assert again == operation
         assert hash(again) == hash(operation)
         assert Expected.read(one.expected.write(operation, one.model)) == one.expected
+
+
+def spelled(value: Any) -> Any:
+    """Return what YAML spells, with each text in full."""
+    if isinstance(value, list):
+        return [spelled(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if {*value} & {"repeat", "concat", "code_points", "file"}:
+        return read_text(value)
+    return {name: spelled(one) for name, one in value.items()}
+
+
+def test_writing_gives_what_is_stored() -> None:
+    """A field that is read as something else, or dropped, would be written so, too."""
+    stored = [one for one in CASES if {"repeat_chunks"}.isdisjoint(one.raw["input"])]
+    for one in stored:
+        if one.raw["input"].get("cut") != "characters":
+            assert one.operation.write() == spelled(one.raw["input"]), one.id
+    assert {type(one.operation.sequence) for one in stored if isinstance(one.operation, Decode)} == {list, tuple}
+
+
+def test_an_export_has_every_argument() -> None:
+    written = {
+        "train": ("text", "vocab_size", "special_tokens", "pattern"),
+        "stream": ("text", "chunkings"),
+        "load": ("text", "files"),
+    }
+    for one in CASES[::3]:
+        operation, exported = one.operation, one.operation.exported(one.model)
+        if one.operation.name in written:
+            assert {*written[operation.name]} == {*exported}
+        else:
+            assert {*operation.write()} - {"sequence"} == {*exported}
+        assert json.loads(json.dumps(exported)) == exported
+        for name, value in operation.write().items():
+            if name in ("text", "ids", "texts") and not has_surrogate(str(value)):
+                assert exported[name] == value
+        if operation.name == "stream" and not has_surrogate(exported["text"]):
+            assert {"".join(chunks) for chunks in exported["chunkings"]} == {exported["text"]}
 
 
 def test_the_oracle_computes_what_is_stored() -> None:
