@@ -428,3 +428,65 @@ def test_no_cell_of_the_table_is_a_formula(first: str) -> None:
     assert grade._cell([f"{first}A1", "b"]) == f"'{first}A1; b"
     for harmless in ("-", f"A1{first}", "", 5):
         assert grade._cell(harmless) == harmless
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [(["graded", "graded"], 0), (["graded", "no"], 1), (["no", "graded"], 1), (["no", "no"], 1), (["graded"], 0)],
+)
+def test_the_exit_status_says_whether_all_were_graded(
+    statuses: list[str],
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folders = [write(tmp_path / f"s{number}", {"tok.py": ""}) for number in range(len(statuses))]
+    left = iter(statuses)
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, next(left)), None))
+    assert cli.main(["grade", *folders, "--adapter", "tok:Tokenizer", "-o", str(tmp_path / "results")]) == status
+    assert [row["status"] for row in marks(tmp_path / "results").values()] == statuses
+    assert capsys.readouterr().out.count("no\n") == statuses.count("no")
+
+
+PROGRAMS: dict[str, tuple[str, Any]] = {
+    "reports": ("print(json.dumps({'at': job['scratch'] + '/submission/tok.py:1'}))", {"at": "tok.py:1"}),
+    "says why": ("sys.stderr.write('a\\n\\nERROR: no such class\\n\\n'); sys.exit(4)", "no such class"),
+    "shows its file": ("sys.exit('in ' + job['scratch'] + '/submission/tok.py')", "in tok.py"),
+    "says nothing": ("sys.exit(3)", "the run ended with status 3"),
+    "is killed": ("os.kill(os.getpid(), 9)", "signal 9 ended the suite's process"),
+    "is killed after words": (
+        "sys.stderr.write('x'); sys.stderr.flush(); os.abort()",
+        "signal 6 ended the suite's process",
+    ),
+    "prints no report": ("print('{')", "the run ended with status 0"),
+    "hangs": ("time.sleep(60)", "no result within 0.3 seconds"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_run_gives_is_its_report_or_why_there_is_none(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, expected = PROGRAMS[name]
+    monkeypatch.setattr(grade, "PROGRAM", f"import json, os, sys, time; job = json.load(sys.stdin); {code}")
+    monkeypatch.setattr(grade, "LONGEST", 0.3 if name == "hangs" else 60)
+    report, status, interrupt = grade._suite({"scratch": str(tmp_path), "path": sys.path}, tmp_path)
+    assert (report if name == "reports" else (report, status)) == (expected if name == "reports" else (None, expected))
+    assert interrupt is None
+
+
+def test_a_run_sees_only_some_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    monkeypatch.setenv("TZ", "UTC")
+    code = "import json, os, sys; json.load(sys.stdin); print(json.dumps({**os.environ, 'cwd': os.getcwd()}))"
+    monkeypatch.setattr(grade, "PROGRAM", code)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    found, _, _ = grade._suite({"scratch": str(tmp_path), "path": ["a", "b"]}, empty)
+    assert found is not None
+    assert {*found} - {*grade.VARIABLES, "cwd"} == {
+        *("PYTHONPATH", "PYTHONNOUSERSITE", "HOME", "TMPDIR", "TEMP", "TMP", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    }
+    assert (found["TZ"], found["PYTHONPATH"], found["cwd"]) == ("UTC", os.pathsep.join("ab"), str(empty))
+    assert {found[name] for name in ("TMPDIR", "TEMP", "TMP")} == {str(tmp_path / "tmp")}
