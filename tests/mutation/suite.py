@@ -5,10 +5,10 @@
 A lenient fault lets an incorrect tokenizer pass: a check that is dropped, a comparison that always holds, an error that
 nobody raises, a loop that ends early. `--each` faults are drawn in each part, always the same for one seed.
 
-Each test and each check of CI first runs once on a copy of the package that notes where a fault would make a difference
-(difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module has the
-fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The exit status
-is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
+Each test file and each check of CI first runs once on a copy of the package that notes where a fault would make a
+difference (difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module
+has the fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The
+exit status is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
 """
 
 from __future__ import annotations
@@ -390,7 +390,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="how long the tests of a fault took without it")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="keep here what each test reaches")
-    parser.add_argument("--test", action="append", metavar="NAME", help="use only these tests and checks; repeatable")
+    only = "use only this file or folder of tests, or this check; repeatable"
+    parser.add_argument("--test", action="append", metavar="NAME", help=only)
     parser.add_argument("--unreached", action="store_true", help="only list the faults that no test reaches")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: {' '.join(PARTS)}")
     options = parser.parse_args()
