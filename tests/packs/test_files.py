@@ -16,6 +16,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.files import strict_validator
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.packs import files
 from bpe_conformance.packs.files import Known, Overrides, read_model_files, read_special
@@ -285,3 +286,18 @@ def test_a_vocabulary_in_which_an_encoding_is_ambiguous_is_refused() -> None:
                 files.ModelSource(replace(ABC, name="abc", vocab=vocab, special_tokens=tuple(special)), "f", {}), "f"
             )
         assert message in str(caught.value)
+
+
+IDS = (0, 5, files.LARGEST_ID, files.LARGEST_ID + 1, -1, 1.0, True, "1", None)
+HEX = ("", "61", "c3a9", "C3", "6", "zz", " 61", 61, None)
+ROWS = [*((index, token) for index in IDS for token in HEX), *((left, right) for left in HEX for right in HEX)]
+
+
+@pytest.mark.parametrize("name", ["id", "entry", "merge"])
+def test_long_lists_are_checked_quickly_as_by_the_schema(name: str) -> None:
+    schema = json.loads((files.SCHEMAS / files.SCHEMA).read_text("utf-8"))
+    validator, quick = strict_validator(schema, name), files._IS_VALID[f"#/$defs/{name}"]
+    rows = [list(row[:length]) + [5] * (length - 2) for row in ROWS for length in (0, 1, 2, 3)]
+    values = [*IDS, *HEX, *rows, {}, {"0": 1}, "ab"]
+    assert [value for value in values if quick(value)] == [value for value in values if validator.is_valid(value)]
+    assert any(map(quick, values))
