@@ -11,7 +11,7 @@ import pytest
 from helpers.golden_cases import case, like
 
 from bpe_conformance.adapters.bridge import wire
-from bpe_conformance.answer import AnyError, Ids, Measure, Refusal, Text
+from bpe_conformance.answer import AnyError, Ids, Measure, Offsets, Refusal, Text
 from bpe_conformance.cases.judging import compare
 from bpe_conformance.fixtures import read_model, read_text
 from bpe_conformance.fixtures.characters import has_surrogate
@@ -24,6 +24,7 @@ from bpe_conformance.operations import (
     Decode,
     DecodeBytes,
     Encode,
+    EncodeWithOffsets,
     Expected,
     Laziness,
     Operation,
@@ -230,3 +231,31 @@ def test_ids_are_compared_wherever_they_are_among_the_alternatives() -> None:
     setting, ids = Setting(MODEL), Ids((97, 256))
     for correct in ((ids,), (AnyError("table"), ids)):
         assert Encode("abc").divergence(correct, Ids((257, 99)), setting) is not None
+
+
+@pytest.mark.parametrize(
+    ("spans", "exact", "possible"),
+    [
+        (((0, 2), (0, 2), (2, 3), (3, 4)), True, True),
+        (((0, 1), (1, 2), (2, 3), (3, 4)), True, True),  # each byte has one of the two characters that became one
+        (((0, 2), (0, 2), (2, 3), (2, 3)), False, True),
+        (((0, 2), (0, 2), (1, 3), (3, 4)), False, True),
+        (((0, 2), (0, 2), (2, 4), (3, 4)), False, True),
+        (((0, 3), (0, 2), (2, 3), (3, 4)), False, True),
+        (((0, 2), (0, 2), (2, 3), (3, 3)), False, True),
+        (((0, 2), (0, 2), (2, 3), (3, 5)), False, False),
+        (((0, 2), (0, 2), (3, 4), (2, 3)), False, False),
+        (((0, 2), (0, 2), (2, 3)), False, False),
+    ],
+)
+def test_where_normalization_changes_a_text_each_span_has_to_fit(
+    spans: tuple[tuple[int, int], ...], exact: bool, possible: bool
+) -> None:
+    model = read_model({"merges": [], "pipeline": {"normalizer": ["NFC"]}})
+    operation, ids = EncodeWithOffsets("e\u0301bx"), (0xC3, 0xA9, 98, 120)
+    for clause, accepted in (("OFFSET-CHANGED-2", exact), ("OFFSET-CHANGED-1", possible)):
+        setting = Setting(model, DEFAULTS, clause)
+        right = operation.answer(setting)
+        assert right.ids == ids
+        assert operation.accepts(right, Offsets(ids, spans), setting) is accepted, clause
+        assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)
