@@ -443,9 +443,10 @@ def test_a_bug_that_a_failure_on_the_page_names_is_a_link_to_its_fix() -> None:
 
 def test_contents_of_a_report_do_not_become_markup() -> None:
     bad = replace(mismatch(), depends_on=Dependence("encode", "```\n</details>"))
-    lines = markdown.text(made(outcome(state="failed", mismatch=bad), notes=("*a* <b>",))).splitlines()
+    lines = markdown.text(made(outcome(state="failed", mismatch=bad), notes=("*a* <b>", "c", "d"))).splitlines()
     assert "````" in lines
-    assert "Note: \\*a\\* &lt;b&gt;" in lines
+    notes = [line for line in lines if line.startswith("Note: ")]
+    assert notes == ["Note: \\*a\\* &lt;b&gt;", "Note: c", "Note: d"]
 
 
 def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
