@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bpe_conformance import cli
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.operations import Encode
+from bpe_conformance.spec import installed_spec
 from bpe_conformance.spec_tools import replay
 from bpe_conformance.spec_tools.replay import STEPS, Cut
 
@@ -51,3 +54,14 @@ def test_a_lookup_by_bytes_does_not_find_special_tokens() -> None:
     by_bytes, by_pair = (replay._ranking(MODEL, lookup) for lookup in ("bytes", "pair"))
     assert (by_bytes((b"a", b"b")), by_pair((b"a", b"b"))) == (256, 0)
     assert by_bytes((b" ", b" ")) is by_bytes((b"<", b"e>")) is by_pair((b" ", b" ")) is None
+
+
+def test_a_lookup_by_bytes_is_replayed_only_if_the_model_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [case for case in installed_spec().cases if case.model is not None and type(case.operation) is Encode]
+    for case in (
+        next(case for case in cases if not case.table.ranks_by_bytes),
+        next(case for case in cases if case.table.ranks_by_bytes and case.table.merges),
+    ):
+        status = cli.main(["explain", case.id, "--lookup", "bytes"])
+        refused = "--lookup bytes needs unique tokens with ids in merge order" in capsys.readouterr().err
+        assert (status, refused) == ((0, False) if case.table.ranks_by_bytes else (2, True))
