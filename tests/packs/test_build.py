@@ -123,6 +123,13 @@ def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, mode
     assert agreement.lines() == [f"not run   tiktoken: {agreement.not_asked['tiktoken']}"]
 
 
+def test_a_model_without_a_lookup_by_bytes_is_asked_of_engines_that_look_up_pairs() -> None:
+    model = replace(ABC, merges=ABC.merges[::-1])
+    assert not model.ranks_by_bytes
+    agreement = agree(model, list(answered(Reach(model), EVERY[:2])), [engine("Honest")])
+    assert (agreement.not_asked, agreement.asked["tokenizers"]["agrees"]) == ({}, 2)
+
+
 def test_tiktoken_is_asked_about_a_pipeline_that_it_can_load() -> None:
     pytest.importorskip("tiktoken")
     merges = [["b", "c"], ["a", "b"], ["ab", "c"]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -154,3 +156,9 @@ def test_long_pre_tokens_have_their_lengths() -> None:
 
 def round_up(length: int) -> int:
     return min(size for size in cases.LONG if length <= size)
+
+
+def test_texts_have_every_literal_of_a_pattern(reach: Reach) -> None:
+    model = replace(reach.model, pattern=r"'zq|qu(?:ux)?|[\p{L}]+|wy|\s|.")
+    texts = "\n".join(text for _, text in islice(cases._texts(Reach(model), Draw("0")), 800))
+    assert [part for part in ("'zq", "qu", "ux", "wy") if part not in texts] == []
