@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -21,9 +24,23 @@ from bpe_conformance.answer import (
     Table,
     Text,
     fingerprint,
+    first_difference,
 )
 from bpe_conformance.operations import Decode, Encode, Question, Stream
-from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, sections, skipped, verdicts
+from bpe_conformance.outcome import (
+    BugCause,
+    Command,
+    Dependence,
+    Diagnosis,
+    Expectation,
+    Mismatch,
+    Outcome,
+    RunResult,
+    State,
+    sections,
+    skipped,
+    verdicts,
+)
 from bpe_conformance.spec import installed_spec
 
 DIFFERENT: list[Answer] = [
@@ -37,11 +54,17 @@ DIFFERENT: list[Answer] = [
     Text("a" * 1000),
     Text("a" * 999 + "b"),
     Text("\ud800"),
+    Text("\U0001f600"),
+    Text("\ud83d\ude00"),
     Bytes(b"a" * 1000),
     Table({0: b"a"}, ()),
     Table({1: b"a"}, ()),
     Table({0: b"a"}, ((b"a", b"b"),)),
     Table({0: b"a"}, ((b"ab", b""),)),
+    Table({0: b"a"}, ((b"a", b"b"), (b"c", b"d"))),
+    Table({0: b"a"}, ((b"a", b"b"), (b"c", b"e"))),
+    Table({0: b"a", 1: b"b"}, ()),
+    Table({0: b"a", 1: b"c"}, ()),
     Accepted(),
     Measure(1),
     Measure(2),
@@ -79,6 +102,15 @@ def test_a_fingerprint_depends_only_on_the_answer() -> None:
 
 def test_fingerprints_are_the_same_in_every_version() -> None:
     assert fingerprint(Ids((97, 256))) == "97735979"
+
+
+def test_sequences_differ_first_where_their_common_beginning_ends() -> None:
+    random = Random(3)
+    for _ in range(300):
+        left, right = ("".join(random.choices("ab", k=random.randrange(5))) for _ in range(2))
+        assert first_difference(left, right) == sum(
+            1 for _ in takewhile(lambda both: both[0] == both[1], zip(left, right, strict=False))
+        )
 
 
 # Counts
@@ -150,3 +182,131 @@ def test_what_is_lacking_is_counted_by_its_kind() -> None:
     }
     assert skipped(outcomes, {"encode"}) == {"decode": 2, "pattern": 2, "allowed_special": 1, "train-pattern": 1}
     assert skipped(outcomes, set()) == {"encode": 3, "decode": 2, "train-pattern": 1}
+
+
+WRONG = Mismatch(Question(Encode("a"), None), Expectation(()), Ids(()))
+MUST, SHOULD = CLAUSES["must"][0], CLAUSES["should"][0]
+
+
+def failed(number: int, name: str, depends_on: str = "", level: str = "must") -> Outcome:
+    """Return a failure of a class, in a stream or a batch if it depends on another part."""
+    asked: Question[Any] = Question(Stream(("a",)) if name == "streaming" else Encode("a"), None)
+    made = replace(WRONG, asked=asked, depends_on=Dependence(depends_on) if depends_on else None)
+    clause = MUST if level == "must" else SHOULD
+    return Outcome(f"t{number}", "case", "", "failed", clause, name, made)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("others", "elsewhere"),
+    [
+        ([failed(7, "encoder")], True),
+        ([failed(7, "encoder"), failed(8, "encoder", "undisturbed")], True),
+        ([failed(7, "encoder", level="should")], False),
+        ([replace(failed(7, "encoder"), stale=True)], False),
+        ([replace(failed(7, "encoder"), state="passed", mismatch=None)], False),
+        ([failed(7, "decoder")], False),
+        ([], False),
+    ],
+)
+def test_a_failure_counts_elsewhere_only_if_that_class_fails_by_itself(
+    others: list[Outcome], elsewhere: bool, count: int
+) -> None:
+    passed = Outcome("p", "case", "", "passed", MUST, "streaming")
+    dependent = [failed(number, "streaming", "encode") for number in range(count)]
+    for order in ([passed, *dependent, *others], [*others, *dependent, passed]):
+        verdict = next(one for one in verdicts(order) if one.name == "streaming")
+        assert (verdict.word, verdict.elsewhere) == (("pass", count) if elsewhere else ("fail", 0))
+        assert verdict.failed == (0 if elsewhere else count)
+        assert verdict.must == count + 1
+        # without the test that passes, nothing that counts was tested
+        names = [one.name for one in verdicts(one for one in order if one is not passed)]
+        assert ("streaming" in names) is not elsewhere
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "depends_on", "at_fault"),
+    [
+        ("encoder", Encode("a"), "", "encoder"),
+        ("streaming", Stream(("a",)), "", "streaming"),
+        ("streaming", Stream(("a",)), "encode", "encoder"),
+        ("streaming", Stream(("a",)), "pipeline", "pipeline"),
+        ("encoder", Stream(("a",)), "undisturbed", "streaming"),
+        ("pipeline", Encode("a"), "", "pipeline"),
+        ("pipeline", Stream(("a",)), "", "streaming"),
+        ("pipeline", Decode((97,)), "", "decoder"),
+        ("encoder", Decode((97,)), "", "encoder"),
+    ],
+)
+def test_a_failure_is_of_the_part_that_is_at_fault(name: str, operation: Any, depends_on: str, at_fault: str) -> None:
+    made = replace(WRONG, asked=Question(operation, None), depends_on=Dependence(depends_on) if depends_on else None)
+    one = Outcome("t", "case", "", "failed", MUST, name, made)
+    assert (one.class_at_fault, one.depends) == (at_fault, bool(depends_on))
+    passed = replace(one, state="passed", mismatch=None)
+    assert (passed.class_at_fault, passed.depends) == (name, False)
+
+
+# Commands that a failure shows
+
+OPTIONS = {"--bpe-spec": "my spec", "--bpe-strict": "", "--bpe-seed": "7", "--bpe-fuzz": "5", "--bpe-time-limit": "3"}
+GIVEN = ["--bpe-spec", "my spec", "--bpe-strict", "--bpe-seed", "7", "--bpe-fuzz", "5", "--bpe-time-limit", "3"]
+
+
+def test_commands_repeat_the_options_of_the_run() -> None:
+    command = Command("m:T", OPTIONS, ("conformance", "-q"), ("--bpe-section", "MERGE", "-k", "x"), corpora=("a", "b"))
+    base = ["pytest", "conformance", "-q", "--adapter", "m:T"]
+    assert shlex.split(command.base) == [*base, *GIVEN]
+    assert shlex.split(command.rerun("merge-abc")) == [*base, *GIVEN, "--bpe-case", "merge-abc"]
+    assert shlex.split(command.whole) == [*base, *GIVEN, "--bpe-section", "MERGE", "-k", "x"]
+    corpus = ["--bpe-corpus", "a", "--bpe-corpus", "b", "-k", "corpus"]
+    assert shlex.split(command.rerun_corpus("corpus")) == [*base, *GIVEN, *corpus]
+    case = shlex.split(command.rerun_case(Path("found", "cases", "law-found.yaml")))
+    assert case == [*base, "--bpe-spec", "found", "--bpe-strict", "--bpe-time-limit", "3", "--bpe-case", "law-found"]
+
+
+def test_a_notebook_repeats_the_arguments_of_check() -> None:
+    command = Command("T", OPTIONS, selecting=("--bpe-case", "a", "--bpe-case", "b", "-k", "x"), argument="T")
+    given = "spec='my spec', strict=True, seed=7, fuzz=5, time_limit=3"
+    assert command.base == f"check(T, {given})"
+    assert command.whole == f"check(T, {given}, case=['a', 'b'])"
+    assert Command("T", argument="T").rerun("a") == "check(T, case='a')"
+
+
+def test_explain_reads_the_spec_of_the_run_and_no_pack() -> None:
+    assert shlex.split(Command("m:T", OPTIONS).explain("a")) == ["bpe-conformance", "explain", "a", "--spec", "my spec"]
+    assert Command("m:T").explain("a") == "bpe-conformance explain a"
+    assert Command("m:T", {"--bpe-pack": "golden"}).explain("a") == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "builder", "trainer", "from_file"),
+    [
+        (Command("a.b:T"), ("a.b", "T"), ("a.b", "T"), False),
+        (Command("a.b:T", {"--bpe-trainer": "c.d:train"}), ("a.b", "T"), ("c.d", "train"), True),
+        (Command("cs336:a.b"), ("a.b", "get_tokenizer"), ("a.b", "run_train_bpe"), True),
+        (Command("cmd:node t.js"), None, None, False),
+        (Command("a-b:T"), None, None, False),
+        (Command("a.b:T()"), None, None, False),
+        (Command("T", argument="T"), ("__main__", "T"), ("__main__", "T"), False),
+        (Command("textbook", argument="'textbook'"), None, None, False),
+    ],
+)
+def test_a_program_imports_only_what_has_a_name(
+    command: Command, builder: tuple[str, str] | None, trainer: tuple[str, str] | None, from_file: bool
+) -> None:
+    assert (command.builder, command.trainer, command.trains_from_file) == (builder, trainer, from_file)
+    assert command.built_by == (builder[1] if builder else "")
+
+
+def test_a_failure_belongs_to_the_first_cause_that_explains_it() -> None:
+    causes = (BugCause((), ("a", "b")), BugCause((), ("b", "c")))
+    found = Diagnosis(causes, ("a", "b", "c", "d", "e"))
+    assert [found.cause_of(test) for test in "abcd"] == [causes[0], causes[0], causes[1], None]
+    assert found.unexplained == ("d", "e")
+
+
+def test_a_result_finds_every_outcome_and_those_that_were_tested() -> None:
+    outcomes = [drawn(Random(number), number) for number in range(20)]
+    result = RunResult(None, Command("m:T"), {}, outcomes)  # type: ignore[arg-type]  # what was tested does not matter
+    assert [result.by_test[one.test] for one in outcomes] == outcomes
+    assert result.tested_outcomes == [one for one in outcomes if one.state != "skipped"]

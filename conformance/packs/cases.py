@@ -549,5 +549,6 @@ def offsets(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
     texts += [("OFFSET-SHARED-1", "🦊 日本語, é👍🏽x क्षि\n\U0001d400"), ("OFFSET-SPACE-1", "  a \t\r\n b\u3000c  ")]
     texts += [("OFFSET-SPECIAL-1", f"é {token} b{token}") for token in reach.special[:8]]
     for clause, text in texts:
-        if b"".join(reach.tokens(text)) == text.encode("utf-8"):
+        spelled = b"".join(reach.model.vocab[index] for index in reach.ids(text))
+        if spelled == text.encode("utf-8") == reach.oracle.normalize(text).encode("utf-8"):
             yield Draft("offsets", clause, f"where the tokens of {show.text_line(text)} are", EncodeWithOffsets(text))

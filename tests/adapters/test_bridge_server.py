@@ -8,12 +8,13 @@ import random
 import shutil
 import sys
 import threading
+from importlib.resources import files
 
 import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance import reference
-from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
+from bpe_conformance.adapters import AdapterError, CrashError, MalformedAnswer, RemoteError, resolve
 from bpe_conformance.adapters.bridge import client, wire
 from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
 from bpe_conformance.adapters.bridge.server import Server
@@ -328,3 +329,70 @@ def test_a_further_method_that_takes_a_stream_is_one_entry(monkeypatch):
     assert [next(deltas), read] == ["a", [97]]
     assert [*deltas, read] == ["\u20ac", "\ufffd", [97, 0xE2, 0x82, 0xAC, 0xE2]]
     assert list(tokenizer.encode_iterable(["a", "bc"])) == tokenizer.encode("abc")
+
+
+def test_every_capability_of_the_protocol_is_announced_for_a_class_that_has_it():
+    class Every(reference.Tokenizer):
+        def encode_with_offsets(self, text):
+            raise NotImplementedError
+
+        def decode_iterable(self, ids):
+            raise NotImplementedError
+
+        @classmethod
+        def from_tokenizer_json(cls, path):
+            raise NotImplementedError
+
+    schema = json.loads(files("bpe_conformance.adapters").joinpath("protocol.schema.json").read_text("utf-8"))
+    known = {*schema["$defs"]["startResult"]["properties"]["capabilities"]["items"]["enum"]}
+    assert {*InProcess(Server(lambda: Every)).start()["capabilities"]} == known
+    assert {*InProcess(Server(lambda: Tokenizer)).start()["capabilities"]} < known
+
+
+class Scripted:
+    """A tokenizer whose program gives some replies to what a stream sends."""
+
+    def __init__(self, *replies):
+        self.replies, self.sent, self.closed = [*replies], [], []
+        self.lock, self.process, self.client = threading.RLock(), object(), self
+
+    def _call(self, operation, fields):
+        return {"stream": 7}
+
+    def _refuse_surrogates(self, fields):
+        pass
+
+    def request(self, operation, fields, process):
+        self.sent.append((operation, fields))
+        return self.replies.pop(0)
+
+    def later(self, process, operation, fields):
+        self.closed.append((operation, fields))
+
+
+STREAM = {"stream": 7}
+FEED, CLOSE = ("stream_feed", {**STREAM, "text": "a"}), ("stream_close", STREAM)
+
+
+def test_a_stream_ends_where_the_program_or_the_text_ends():
+    stream = client._streamed("encode_iterable")
+    tokenizer = Scripted({"ids": [1]}, {"ids": []}, {"ids": [2, 3]})
+    assert [*stream(tokenizer, ["a", "a"])] == [1, 2, 3]
+    assert (tokenizer.sent, tokenizer.closed) == ([FEED, FEED, CLOSE], [])
+    tokenizer = Scripted({"ids": [1], "ended": True}, {"ids": [2]})
+    assert [*stream(tokenizer, iter(["a", "a", "a"]))] == [1, 2]
+    assert tokenizer.sent == [FEED, CLOSE]
+    tokenizer = Scripted({"ids": [1, 2]})
+    reading = stream(tokenizer, ["a"])
+    assert next(reading) == 1
+    reading.close()
+    assert (tokenizer.sent, tokenizer.closed) == ([FEED], [CLOSE])
+
+
+@pytest.mark.parametrize("reply", [5, None, [], [1], "ids", {}, {"ids": 5}, {"ids": None}, {"ids": {}}, {"deltas": []}])
+def test_a_reply_to_a_stream_without_its_list_is_malformed(reply):
+    for replies in ([reply], [{"ids": [1]}, reply]):
+        tokenizer = Scripted(*replies)
+        with pytest.raises(MalformedAnswer, match=r'^stream_(feed|close) returned \w+; expected {"ids": \[...\]}$'):
+            list(client._streamed("encode_iterable")(tokenizer, ["a"]))
+        assert tokenizer.closed == ([CLOSE] if len(replies) == 1 else [])

@@ -159,3 +159,36 @@ def _blamed_on_splitting(clause: Clause) -> Outcome:
 
 def test_a_pre_token_that_is_incorrect_alone_is_no_fault_of_the_split() -> None:
     assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, **AB) is None
+
+
+class WrongInBoth(WrongRanks):
+    """Loses a merge in `encode`, and the last id of each row that begins with a `b` in `encode_batch`."""
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [self.encode(text)[: -1 if text.startswith("b") else None] for text in texts]
+
+
+class Raises(BaseEncoder):
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        if "x" in text:
+            raise KeyError("x")
+        return super().encode(text, **chosen)
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+
+def test_a_batch_depends_on_encode_only_if_every_wrong_row_does() -> None:
+    for texts, depends_on in (
+        (["ab", "ba"], None),
+        (["ba", "ab"], None),
+        (["ab", "a", "ab"], Dependence("encode", "ab")),
+    ):
+        assert _depends_on(WrongInBoth, "BATCH-EQUAL-1", "batch", {"texts": texts}, **AB) == depends_on
+
+
+def test_the_error_of_a_batch_depends_on_encode_of_any_of_its_texts() -> None:
+    for texts in (["x", "ab"], ["ab", "x"], ["ab", "bx", "a"]):
+        wrong = next(text for text in texts if "x" in text)
+        given = {"texts": texts}
+        assert _depends_on(Raises, "BATCH-EQUAL-1", "batch", given, **AB) == Dependence("encode", wrong)

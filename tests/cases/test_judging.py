@@ -470,3 +470,26 @@ def test_a_case_of_the_only_model_keeps_its_special_tokens() -> None:
 
     golden = next(case for case in installed_spec().cases if case.id == "merge-gpt2-hello")
     assert adapted(golden, Implementation("x", Fixed)) is golden
+
+
+class RefusesNewTokens(Reference):
+    def encode(self, text: str, **chosen: Any) -> Any:
+        if "<|e|>" in text:
+            raise ValueError(text)
+        return super().encode(text, **chosen)
+
+    def encode_batch(self, texts: Any, **chosen: Any) -> Any:
+        return [self.encode(text) for text in texts]
+
+
+@pytest.mark.parametrize("texts", [["ab<|e|>"], ["ab", "<|e|>"], ["<|e|>", "ab"], ["ab", "x", "a<|e|>b"]])
+def test_an_absent_special_token_in_any_text_permits_an_error(texts: list[str]) -> None:
+    model = {"merges": [["a", "b"]], "special_tokens": ["<|e|>"]}
+    rows = [{"tokens": ["ab"], "ids": [256]}] * len(texts)
+    expected = {"any_of": [{"error": "special"}, {"batch": rows}]}
+
+    def fails(adapter: Any, batch: list[str]) -> bool:
+        return judged(case("batch", model, {"texts": batch}, expected, "SPECIAL-ABSENT-2"), adapter) is not None
+
+    assert not fails(RefusesNewTokens, texts)
+    assert fails(like(encode_batch=lambda self, texts: 1 / 0), ["ab"] * len(texts))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -370,3 +375,139 @@ def test_allowed_imports_are_not_blocked() -> None:
     left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
     assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
     assert not [name for name in left if name.startswith("tiktoken")]  # tiktoken imports tiktoken_ext
+
+
+VERDICT = {"class": "encoder", "verdict": "pass", "must": 5, "failed": 0, "known": 0, "errors": 0}
+BAD = {"class": "decoder", "verdict": "fail", "must": 7, "failed": 2, "known": 1, "errors": 0}
+ERROR = {"class": "streaming", "verdict": "error", "must": 3, "failed": 0, "known": 0, "errors": 2}
+
+
+@pytest.mark.parametrize(
+    ("run", "verdicts", "interrupt", "status", "marks"),
+    [
+        ({}, [VERDICT], None, "graded", (5, 5)),
+        ({}, [VERDICT, BAD], None, "graded", (9, 12)),
+        ({"complete": False}, [VERDICT, BAD], None, "the run did not end", (9, 12)),
+        ({"missing": ["merge-abc"]}, [VERDICT], None, "the run did not end", (5, 5)),
+        ({}, [VERDICT, BAD], KeyboardInterrupt(), "interrupted", (9, 12)),
+        ({}, [], None, "nothing was tested", (0, 0)),
+        ({}, [VERDICT, BAD, ERROR], None, "the suite itself failed in 2 tests", (10, 15)),
+    ],
+)
+def test_only_a_whole_run_without_errors_earns_a_pass(
+    run: dict[str, Any],
+    verdicts: list[dict[str, Any]],
+    interrupt: KeyboardInterrupt | None,
+    status: str,
+    marks: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = {"complete": True, "missing": [], **run}
+    report = {"adapter": {"name": "tok"}, "run": run, "verdicts": verdicts, "causes": []}
+    monkeypatch.setattr(grade, "_suite", lambda *_: (report, "", interrupt))
+    monkeypatch.setattr(grade.ctypes, "CDLL", MagicMock())  # this process adopts no orphans
+    packed = io.BytesIO()
+    tarfile.open(fileobj=packed, mode="w").close()
+    made, interrupted = grade._graded("ann", packed, {})
+    assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
+    assert made.report is not None
+    assert made.report["adapter"]["name"] == "ann"
+    passed = "PASS" if status == "graded" else "-"
+    expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
+    assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}
+    assert (status in made.row(10)) == (status != "graded")
+
+
+def test_a_submission_is_copied_without_what_is_not_its_own(tmp_path: Path) -> None:
+    files = ("tok.py", "data/merges.txt", "data/deep/vocab.json", "a/__pycache__/x.pyc", ".git/config", ".venv/y.py")
+    write(tmp_path / "ann", dict.fromkeys(files, ""))
+    (tmp_path / "bob.py").write_text(RIGHT, "utf-8")
+    (tmp_path / "ann" / "stolen.py").symlink_to(tmp_path / "bob.py")
+    (tmp_path / "ann" / "folder").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "ann" / "pipe")
+    packed = grade._packed(tmp_path / "ann")
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as archive:
+        assert sorted(archive.getnames()) == ["data/deep/vocab.json", "data/merges.txt", "tok.py"]
+
+
+def test_the_suite_gets_each_option_of_the_command() -> None:
+    parser = argparse.ArgumentParser()
+    grade.arguments(parser)
+    few = grade._arguments(parser.parse_args(["ann", "--adapter", "tok:Tokenizer"]))
+    given = ["--strict", "--section", "BYTES", "--section", "MERGE", "--seed", "0", "--trainer", "t:train"]
+    every = grade._arguments(parser.parse_args(["ann", "--adapter", "tok:Tokenizer", "--time-limit", "3", *given]))
+    options = {"--bpe-time-limit=3.0", "--bpe-strict", "--bpe-section=BYTES", "--bpe-section=MERGE", "--bpe-seed=0"}
+    assert {*every} - {*few} == {*options, "--bpe-trainer", "t:train"}
+    assert {*few} - {*every} == {"--bpe-time-limit=10.0"}
+    assert "--bpe-isolate" in few
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r")
+def test_no_cell_of_the_table_is_a_formula(first: str) -> None:
+    assert grade._cell(f"{first}A1") == f"'{first}A1"
+    assert grade._cell([f"{first}A1", "b"]) == f"'{first}A1; b"
+    for harmless in ("-", f"A1{first}", "", 5):
+        assert grade._cell(harmless) == harmless
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [(["graded", "graded"], 0), (["graded", "no"], 1), (["no", "graded"], 1), (["no", "no"], 1), (["graded"], 0)],
+)
+def test_the_exit_status_says_whether_all_were_graded(
+    statuses: list[str],
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folders = [write(tmp_path / f"s{number}", {"tok.py": ""}) for number in range(len(statuses))]
+    left = iter(statuses)
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, next(left)), None))
+    assert cli.main(["grade", *folders, "--adapter", "tok:Tokenizer", "-o", str(tmp_path / "results")]) == status
+    assert [row["status"] for row in marks(tmp_path / "results").values()] == statuses
+    assert capsys.readouterr().out.count("no\n") == statuses.count("no")
+
+
+PROGRAMS: dict[str, tuple[str, Any]] = {
+    "reports": ("print(json.dumps({'at': job['scratch'] + '/submission/tok.py:1'}))", {"at": "tok.py:1"}),
+    "says why": ("sys.stderr.write('a\\n\\nERROR: no such class\\n\\n'); sys.exit(4)", "no such class"),
+    "shows its file": ("sys.exit('in ' + job['scratch'] + '/submission/tok.py')", "in tok.py"),
+    "says nothing": ("sys.exit(3)", "the run ended with status 3"),
+    "is killed": ("os.kill(os.getpid(), 9)", "signal 9 ended the suite's process"),
+    "is killed after words": (
+        "sys.stderr.write('x'); sys.stderr.flush(); os.abort()",
+        "signal 6 ended the suite's process",
+    ),
+    "prints no report": ("print('{')", "the run ended with status 0"),
+    "hangs": ("time.sleep(60)", "no result within 0.3 seconds"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_run_gives_is_its_report_or_why_there_is_none(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, expected = PROGRAMS[name]
+    monkeypatch.setattr(grade, "PROGRAM", f"import json, os, sys, time; job = json.load(sys.stdin); {code}")
+    monkeypatch.setattr(grade, "LONGEST", 0.3 if name == "hangs" else 60)
+    report, status, interrupt = grade._suite({"scratch": str(tmp_path), "path": sys.path}, tmp_path)
+    assert (report if name == "reports" else (report, status)) == (expected if name == "reports" else (None, expected))
+    assert interrupt is None
+
+
+def test_a_run_sees_only_some_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    monkeypatch.setenv("TZ", "UTC")
+    code = "import json, os, sys; json.load(sys.stdin); print(json.dumps({**os.environ, 'cwd': os.getcwd()}))"
+    monkeypatch.setattr(grade, "PROGRAM", code)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    found, _, _ = grade._suite({"scratch": str(tmp_path), "path": ["a", "b"]}, empty)
+    assert found is not None
+    assert {*found} - {*grade.VARIABLES, "cwd"} == {
+        *("PYTHONPATH", "PYTHONNOUSERSITE", "HOME", "TMPDIR", "TEMP", "TMP", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    }
+    assert (found["TZ"], found["PYTHONPATH"], found["cwd"]) == ("UTC", os.pathsep.join("ab"), str(empty))
+    assert {found[name] for name in ("TMPDIR", "TEMP", "TMP")} == {str(tmp_path / "tmp")}

@@ -684,3 +684,49 @@ def test_missing_special_tokens_leave_the_rest_tested() -> None:
 
     wrong = Implementation("mine:Wrong", Wrong)
     assert judging.judge(cases["train-run-of-three-counts-two"], wrong) is not None
+
+
+@pytest.mark.parametrize(
+    ("train", "is_like"),
+    [
+        (lambda self, text, vocab_size: None, True),
+        (lambda self, text, vocab_size, verbose=False: None, True),
+        (lambda self, corpus: None, False),
+        (classmethod(lambda cls, text, vocab_size: None), False),
+        (None, False),
+    ],
+)
+def test_a_class_is_like_minbpes_only_if_an_instance_is_trained_to_a_size(train: Any, is_like: bool) -> None:
+    class One:
+        def encode(self, text: str) -> list[int]:
+            return []
+
+        def decode(self, ids: list[int]) -> str:
+            return ""
+
+    One.train = train  # type: ignore[attr-defined]
+    with pytest.raises(LoadError) as caught:
+        Implementation("x", One)
+    assert ("minbpe" in str(caught.value)) is is_like
+
+
+def test_special_tokens_are_passed_to_from_files_only_if_there_are_some() -> None:
+    passed: list[tuple[Any, ...]] = []
+
+    class Loads(Right):
+        @classmethod
+        def from_files(cls, *arguments: Any) -> Any:
+            passed.append(arguments)
+            return cls({index: bytes([index]) for index in range(256)}, [])
+
+    implementation, (vocab, merges) = Implementation("x", Loads), (Path("v.json"), Path("m.txt"))
+    listed = ["<e>", "<s>"]
+    for special in (None, [], listed, ("<e>",)):
+        implementation.from_files(vocab, merges, special)
+    assert passed[-4:] == [
+        ("v.json", "m.txt"),
+        ("v.json", "m.txt", []),
+        ("v.json", "m.txt", listed),
+        ("v.json", "m.txt", ["<e>"]),
+    ]
+    assert passed[-2][2] is listed  # the caller's own list, which the tokenizer must not change

@@ -5,10 +5,10 @@
 A lenient fault lets an incorrect tokenizer pass: a check that is dropped, a comparison that always holds, an error that
 nobody raises, a loop that ends early. `--each` faults are drawn in each part, always the same for one seed.
 
-Each test and each check of CI first runs once on a copy of the package that notes where a fault would make a difference
-(difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module has the
-fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The exit status
-is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
+Each test file and each check of CI first runs once on a copy of the package that notes where a fault would make a
+difference (difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module
+has the fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The
+exit status is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "adapters/bridge": ("adapters",),
     "spec.py": ("fixtures", "spec_tools"),
     "fixtures": ("fixtures", "spec_tools"),
+    "commands/grade.py": ("commands/test_grade.py",),
+    "notebook.py": ("session/test_check.py", "docs/test_notebook.py"),
 }
 """Part of the package → its own tests, which run first and for what runs on import."""
 SLOW = (
@@ -61,7 +63,6 @@ TESTS = sorted(
     {name for names in PARTS.values() for name in names}
     | {"terminal", "commands", "test_protocol.py", "test_selection.py", *(f"slow/{name}" for name in SLOW)}
 )
-"""What is recorded, each in one process."""
 CLI = ("-c", "import sys; from bpe_conformance.cli import main; sys.exit(main(sys.argv[1:]))")
 COMMANDS = {
     "lint": (*CLI, "lint"),
@@ -70,6 +71,12 @@ COMMANDS = {
 }
 TEXT = ("reason", "message", "help", "title")
 """Names of arguments whose values are only words."""
+
+
+def files(name: str) -> list[str]:
+    """Return what a name on the command line stands for: each of these is recorded in one process."""
+    path = ROOT / "tests" / name
+    return [str(file.relative_to(ROOT / "tests")) for file in sorted(path.rglob("test_*.py"))] or [name]
 
 
 class Fault(NamedTuple):
@@ -122,7 +129,7 @@ def lenient(node: ast.AST) -> Iterator[Site]:
 
 
 def is_empty(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.Tuple | ast.List | ast.Dict) and not ast.literal_eval(node)
+    return ast.unparse(node) in ("None", "False", "0", "''", "()", "[]", "{}")
 
 
 def behaviour(node: ast.AST) -> Iterator[ast.AST]:
@@ -309,9 +316,8 @@ class Reach:
         return self.folder / name.replace("/", "-")
 
     def is_stale(self, name: str) -> bool:
-        kept, tests = self.notes(name) / "trace.json", ROOT / "tests" / name
-        files = [file for file in (tests, *tests.rglob("*.py")) if file.exists()]
-        return not kept.exists() or any(file.stat().st_mtime > kept.stat().st_mtime for file in files)
+        kept, test = self.notes(name) / "trace.json", ROOT / "tests" / name
+        return not kept.exists() or (test.exists() and test.stat().st_mtime > kept.stat().st_mtime)
 
     def trace(self, name: str) -> None:
         shutil.rmtree(self.notes(name), ignore_errors=True)
@@ -344,7 +350,7 @@ def called(
     copy: Path, function: str, *arguments: object, limit: float | None = TIME_LIMIT
 ) -> subprocess.CompletedProcess[str]:
     """Call a function of this module in a new process, with the package in `copy`."""
-    code = f"import sys; sys.path[:0] = [{str(copy)!r}, {str(HERE)!r}]; import suite; suite.{function}(*{arguments!r})"
+    code = f"import sys; sys.path[:1] = [{str(copy)!r}, {str(HERE)!r}]; import suite; suite.{function}(*{arguments!r})"
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
@@ -384,7 +390,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="how long the tests of a fault took without it")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="keep here what each test reaches")
-    parser.add_argument("--test", action="append", metavar="NAME", help="use only these tests and checks; repeatable")
+    only = "use only this file or folder of tests, or this check; repeatable"
+    parser.add_argument("--test", action="append", metavar="NAME", help=only)
     parser.add_argument("--unreached", action="store_true", help="only list the faults that no test reaches")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: {' '.join(PARTS)}")
     options = parser.parse_args()
@@ -394,7 +401,8 @@ def main() -> int:
     tally = {part: Counter[bool]() for part in parts}
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        recorded = options.test or [*COMMANDS, *TESTS]
+        names = options.test or (*COMMANDS, *TESTS)
+        recorded = [*dict.fromkeys(file for name in names for file in files(name))]
         reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs, recorded)
         if options.unreached:
             every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]

@@ -11,9 +11,10 @@ import pytest
 from helpers.golden_cases import case, like
 
 from bpe_conformance.adapters.bridge import wire
-from bpe_conformance.answer import AnyError, Ids, Measure, Refusal, Text
+from bpe_conformance.answer import AnyError, Ids, Measure, Offsets, Refusal, Text
 from bpe_conformance.cases.judging import compare
-from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures import read_model, read_text
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import (
@@ -23,6 +24,7 @@ from bpe_conformance.operations import (
     Decode,
     DecodeBytes,
     Encode,
+    EncodeWithOffsets,
     Expected,
     Laziness,
     Operation,
@@ -49,6 +51,46 @@ def test_reading_inverts_writing(kind: type[Operation]) -> None:
         assert again == operation
         assert hash(again) == hash(operation)
         assert Expected.read(one.expected.write(operation, one.model)) == one.expected
+
+
+def spelled(value: Any) -> Any:
+    """Return what YAML spells, with each text in full."""
+    if isinstance(value, list):
+        return [spelled(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if {*value} & {"repeat", "concat", "code_points", "file"}:
+        return read_text(value)
+    return {name: spelled(one) for name, one in value.items()}
+
+
+def test_writing_gives_what_is_stored() -> None:
+    """A field that is read as something else, or dropped, would be written so, too."""
+    stored = [one for one in CASES if {"repeat_chunks"}.isdisjoint(one.raw["input"])]
+    for one in stored:
+        if one.raw["input"].get("cut") != "characters":
+            assert one.operation.write() == spelled(one.raw["input"]), one.id
+    assert {type(one.operation.sequence) for one in stored if isinstance(one.operation, Decode)} == {list, tuple}
+
+
+def test_an_export_has_every_argument() -> None:
+    written = {
+        "train": ("text", "vocab_size", "special_tokens", "pattern"),
+        "stream": ("text", "chunkings"),
+        "load": ("text", "files"),
+    }
+    for one in CASES[::3]:
+        operation, exported = one.operation, one.operation.exported(one.model)
+        if one.operation.name in written:
+            assert {*written[operation.name]} == {*exported}
+        else:
+            assert {*operation.write()} - {"sequence"} == {*exported}
+        assert json.loads(json.dumps(exported)) == exported
+        for name, value in operation.write().items():
+            if name in ("text", "ids", "texts") and not has_surrogate(str(value)):
+                assert exported[name] == value
+        if operation.name == "stream" and not has_surrogate(exported["text"]):
+            assert {"".join(chunks) for chunks in exported["chunkings"]} == {exported["text"]}
 
 
 def test_the_oracle_computes_what_is_stored() -> None:
@@ -189,3 +231,31 @@ def test_ids_are_compared_wherever_they_are_among_the_alternatives() -> None:
     setting, ids = Setting(MODEL), Ids((97, 256))
     for correct in ((ids,), (AnyError("table"), ids)):
         assert Encode("abc").divergence(correct, Ids((257, 99)), setting) is not None
+
+
+@pytest.mark.parametrize(
+    ("spans", "exact", "possible"),
+    [
+        (((0, 2), (0, 2), (2, 3), (3, 4)), True, True),
+        (((0, 1), (1, 2), (2, 3), (3, 4)), True, True),  # each byte has one of the two characters that became one
+        (((0, 2), (0, 2), (2, 3), (2, 3)), False, True),
+        (((0, 2), (0, 2), (1, 3), (3, 4)), False, True),
+        (((0, 2), (0, 2), (2, 4), (3, 4)), False, True),
+        (((0, 3), (0, 2), (2, 3), (3, 4)), False, True),
+        (((0, 2), (0, 2), (2, 3), (3, 3)), False, True),
+        (((0, 2), (0, 2), (2, 3), (3, 5)), False, False),
+        (((0, 2), (0, 2), (3, 4), (2, 3)), False, False),
+        (((0, 2), (0, 2), (2, 3)), False, False),
+    ],
+)
+def test_where_normalization_changes_a_text_each_span_has_to_fit(
+    spans: tuple[tuple[int, int], ...], exact: bool, possible: bool
+) -> None:
+    model = read_model({"merges": [], "pipeline": {"normalizer": ["NFC"]}})
+    operation, ids = EncodeWithOffsets("e\u0301bx"), (0xC3, 0xA9, 98, 120)
+    for clause, accepted in (("OFFSET-CHANGED-2", exact), ("OFFSET-CHANGED-1", possible)):
+        setting = Setting(model, DEFAULTS, clause)
+        right = operation.answer(setting)
+        assert right.ids == ids
+        assert operation.accepts(right, Offsets(ids, spans), setting) is accepted, clause
+        assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs.build import agree, answered, engines
 from bpe_conformance.packs.cases import Draft, Draw, covering, words
-from bpe_conformance.packs.patterns import mutants
+from bpe_conformance.packs.patterns import alternatives, mutants
 from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.witnesses import Witness
@@ -123,6 +123,13 @@ def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, mode
     assert agreement.lines() == [f"not run   tiktoken: {agreement.not_asked['tiktoken']}"]
 
 
+def test_a_model_without_a_lookup_by_bytes_is_asked_of_engines_that_look_up_pairs() -> None:
+    model = replace(ABC, merges=ABC.merges[::-1])
+    assert not model.ranks_by_bytes
+    agreement = agree(model, list(answered(Reach(model), EVERY[:2])), [engine("Honest")])
+    assert (agreement.not_asked, agreement.asked["tokenizers"]["agrees"]) == ({}, 2)
+
+
 def test_tiktoken_is_asked_about_a_pipeline_that_it_can_load() -> None:
     pytest.importorskip("tiktoken")
     merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
@@ -202,6 +209,15 @@ def test_tokens_that_no_merge_builds_become_cases() -> None:
     assert [draft.operation for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == [Encode("abcd")]
 
 
+def test_each_token_that_no_merge_builds_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.packs.cases.CANDIDATES", 0)  # nothing is drawn
+    whole = [f"qz{chr(97 + number)}" for number in range(20)]
+    reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500 + at, text] for at, text in enumerate(whole)]}))
+    drafts, found = words(reach, Draw("0"))
+    assert found["whole-first"] == len(whole)
+    assert all(any(text in one.operation.text for one in drafts) for text in whole)  # type: ignore[attr-defined]
+
+
 def test_cases_have_both_values_if_the_lookup_matters() -> None:
     model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
     drafts, found = words(Reach(model), Draw("0"))
@@ -219,3 +235,8 @@ def test_every_pattern_has_mutants(name: str) -> None:
     found = mutants(PATTERNS[name])
     assert len({mutant.pattern for mutant in found}) == len(found) >= 5
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}
+
+
+def test_the_alternatives_of_a_pattern_are_cut_at_its_own_bars() -> None:
+    assert alternatives(r"a|(b|c)|[|)]|\||d") == ["a", "(b|c)", "[|)]", r"\|", "d"]
+    assert alternatives(r"[[a])]+|b")[-1] == "b"  # a set in a set

@@ -16,6 +16,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.files import strict_validator
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.packs import files
 from bpe_conformance.packs.files import Known, Overrides, read_model_files, read_special
@@ -211,3 +212,92 @@ def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> No
 def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
     table = read_model_files(["gpt2"], Overrides())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "some"),
+    [
+        ("gpt2", 1, {"<|endoftext|>": 50256}),
+        ("p50k", 1, {"<|endoftext|>": 50256}),
+        ("cl100k", 5, {"<|endoftext|>": 100257, "<|fim_suffix|>": 100260, "<|endofprompt|>": 100276}),
+        ("o200k", 2, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+        (
+            "qwen",
+            208,
+            {"<|endoftext|>": 151643, "<|im_start|>": 151644, "<|extra_0|>": 151646, "<|extra_204|>": 151850},
+        ),
+    ],
+)
+def test_published_rank_files_have_the_special_tokens_of_their_publishers(
+    name: str, count: int, some: dict[str, int]
+) -> None:
+    (known,) = (one for one in files.KNOWN.values() if one.name == name)
+    assert len(known.special) == count
+    assert known.special.items() >= some.items()
+
+
+def test_special_tokens_are_given_with_their_ids_or_without() -> None:
+    words = ["<a>", "<b>=7", "<c>=0", "=5", "x=", "a=b", "p=q=8", "<d>=\u0663", "<b>=7", "<a>"]
+    found = {"<a>": None, "<b>": 7, "<c>": 0, "=5": None, "x=": None, "a=b": None, "p=q": 8, "<d>=\u0663": None}
+    assert read_special(words) == found
+    assert read_special([]) == {}
+    assert read_special(None) is None
+    largest = files.LARGEST_ID
+    assert read_special([f"a={largest}"]) == {"a": largest}
+    for wrong, message in (
+        (["<a>", "<b>=7", "<b>=8"], "--special '<b>' is given twice, with two ids"),
+        (["<a>=0", "<a>"], "--special '<a>' is given twice, with two ids"),
+        ([f"a={largest + 1}"], f"ids are 0 to {largest}"),
+        ([f"a={'9' * 5000}"], f"ids are 0 to {largest}"),
+        (["a", ""], "--special is empty"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            read_special(wrong)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a.txt", "b.txt"], "neither is a .json; expected vocab.json and merges.txt"),
+        (["vocab.json", "merges.txt", "b.txt"], "3 tables are named; name one file, one directory, or"),
+        (["vocab.json", "none.txt"], "none.txt: cannot be read: No such file or directory"),
+        (["vocab.json"], "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"),
+        (["half"], "no model in this directory; expected tokenizer.json"),
+    ],
+)
+def test_files_that_are_no_model_are_named(names: list[str], message: str, tmp_path: Path) -> None:
+    gpt2.write(tmp_path, ABC.vocab, ABC.merges)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "vocab.json").write_bytes((tmp_path / "vocab.json").read_bytes())
+    with pytest.raises(CommandError) as caught:
+        read_model_files([str(tmp_path / name) for name in names], Overrides())
+    assert message in str(caught.value)
+
+
+def test_a_vocabulary_in_which_an_encoding_is_ambiguous_is_refused() -> None:
+    for vocab, special, message in (
+        ({**ABC.vocab, 400: b"ab"}, {}, "the ids 256 and 400 both belong to b'ab'"),
+        (ABC.vocab, {"<|e|>": None, "abc": None}, "the special token 'abc' is an ordinary token too"),
+    ):
+        with pytest.raises(CommandError) as caught:
+            files._checked(
+                files.ModelSource(replace(ABC, name="abc", vocab=vocab, special_tokens=tuple(special)), "f", {}), "f"
+            )
+        assert message in str(caught.value)
+
+
+IDS = (0, 5, files.LARGEST_ID, files.LARGEST_ID + 1, -1, 1.0, True, "1", None)
+HEX = ("", "61", "c3a9", "C3", "6", "zz", " 61", 61, None)
+ROWS = [*((index, token) for index in IDS for token in HEX), *((left, right) for left in HEX for right in HEX)]
+
+
+@pytest.mark.parametrize("name", ["id", "entry", "merge"])
+def test_long_lists_are_checked_quickly_as_by_the_schema(name: str) -> None:
+    schema = json.loads((files.SCHEMAS / files.SCHEMA).read_text("utf-8"))
+    validator, quick = strict_validator(schema, name), files._IS_VALID[f"#/$defs/{name}"]
+    rows = [list(row[:length]) + [5] * (length - 2) for row in ROWS for length in (0, 1, 2, 3)]
+    values = [*IDS, *HEX, *rows, {}, {"0": 1}, "ab"]
+    assert [value for value in values if quick(value)] == [value for value in values if validator.is_valid(value)]
+    assert any(map(quick, values))

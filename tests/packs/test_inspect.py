@@ -11,6 +11,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.packs import inspect
+from bpe_conformance.packs.files import ModelSource
 from bpe_conformance.packs.reach import Reach
 from bpe_conformance.reference.formats import huggingface
 
@@ -112,3 +113,18 @@ def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
         "added       '<s>' 270",
         "ids         195 133 50 32 258 270",
     ]
+
+
+def test_every_added_token_is_listed_with_its_flags_and_its_id() -> None:
+    source = ModelSource(MODEL, "tokenizer.json", {"tokenizer.json": ""})
+    added = [text for label, text in inspect._description(source, Reach(MODEL)) if label == "added"]
+    assert added == [
+        "2 tokens with no flags: '<s>' 270, 'x<s>' 273",
+        "1 token with normalized: '<s>x' 271",
+        "1 token with lstrip: '<a>' 272",
+    ]
+    plain = replace(TABLE, special_tokens=("<a>", "<s>"))
+    described = dict(inspect._description(ModelSource(plain, "", {}), Reach(plain)))
+    assert described["added"] == "2 tokens with no flags: '<a>' 272, '<s>' 270"
+    assert described["lookup"] == "pair: by merges"
+    assert dict(inspect._description(source, Reach(MODEL)))["lookup"].startswith("whole: ")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from helpers.sample_reports import failing, greedy, report
 
+from bpe_conformance.cli import main
 from bpe_conformance.fixtures import Model
+from bpe_conformance.outcome import ErrorCause
 from bpe_conformance.packs.files import FORMAT, ModelSource
 from bpe_conformance.report import grid, matrix
 from bpe_conformance.report.document import ReportError
@@ -71,3 +75,71 @@ def test_another_file_is_not_replaced(tmp_path: Path, text: str) -> None:
     (tmp_path / "models.json").write_text(text, "utf-8")
     with pytest.raises(ReportError, match=r"models.json: not a file of 'bpe-conformance models 1'; move it away"):
         grid.read(tmp_path / "models.json")
+
+
+def test_a_cell_counts_the_tests_of_a_report_and_has_its_smallest_own_failure() -> None:
+    states = {**failing(5), "split-none-whole": "warning"}
+    skipped = [result["id"] for result in report(states=states)["results"] if result["id"] not in states][:2]
+    few, *many = failing(5)
+    causes = [ErrorCause("KeyError", "", (few,)), greedy(many)]
+    document = report("x:Y", {**states, **dict.fromkeys(skipped, "skipped")}, causes=causes)
+    failures = [result for result in document["results"] if result["state"] == "failed"]
+    dependent, smallest = failures[0], failures[2]
+    dependent["failure"]["depends_on"] = "encode"
+    smallest["failure"]["fact"] = "short"
+    dependent["failure"]["fact"] = ""
+    made = grid.cell("x", "small", document, "")
+    tested = [result for result in document["results"] if result["state"] != "skipped"]
+    assert (made.tested, made.passed) == (len(tested), len(tested) - 5)
+    assert made.tested == len(document["results"]) - 2
+    assert made.causes == tuple(cause["name"] for cause in reversed(document["causes"]))
+    assert made.clauses == tuple(sorted({failure["clause"] for failure in failures[1:]}))
+    assert made.smallest[0] == "short"
+    assert [line.split()[0] for line in made.smallest[1:]] == ["expected", "got"]
+    assert (made.version, made.day) == (document["adapter"]["version"], document["created"][:10])
+    refused = grid.cell("x", "small", None, "no")
+    assert (refused.text, refused.problem, refused.tested) == ("not loaded", "no", 0)
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    assert grid.read(tmp_path / grid.FILE) == []
+    cells = [RIGHT, WRONG, Cell("x", "", "y", "2026-11-01", problem="no")]
+    grid.write(tmp_path, cells)
+    assert grid.read(tmp_path / grid.FILE) == cells
+    for wrong in (
+        {**asdict(RIGHT), "more": 1},
+        {key: value for key, value in asdict(RIGHT).items() if key != "causes"},
+    ):
+        (tmp_path / grid.FILE).write_text(json.dumps({"format": grid.FORMAT, "cells": [asdict(RIGHT), wrong]}))
+        with pytest.raises(ReportError, match="not a file of"):
+            grid.read(tmp_path / grid.FILE)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["textbook", "reference", "textbook"], "textbook is named more than once; name each implementation once"),
+        (["textbook", "--jobs", "0"], "--jobs 0: must be at least 1"),
+        (["none.json"], "none.json: No such file"),
+        (["ok.json", "none.json"], "none.json: No such file"),
+    ],
+)
+def test_a_matrix_of_what_cannot_be_tested_is_refused(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ok.json").write_text(json.dumps(report("x:Y")))
+    assert main(["matrix", *words, "-o", "made"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("made").exists()
+
+
+def test_reports_are_shown_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(f"{name}.json").write_text(json.dumps(report(f"{name}:T")))
+    assert main(["matrix", "a.json", "b.json", "-o", "made"]) == 0
+    text = Path("made", "matrix.md").read_text("utf-8")
+    assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")] == ["`a:T`", "`b:T`"]
+    page = Path("made", "index.html").read_text("utf-8")
+    assert all(name in page for name in ("a:T", "b:T"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,6 +15,7 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
+from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
@@ -441,9 +443,10 @@ def test_a_bug_that_a_failure_on_the_page_names_is_a_link_to_its_fix() -> None:
 
 def test_contents_of_a_report_do_not_become_markup() -> None:
     bad = replace(mismatch(), depends_on=Dependence("encode", "```\n</details>"))
-    lines = markdown.text(made(outcome(state="failed", mismatch=bad), notes=("*a* <b>",))).splitlines()
+    lines = markdown.text(made(outcome(state="failed", mismatch=bad), notes=("*a* <b>", "c", "d"))).splitlines()
     assert "````" in lines
-    assert "Note: \\*a\\* &lt;b&gt;" in lines
+    notes = [line for line in lines if line.startswith("Note: ")]
+    assert notes == ["Note: \\*a\\* &lt;b&gt;", "Note: c", "Note: d"]
 
 
 def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
@@ -458,6 +461,31 @@ def test_markdown_of_several_runs_has_a_table() -> None:
     assert lines[0].startswith("| implementation | version | trainer | encoder |")
     assert lines[2].startswith("| `x:Y` | 1.0 | - | ✅ pass |")
     assert lines[3].startswith("| `b\\|c:D` | 1.0 | - | ❌ fail 1/1 |")
+
+
+@pytest.mark.parametrize("failing", CLASSES)
+def test_the_table_has_a_cell_for_each_class(failing: str) -> None:
+    outcomes = [
+        outcome(name, "failed" if name == failing else "passed", conformance_class=name)
+        for name in CLASSES
+        if name != "decoder" or failing == "decoder"
+    ]
+    more = {"conventions": {"lookup": "bytes"}, "model": "gpt2", "pack": "gpt2"}
+    heads, _, cells = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in matrix.text([made(*outcomes, **more)], {}).splitlines()
+        if line.startswith("|")
+    )
+    found = dict(zip(heads, cells, strict=True))
+    assert heads == ["implementation", "version", *CLASSES, "conventions declared, model"]
+    assert {name for name in CLASSES if found[name] == "❌ fail 1/1"} == {failing}
+    assert {name for name in CLASSES if found[name] == "-"} == {"decoder"} - {failing}
+    assert found["conventions declared, model"] == "`lookup=bytes`, gpt2 only, by a pack"
+
+
+@pytest.mark.parametrize("char", "\\`*_[]#|<>&")
+def test_no_character_of_a_text_is_markup(char: str) -> None:
+    assert markdown.plain(f"a{char}b") in (f"a\\{char}b", f"a{html.escape(char)}b")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import faulthandler
 import gc
 import io
@@ -18,10 +19,10 @@ from typing import Any
 import pytest
 
 import bpe_conformance
-from bpe_conformance import check
+from bpe_conformance import check, notebook
 from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.notebook import Result
+from bpe_conformance.notebook import COLOURS, Result
 
 GREEDY = next(bug.target for bug in known_bugs() if bug.id == "greedy-left-to-right")
 CASE = "merge-priority-beats-leftmost"
@@ -167,3 +168,76 @@ def test_an_interrupted_run_prints_what_it_has_found(capsys: pytest.CaptureFixtu
 def test_the_package_has_no_other_names() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'chekc'"):
         _ = bpe_conformance.chekc
+
+
+class Screen(io.StringIO):
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: is_terminal  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "is_notebook", "after"),
+    [(True, False, -1), (False, True, -1), (True, False, 100), (False, False, -1)],
+)
+def test_only_a_long_run_shows_how_far_it_is_and_only_where_someone_reads(
+    is_terminal: bool, is_notebook: bool, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_notebook:
+        monkeypatch.setattr(builtins, "__IPYTHON__", True, raising=False)
+    monkeypatch.setattr(notebook, "AFTER", after)
+    monkeypatch.setattr(notebook, "INTERVAL", 0)
+    screen = Screen(is_terminal)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        check(Tokenizer, case=[CASE, "decode-bytes-ascii"])
+    *lines, last = screen.getvalue().split("\r")
+    shown = [line for line in lines if line.strip()]
+    assert shown == (["1 of 2 tests", "2 of 2 tests"] if (is_terminal or is_notebook) and after < 0 else [])
+    assert last == ""
+    assert not lines or lines[-1] == " " * len("2 of 2 tests")
+
+
+def test_options_that_are_off_are_not_given_and_lists_are_given_whole() -> None:
+    cases = [CASE, "decode-bytes-ascii", "merge-pair-run"]
+    result = check(Tokenizer, strict=False, seed=None, case=cases)
+    assert {*cases} <= {row["id"] for row in result.report["results"] if row["state"] == "passed"}
+    assert result.report["run"]["command"] == f"check(Tokenizer, case={cases})"
+
+
+def test_the_environment_of_pytest_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
+    assert check(Tokenizer, case=CASE).passed
+
+
+def test_a_page_has_the_colours_of_the_terminal() -> None:
+    for name, style in COLOURS.items():
+        assert notebook._html([("a<b", {name: True})]) == f'<pre><span style="{style}">a&lt;b</span></pre>'
+    assert notebook._html([("a", {"red": False}), ("b", {})]) == "<pre>a\nb</pre>"
+
+
+def test_a_failure_of_the_suite_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(arguments: list[str], plugins: list[Any]) -> pytest.ExitCode:
+        print("INTERNALERROR> here")
+        return pytest.ExitCode.INTERNAL_ERROR
+
+    monkeypatch.setattr(notebook.pytest, "main", fails)
+    with pytest.raises(RuntimeError, match=r"^the suite itself failed; please report this\nINTERNALERROR> here"):
+        check(Tokenizer, case=CASE)
+
+
+def test_a_result_has_every_class_cause_and_part() -> None:
+    class TwoBugs(GREEDY):  # type: ignore[misc]
+        def decode(self, ids: list[int]) -> str:
+            return super().decode(ids).rstrip("\ufffd")  # type: ignore[no-any-return]
+
+    decoding = [f"decode-utf8-{name}" for name in ("above-last", "f5", "overlong-4-cut", "surrogate-pair")]
+    result = check(TwoBugs, case=[CASE, *decoding])
+    assert result.verdicts == {"encoder": "fail", "decoder": "fail"}
+    assert len(result.causes) > 1
+    text, page = repr(result), result._repr_html_()
+    titles = [line.strip("= ") for line in text.splitlines() if line.startswith("=") and line.endswith("=")]
+    assert len(titles) > 2
+    assert all(f"<h4>{title}</h4>" in page for title in titles[:-1])
+    assert f"<summary>{titles[-1]}</summary>" in page

@@ -337,7 +337,7 @@ def test_unknown_layout_is_reported():
 
     report = report_of(Shifted)
     assert report.findings[2].broken
-    assert "bytes 5 to 260" in report.findings[2].why
+    assert report.findings[2].why == "the ids are bytes 5 to 260; specials 261 to 262; merges 263 to 264"
     assert report.found["byte_order"] == "raw"
     assert report.status == 1
 

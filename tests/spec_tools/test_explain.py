@@ -280,5 +280,17 @@ def test_a_long_row_is_shown_near_its_merge(here: int | None, row: str) -> None:
     assert len(shown.replace("[", "").replace("]", "")) < 60
 
 
+@pytest.mark.parametrize("count", range(9))
+def test_the_other_ranks_are_shown_up_to_five_and_counted(count: int) -> None:
+    word = tuple(bytes([byte]) for byte in b"xy" + b"abcdefgh"[:count])
+    others = replay._others(word, lambda two: ord(two[0]), 0)
+    shown = [chr(int(rank)) for rank in re.findall(r" (\d+)(?=, | and |$)", others)]
+    more = count > 5
+    assert "".join(shown) == "yabcdefg"[: 4 if more else count]
+    assert others.endswith(f"and {count - 4} more") is more
+    assert not others or others.startswith("; other ranks: ")
+    assert replay._others(word, lambda two: None, 0) == ""
+
+
 def test_the_type_of_the_ids_is_shown(spec: Spec) -> None:
     assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")

@@ -417,6 +417,12 @@ def test_a_changed_or_missing_pack_is_an_error(pack: Path, tmp_path: Path) -> No
         ("cases.json", lambda cases: cases["cases"][0].pop("expect"), "cases.json: "),
         ("pack.json", lambda manifest: manifest["files"].pop("cases.json"), "its sha256 is not the one"),
         ("pack.json", lambda manifest: manifest["special_tokens"].update({SPECIAL[0]: 97}), "does not have this id"),
+        ("pack.json", lambda manifest: manifest["special_tokens"].update({SPECIAL[-1]: 97}), "does not have this id"),
+        ("pack.json", lambda manifest: manifest["files"].pop("table.json"), "its sha256 is not the one"),
+        ("cases.json", lambda cases: cases["cases"].insert(3, cases["cases"][-1]), "duplicate id"),
+        ("cases.json", lambda cases: cases["cases"][-1].update(clause="NO-CLAUSE-1"), "does not have"),
+        ("cases.json", lambda cases: cases["entries"]["ids"].append([9999, 9999]), "lacks one of the ids"),
+        ("cases.json", lambda cases: cases["entries"]["ids"].append([0xC3, 0xC3]), "or one is not UTF-8"),
     ],
 )
 def test_a_malformed_pack_is_an_error_even_if_its_digests_are_correct(

@@ -1,0 +1,85 @@
+"""Where the kernel confines nothing, an audit hook refuses what a submission must not do, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.adapters.bridge.confinement import audit_hook
+
+READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT
+INIT = 1  # a process of another session
+
+
+def events(folder: Path) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+    """Return what is permitted and what is refused."""
+    own, read, secret, other = (str(folder / name) for name in ("own", "read", "read/secret", "other"))
+    return {
+        "permitted": [
+            ("open", (f"{own}/x", "w", WRITE)),
+            ("open", (os.fsencode(f"{own}/x"), "r", READ)),
+            ("open", (own, "r", READ)),
+            ("open", (f"{read}/x", "r", READ)),
+            ("open", (f"{read}/secrets", "r", None)),
+            ("open", (3, "w", WRITE)),
+            ("open", (None, "r", READ)),
+            ("os.rename", (f"{own}/x", f"{own}/y", -1, -1)),
+            ("os.mkdir", (Path(own, "z"), 0o777, -1)),
+            ("socket.connect", (None, "/run/a-socket")),
+            ("socket.connect", (None, b"/run/a-socket")),
+            ("os.kill", (os.getpid(), 9)),
+            ("resource.prlimit", (0, 7, None)),
+            ("resource.prlimit", (os.getpid(), 7, None)),
+            ("import", ("os", None, None, None, None)),
+        ],
+        "refused": [
+            ("open", (f"{read}/x", "w", WRITE)),
+            ("open", (f"{read}/x", "w", os.O_RDWR)),
+            ("open", (f"{read}/x", "w", os.O_TRUNC)),
+            ("open", (f"{secret}/x", "r", READ)),
+            ("open", (secret, "r", READ)),
+            ("open", (f"{other}/x", "r", READ)),
+            ("open", (os.fsencode(f"{other}/x"), "r", READ)),
+            ("open", (Path(other, "x"), "r", READ)),
+            ("open", (f"{own}/../other/x", "r", READ)),
+            ("open", (f"{own}er", "w", WRITE)),
+            ("open", (f"{own}/link", "r", READ)),
+            ("os.rename", (f"{own}/x", f"{other}/y", -1, -1)),
+            ("os.rename", (f"{other}/x", f"{own}/y", -1, -1)),
+            ("os.remove", (f"{read}/x", -1)),
+            ("os.chmod", (Path(other), 0o777, -1)),
+            ("subprocess.Popen", ("ls", ["ls"], None, None)),
+            ("os.exec", ("ls", ["ls"], None)),
+            ("os.system", ("ls",)),
+            ("socket.connect", (None, ("127.0.0.1", 80))),
+            ("socket.bind", (None, ("127.0.0.1", 80))),
+            ("socket.getaddrinfo", ("localhost", 80, 0, 0, 0)),
+            ("os.kill", (-1, 15)),
+            ("os.kill", (INIT, 15)),
+            ("os.killpg", (-5, 15)),
+            ("resource.prlimit", (INIT, 7, None)),
+        ],
+    }
+
+
+@pytest.mark.parametrize("kind", ["permitted", "refused"])
+def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path) -> None:
+    for name in ("own", "read/secret", "other"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "own" / "link").symlink_to(tmp_path / "other" / "x")
+    several = [str(tmp_path / "elsewhere")]  # a rule holds for each directory
+    hook = audit_hook(
+        [*several, str(tmp_path / "read")],
+        [*several, str(tmp_path / "read" / "secret")],
+        [str(tmp_path / "own"), *several],
+    )
+    for event, arguments in events(tmp_path)[kind]:
+        try:
+            hook(event, arguments)
+            found = "permitted"
+        except PermissionError:
+            found = "refused"
+        assert found == kind, (event, arguments)

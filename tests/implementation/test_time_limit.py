@@ -1,0 +1,86 @@
+"""The time of calls is charged to every limit that they are within. Time is simulated: nothing waits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from bpe_conformance.implementation import time_limit
+from bpe_conformance.implementation.proxy import TimedOut
+from bpe_conformance.implementation.time_limit import TimeLimit
+
+
+class Clock:
+    now = 0.0
+
+    def spend(self, seconds: float, error: BaseException | None = None) -> Callable[[], str]:
+        def call() -> str:
+            self.now += seconds
+            if error is not None:
+                raise error
+            return "answer"
+
+        return call
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: made.now))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"), [(100, math.inf), (math.inf, 100), (100, 0), (0, 100), (100, 300), (300, 100)]
+)
+def test_a_call_counts_for_every_limit_that_it_is_within(clock: Clock, outer: float, inner: float) -> None:
+    limit = TimeLimit()
+    assert not limit.is_finite
+    with limit.within(outer) as first:
+        assert limit.run("a", clock.spend(30)) == "answer"
+        with limit.within(inner) as second:
+            assert limit.is_finite
+            assert limit.run("b", clock.spend(20)) == "answer"
+            assert limit.remaining == min((outer or math.inf) - 50, (inner or math.inf) - 20)
+            assert limit.run("c", lambda: limit.run("d", clock.spend(5))) == "answer"  # a call within a call
+        assert limit.is_finite == (0 < outer < math.inf)
+    assert (first.seconds, second.seconds, limit.seconds) == (55, 25, 55)
+    assert (first.longest_call, second.longest_call, second.last_call) == (30, 20, 5)
+    assert not limit.is_finite
+
+
+@pytest.mark.parametrize("spent", [100, 101])
+@pytest.mark.parametrize("error", [None, ValueError("late"), KeyboardInterrupt()])
+def test_an_answer_or_an_error_after_the_time_is_none(clock: Clock, spent: float, error: BaseException | None) -> None:
+    limit, called = TimeLimit(), []
+    with limit.within(100):
+        with pytest.raises(TimedOut) as raised:
+            limit.run("encode", clock.spend(spent, error))
+        assert str(raised.value) == "no answer within 100 s"
+        with pytest.raises(TimedOut):  # no time is left for another call
+            limit.run("encode", lambda: called.append(1))
+    assert not called
+    assert limit.run("encode", clock.spend(1)) == "answer"
+
+
+def test_an_error_in_time_is_raised_and_a_call_that_failed_is_not_the_longest(clock: Clock) -> None:
+    limit = TimeLimit()
+    with limit.within(100) as outer:
+        for error in (ValueError("no"), TimedOut(7, "its own")):
+            with pytest.raises(type(error)) as raised:
+                limit.run("encode", clock.spend(40, error))
+            assert raised.value is error
+    assert (outer.seconds, outer.longest_call, outer.last_call) == (80, 0, 40)
+
+
+def test_the_time_of_a_diagnosis_is_not_that_of_the_calls(clock: Clock) -> None:
+    limit = TimeLimit()
+    with limit.within(100), limit.within(math.inf, is_diagnosis=True) as inner:
+        limit.run("encode", clock.spend(40))
+    assert (limit.seconds, inner.seconds) == (0, 40)
+    with limit.within(100, is_diagnosis=True), limit.within(math.inf):
+        limit.run("encode", clock.spend(40))
+    assert limit.seconds == 0

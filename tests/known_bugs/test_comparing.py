@@ -1,0 +1,77 @@
+"""What a failure is compared with, when its cause is searched for."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bpe_conformance.answer import Refusal
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.known_bugs import causes
+from bpe_conformance.operations import Batch, Encode, Question, Train
+from bpe_conformance.outcome import Dependence
+
+
+def test_only_other_rules_that_are_determined_change_what_is_learned() -> None:
+    for tie_break, special in itertools.product(CONVENTIONS["tie_break"], CONVENTIONS["train_special"]):
+        declared = {**DEFAULTS, "tie_break": tie_break, "train_special": special}
+        expected = tie_break != "unspecified" and (tie_break, special) != ("lex-greater", "boundary")
+        assert causes.determines_merges(declared) is expected
+        for other in ("byte_order", "id_layout", "lookup"):
+            assert causes.determines_merges({**declared, other: CONVENTIONS[other][-1]}) is expected
+
+
+MODEL = read_model({"merges": [["a", "b"]], "special_tokens": ["<e>", "<s>"], "extra": [[300, "<e>"], [301, "<s>"]]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("encode", Question(Encode("ab"), MODEL)),
+        ("pipeline", Question(Encode("ab"), MODEL)),
+        ("segment", Question(Encode("ab"), replace(MODEL, special_tokens=None))),
+        ("undisturbed", Question(Batch(("x", "ab")), MODEL)),
+        ("pre-tokens", None),
+        ("segments", None),
+        ("construct", None),
+        ("decode", None),
+    ],
+)
+def test_what_a_failure_depends_on_is_asked_alone(kind: str, asked: Question[Any] | None) -> None:
+    batch = Question(Batch(("x", "ab")), MODEL, "after another batch")
+    assert causes._depended_on(batch, Dependence(kind, "ab")) == asked  # type: ignore[arg-type]
+    training: Question[Any] = Question(Train("ab", 257), None, "again")
+    undisturbed = replace(training, context="") if kind == "undisturbed" else None
+    assert causes._depended_on(training, Dependence(kind, "ab")) == undisturbed  # type: ignore[arg-type]
+
+
+def test_only_a_text_without_its_special_tokens_is_asked_without_them() -> None:
+    without = replace(MODEL, special_tokens=None)
+    assert causes._without_special(Question(Encode("ab"), MODEL, "again")) == Question(Encode("ab"), without)
+    for operation, model in (
+        (Encode("ab<e>"), MODEL),
+        (Encode("<s>"), MODEL),
+        (Batch(("ab",)), MODEL),
+        (Encode("ab"), without),
+        (Train("ab", 257), None),
+    ):
+        assert causes._without_special(Question(operation, model)) is None
+
+
+def test_messages_are_alike_without_their_values() -> None:
+    said = [Refusal("KeyError", text) for text in ("no id 7 for 'ab'", 'No ID 12 for "x y"', "no id for 'ab': x")]
+    assert causes._words(said[0]) == causes._words(said[1]) == ["no", "id", "for"]
+    assert causes._words(said[2]) != causes._words(said[0])
+
+
+@pytest.mark.parametrize("count", range(12))
+def test_a_sample_is_spread_over_all(count: int) -> None:
+    items = [str(number) for number in range(count)]
+    sample = causes._spread(items, 4)
+    assert len(sample) == min(count, 4)
+    assert sample == sorted({*sample} & {*items}, key=int)
+    assert count < 8 or int(sample[-1]) >= count // 2

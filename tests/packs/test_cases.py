@@ -1,0 +1,164 @@
+"""The cases of a pack have what they promise: every entry, every special token, every word that was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.operations import Batch, Encode, Stream, StreamCutEverywhere
+from bpe_conformance.packs import cases
+from bpe_conformance.packs.cases import Draft, Draw
+from bpe_conformance.packs.reach import Reach
+from bpe_conformance.reference import Tokenizer, textbook
+
+SPECIAL = ("<e>", "<e><e>", "<|e", "e|>", *(f"<|x{number:02}|>" for number in range(50)))
+TEXT = "the cat's hat, they'll we've banana bananas abab abc 123 1234 éé 日本語の 日本 🦊🦊 the then there\n\n  " * 3
+
+
+@pytest.fixture(scope="module")
+def reach() -> Reach:
+    trained = Tokenizer.train(TEXT, 256 + len(SPECIAL) + 110, SPECIAL, pattern="gpt2")
+    return Reach(Model(trained.vocab, tuple(trained.merges), SPECIAL, "gpt2", "toy"))
+
+
+def by_kind(drafts: Iterable[Draft]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for draft in drafts:
+        found.setdefault(draft.kind, []).append(draft.operation)
+    return found
+
+
+def test_drawing_reaches_every_value_and_loses_none() -> None:
+    draw = Draw("1")
+    assert {draw.between(2, 5) for _ in range(200)} == {2, 3, 4, 5}
+    assert {draw.pick("abc") for _ in range(200)} == {*"abc"}
+    for size in range(8):
+        mixed = [draw.shuffled(range(size)) for _ in range(60)]
+        assert all(sorted(one) == [*range(size)] for one in mixed)
+        assert size < 2 or {one[0] for one in mixed} == {one[-1] for one in mixed} == {*range(size)}
+        groups = [*cases.grouped(range(size), 3)]
+        assert [item for group in groups for item in group] == [*range(size)]
+        assert all(len(group) == 3 for group in groups[:-1])
+    assert {draw.pieces(("x", "[ab]"), 1) for _ in range(300)} > {"x", "a", "b", "ab", "aab"}
+    assert all(draw.pieces(("x",), count) == "x" * count for count in range(4))
+
+
+def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "CANDIDATES", 150)
+    drafts, found = cases.words(reach, Draw("0"))
+    made = by_kind(drafts)
+    assert sum(count > cases.ALONE for count in found.values()) > 1
+    for kind, count in found.items():
+        texts = [operation.text for operation in made.get(kind, ())]
+        words = {word for text in texts for word in reach.pre_tokens(text)} - {"\n"}
+        assert len(words) >= count, kind
+        alone = [text for text in texts if len(reach.pre_tokens(text)) == 1]
+        assert len(alone) == min(count, cases.ALONE), kind
+
+
+def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(reach: Reach) -> None:
+    vocab = reach.model.vocab
+    broken = {index for index, token in vocab.items() if not isinstance(write_token(token), str)}
+    decoded, streamed = (by_kind(make(reach, Draw("0"))) for make in (cases.decoding, cases.detokenizing))
+    for made, whole, part in ((decoded, "decode-all", "decode-broken"), (streamed, "detok-all", "detok-broken")):
+        assert Counter(index for operation in made[whole] for index in operation.ids) == Counter([*vocab])
+        assert {index for operation in made[part] if len(operation.ids) > 1 for index in operation.ids} == broken
+    assert len([one for one in decoded["decode-broken"] if len(one.ids) == 1]) == min(len(broken), cases.BROKEN_ALONE)
+    ended = {index for one in streamed["detok-end"] for index in one.ids}
+    assert len(ended) == min(cases.BROKEN_ALONE, sum(map(textbook.unfinished, vocab.values())))
+    assert all(textbook.unfinished(vocab[index]) for index in ended)
+    completed = [(one.ids, b"".join(vocab[index] for index in one.ids)) for one in streamed["detok-rest"]]
+    assert {ids[0] for ids, _ in completed} <= ended
+    assert all(ids[0] == ids[-1] and textbook.unfinished(data) for ids, data in completed)
+    assert all(data[: -len(vocab[ids[0]])].decode("utf-8", "ignore")[-1:] for ids, data in completed)
+    assert [operation.ids for operation in decoded["decode-empty"]] == [()]
+
+
+def test_texts_that_decoders_change_are_spelled_by_the_ids(reach: Reach) -> None:
+    for make, kind in ((cases.decoding, "decode-text"), (cases.detokenizing, "detok-text")):
+        texts = [reach.oracle.decode(operation.ids) for operation in by_kind(make(reach, Draw("0")))[kind]]
+        assert texts == [text for _, text in cases.TIDIED]
+    parts = [reach.oracle.decode(one.ids) for one in by_kind(cases.decoding(reach, Draw("0")))["decode-parts"]]
+    assert parts[::2] == ["é", "€", "日", "🦊", "👍🏽"]
+    assert all(whole in cut and "\ufffd" in cut for whole, cut in zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_every_special_token_is_encoded_and_decoded_and_some_are_tried_in_every_way(reach: Reach) -> None:
+    made = by_kind(cases.special(reach, Draw("0")))
+    for joined in (made["special-all"][::2], made["special-all"][1::2]):
+        assert sorted(found(reach, joined)) == sorted(SPECIAL)
+    some = [*SPECIAL[:10], *SPECIAL[-2:]]
+    assert [operation.text for operation in made["special-alone"]] == some
+    assert [operation.text for operation in made["special-tripled"]] == [token * 3 for token in some]
+    for token in some:
+        assert sum(token in operation.text for operation in made["special-edge"]) >= 12
+        assert any(f"{token}{after}" in one.text for one in made["special-beside"] for after in cases.BESIDE)
+        assert {token[:-1], token[1:], token[::-1]} <= {operation.text for operation in made["special-parts"]}
+        assert token.upper() == token or token.upper() in {operation.text for operation in made["special-alike"]}
+    pairs = {operation.text for operation in made["special-two"]}
+    assert {
+        "<e><e><e>",
+        "<e> <e><e>",
+        "<|ee|>",
+        "e|><|e",
+        "<|e e|>",
+        "<|e|>",
+    } <= pairs  # one contains or overlaps the other
+    foreign = {operation.text[1:-2] for operation in made["special-foreign"]}
+    assert foreign == {text for text in cases.FOREIGN if not any(token in text for token in SPECIAL)}
+    for make, kind in ((cases.decoding, "decode-special"), (cases.detokenizing, "detok-special")):
+        ids = [operation.ids for operation in by_kind(make(reach, Draw("0")))[kind]]
+        assert [sum(reach.model.ids[token.encode()] in one for one in ids) for token in SPECIAL] == [1] * len(SPECIAL)
+
+
+def found(reach: Reach, operations: Sequence[Encode]) -> list[str]:
+    return [part for operation in operations for part, special in reach.segments(operation.text) if special]
+
+
+def test_streams_are_cut_in_every_way_and_batches_have_every_size(reach: Reach) -> None:
+    hard = ["it's", "12345", " \n a", "x" * 30]
+    streams = [draft.operation for draft in cases.streams(reach, Draw("0"), hard)]
+    everywhere = [one.text for one in streams if isinstance(one, StreamCutEverywhere)]
+    assert len(everywhere) == len({*everywhere}) > 20
+    assert all(any(token in text for text in everywhere) for token in SPECIAL[:8])
+    assert not any("x" * 30 in text for text in everywhere)  # the oracle would take long
+    chunked = [one.chunks for one in streams if isinstance(one, Stream)]
+    assert all(any(token in "".join(chunks) for token in SPECIAL) for chunks in chunked)
+    assert {max(map(len, chunks)) == 1 for chunks in chunked} == {True, False}
+    assert all(len(chunks) == 10 for chunks in chunked if max(map(len, chunks)) > 1)
+    batches = [draft.operation for draft in cases.batches(reach, Draw("0"))]
+    assert all(isinstance(one, Batch) and one.batch.count("") >= 2 for one in batches)
+    assert [len(one.batch) for one in batches] == [4 * number + 4 for number in range(6)]
+    assert all(max(Counter(one.batch).values()) > 1 for one in batches)
+    without = Reach(Model(reach.model.vocab, reach.model.merges, (), "gpt2", "toy"))
+    assert [*cases.streams(without, Draw("0"), [])]
+
+
+def test_offsets_are_asked_where_the_tokens_spell_the_text(reach: Reach) -> None:
+    asked = [draft.operation.text for draft in cases.offsets(reach, Draw("0"), ["it's", "é1", "x" * 30])]
+    assert {"it's", "é1"} <= {*asked}
+    assert all(any(token in text for text in asked) for token in SPECIAL[:8])
+    assert {reach.oracle.decode(reach.ids(text)) for text in asked} == {*asked}
+
+
+def test_long_pre_tokens_have_their_lengths() -> None:
+    lengths = [len(draft.operation.text.encode()) for draft in cases.long(Draw("0"))]
+    assert {*lengths} >= {*cases.LONG}
+    assert all(any(size - 3 <= length <= size for size in cases.LONG) for length in lengths)
+    assert Counter(map(round_up, lengths)) == dict.fromkeys(cases.LONG, 8)
+
+
+def round_up(length: int) -> int:
+    return min(size for size in cases.LONG if length <= size)
+
+
+def test_texts_have_every_literal_of_a_pattern(reach: Reach) -> None:
+    model = replace(reach.model, pattern=r"'zq|qu(?:ux)?|[\p{L}]+|wy|\s|.")
+    texts = "\n".join(text for _, text in islice(cases._texts(Reach(model), Draw("0")), 800))
+    assert [part for part in ("'zq", "qu", "ux", "wy") if part not in texts] == []

@@ -1,0 +1,77 @@
+"""What a run says at its start, and where it may be started."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers.project import Project
+
+from bpe_conformance.answer import Ids
+from bpe_conformance.operations import Encode, Question
+from bpe_conformance.outcome import Expectation, Mismatch
+from bpe_conformance.properties.engine import Found
+from bpe_conformance.session import fuzzing
+from bpe_conformance.session.fuzzing import Fuzzing
+from bpe_conformance.session.run import Run
+
+
+def test_the_first_lines_name_every_declared_convention_and_every_note() -> None:
+    declared = {"tie_break": "first-seen", "byte_order": "gpt2", "lookup": "bytes"}
+    notes = ["its constructor takes no pattern", "it is slow", "one is in \u0120"]
+    implementation = SimpleNamespace(name="mine:T", declared=declared, notes=notes)
+    config = SimpleNamespace(getoption=lambda name: 7 if name == "--bpe-seed" else None)
+    setup = SimpleNamespace(cases=[1, 2], properties=[1])
+    started: Any = SimpleNamespace(implementation=implementation, config=config, setup=setup)
+    assert Run.pytest_report_header(started) == [
+        "bpe-conformance: testing mine:T; 2 cases, 1 property with seed 7; "
+        "conventions declared: tie_break=first-seen, byte_order=gpt2, lookup=bytes",
+        "bpe-conformance: its constructor takes no pattern",
+        "bpe-conformance: it is slow",
+        "bpe-conformance: one is in \\u0120",
+    ]
+
+
+def test_a_search_in_another_thread_leaves_signals_alone() -> None:
+    before, inside = signal.getsignal(signal.SIGINT), []
+
+    def search() -> None:
+        with Fuzzing(1, ("law-encode",), print).ended_by_ctrl_c():
+            inside.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    thread.join()
+    assert inside == [before]
+    with Fuzzing(1, ("law-encode",), print).ended_by_ctrl_c():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_every_counterexample_of_a_search_is_written_and_counted(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(text: str) -> Found:
+        return Found(Mismatch(Question(Encode(text), None), Expectation(()), Ids(())), case=text)
+
+    monkeypatch.setattr(fuzzing, "_written", lambda tested, one: replace(one, file=f"{one.case}.yaml"))
+    lines: list[str] = []
+    search, tested = Fuzzing(1, ("law-encode",), lines.append), SimpleNamespace(search="law-encode", id="law-encode")
+    search._watch("law-encode", 6)
+    more = tuple(found(str(number)) for number in range(count))
+    ended = search.ended(tested, replace(found("first"), more=more))  # type: ignore[arg-type]
+    assert ended is not None
+    assert [one.file for one in (ended, *ended.more)] == ["first.yaml", *(f"{number}.yaml" for number in range(count))]
+    assert "7 examples" in "".join(lines)
+    assert search.ended(tested, None) is None  # type: ignore[arg-type]
+
+
+def test_a_search_for_counterexamples_runs_the_properties_that_draw_examples_and_no_case(project: Project) -> None:
+    options = ("--adapter", "textbook", "--bpe-fuzz", "1", "--collect-only", "-q")
+    collected = project.pytester.runpytest_inprocess("conformance", *options).outlines
+    names = {line.rpartition("::")[2] for line in collected}
+    assert {"law-encode", "law-train"} <= names
+    assert not {"merge-priority-beats-leftmost", "law-cached-ids"} & names
