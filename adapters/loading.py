@@ -39,6 +39,13 @@ BUILT_IN: dict[str, str] = {
     "iree": "bpe_conformance.adapters.packages.iree:Tokenizer",
     "snaptokens": "bpe_conformance.adapters.packages.snaptokens:Tokenizer",
     "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
+    "morpheme": "bpe_conformance.adapters.packages.morpheme:Tokenizer",
+    "tuetoken": "bpe_conformance.adapters.packages.tuetoken:Tokenizer",
+    "tuetoken-core": "bpe_conformance.adapters.packages.tuetoken:CoreTokenizer",
+    "quicktok": "bpe_conformance.adapters.packages.quicktok:Tokenizer",
+    "quicktok-cl100k": "bpe_conformance.adapters.packages.quicktok:Cl100kTokenizer",
+    "quicktok-o200k": "bpe_conformance.adapters.packages.quicktok:O200kTokenizer",
+    "bpe-qwen": "bpe_conformance.adapters.packages.bpe_qwen:Tokenizer",
     "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
     "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
     "bpe-openai-cl100k": "bpe_conformance.adapters.packages.bpe_openai:Cl100kTokenizer",
@@ -78,6 +85,7 @@ SHAPES = {
     "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
     "llamacpp": "bpe_conformance.adapters.engines.programs:llamacpp",
     "mistral": "bpe_conformance.adapters.engines.mistral:mistral",
+    "toktier": "bpe_conformance.adapters.engines.toktier:toktier",
     "transformersjs": "bpe_conformance.adapters.engines.programs:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
