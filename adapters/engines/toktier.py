@@ -1,4 +1,4 @@
-"""`toktier:PATH`: toktier's own encoder, of a `tokenizer.json` that is one of the files that toktier knows by sha256."""
+"""`toktier:PATH`: toktier's own encoder, of a `tokenizer.json` whose sha256 toktier knows."""
 
 from __future__ import annotations
 
@@ -41,13 +41,12 @@ def toktier(rest: str) -> object:
 
     def load(path: Path) -> Tokenizer:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        for family, known in manifests.ArtifactManifest.load(tables.ARTIFACT_MANIFEST).entries.items():
-            files = tuple(file for file in known.files if (file.name, file.sha256) == ("tokenizer.json", digest))
-            if files:
-                break
-        else:
+        entries = manifests.ArtifactManifest.load(tables.ARTIFACT_MANIFEST).entries
+        known = {entry.file("tokenizer.json").sha256: entry for entry in entries.values()}.get(digest)
+        if known is None:
             raise ValueError("it is none of the files that toktier knows; it would call tokenizers")
-        manifest = manifests.ArtifactManifest({family: replace(known, files=files)})
+        family, file = known.family, known.file("tokenizer.json")
+        manifest = manifests.ArtifactManifest({family: replace(known, files=(file,))})
         home = tempfile.TemporaryDirectory(prefix="bpe-conformance-")
         config = package.Config(home=home.name, offline=True)
         cached = store.ArtifactStore(manifest, config=config).directory(family)

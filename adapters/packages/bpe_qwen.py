@@ -27,6 +27,14 @@ class Tokenizer(JsonTokenizer):
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         super().__init__(vocab, merges, special_tokens, self.pattern)
 
+    @classmethod
+    def from_model_file(cls, path: str) -> JsonTokenizer:
+        return super().from_tokenizer_json(path)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        raise NotImplementedError("bpe-qwen has one expression and normal form; test it with a model: bpe-qwen:PATH")
+
     def load(self, path: str) -> Any:
         document = json.loads(Path(path).read_text("utf-8"))
         steps = (document["pre_tokenizer"] or {}).get("pretokenizers", [{}])

@@ -51,6 +51,14 @@ class Tokenizer(_Encoding, JsonTokenizer):
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         JsonTokenizer.__init__(self, vocab, merges, special_tokens, self.pattern)
 
+    @classmethod
+    def from_model_file(cls, path: str) -> JsonTokenizer:
+        return super().from_tokenizer_json(path)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        raise NotImplementedError("quicktok imports few expressions; test it with a model: quicktok:PATH")
+
     def load(self, path: str) -> Any:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             with contextlib.redirect_stdout(io.StringIO()):

@@ -261,10 +261,11 @@ def document(model: Model) -> dict[str, Any]:
             although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
     """
     pipeline = model.pipeline
+    normalizer: dict[str, Any] | None = None
     if pipeline is None:
         keys, added = _keys(model)
         tokens = [added_token(AddedToken(text), index) for text, index in added.items()]
-        normalizer, steps = None, _pre_tokenizer(model.pattern)
+        steps: dict[str, Any] | None = _pre_tokenizer(model.pattern)
     else:
         keys, tokens = _keys_of_pipeline(model, pipeline)
         normalizer = _one_or_sequence("normalizers", [{"type": form} for form in pipeline.normalizer])
