@@ -3,7 +3,7 @@
 import json
 
 from iree.tokenizer import Tokenizer
-from shared import LLAMA3, check, exit_status, finish, level, pipeline_json, split, tokenizer_json
+from shared import LLAMA3, O200K, check, exit_status, finish, level, pipeline_json, split, tokenizer_json
 
 
 def encode(text, **options):
@@ -48,6 +48,9 @@ normalized, single_word, rstrip = {"normalized": True}, {"single_word": True}, {
 lines = [("\u010a", "\u0109"), ("\u010a\u0109", "\u010a")]
 check("MERGE-ORDER-1", lambda: encode("ccc", merges=[("c", "c"), ("c", "cc")]), [256, 99])
 check("SPLIT-LLAMA3-1", lambda: encode("\n\t\n", merges=lines, pattern=LLAMA3), [257])
+check("SPLIT-O200K-1", lambda: encode("lC", merges=[("l", "C")], pattern=O200K), [108, 67])
+check("SPLIT-NONE-1", lambda: encode("a b", merges=[("a", "\u0120")], pattern=r"[\s\S]+"), [256, 98])
+check("ERROR-TABLE-1", lambda: encode("az", without="z"), "an error")
 check("PIPELINE-ID-1", lambda: encode_ordinary("a<t>", "<t>"), [97, 256])
 check("LAW-ROUNDTRIP-1", lambda: len(encode("a" * 100)), 100)
 check("DETOK-EQUAL-1", lambda: streamed("\u20ac".encode()), "\u20ac")

@@ -1,14 +1,8 @@
 """Show the findings in tuetoken. Run it with `pip install tuetoken==0.1.3`."""
 
 import tuetoken
-from shared import LLAMA3, SPELLED, check, finish, level, loaded, pipeline_json, split, tokenizer_json
+from shared import LLAMA3, O200K, SPELLED, check, finish, level, loaded, pipeline_json, split, tokenizer_json
 
-SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-O200K = (
-    rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]*[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]+{SUFFIX}"
-    rf"|[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]+[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]*{SUFFIX}"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|(?>\p{N}{1,3})"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
