@@ -215,7 +215,7 @@ def test_cases_have_both_values_if_the_lookup_matters() -> None:
     assert [case.operation for case in answered(Reach(model), [differing, same, same])] == [same.operation]
 
 
-def test_a_contraction_that_compares_ascii_only_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contraction_that_compares_ascii_only_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """As quicktok's and splintr's: (?i:'s) also matches U+017F."""
     monkeypatch.setattr(cases, "TRIED", 8)  # random texts, too
     model = read_model({"merges": [["R", "E"], ["RE", "D"]], "pattern": "o200k"})
