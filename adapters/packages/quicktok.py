@@ -61,7 +61,10 @@ class Tokenizer(_Encoding, JsonTokenizer):
 
     def load(self, path: str) -> Any:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            with contextlib.redirect_stdout(io.StringIO()):
-                quicktok.import_tokenizer(path, "imported", folder)
-            self._encoding = quicktok.Tokenizer("imported", folder)
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    quicktok.import_tokenizer(path, "imported", folder)
+                self._encoding = quicktok.Tokenizer("imported", folder)
+            except RuntimeError as error:
+                raise ValueError(str(error).replace(f"{folder}/", "")) from None
         return self._encoding
