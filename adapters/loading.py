@@ -21,7 +21,10 @@ from .errors import AdapterError, BridgeError, one_line
 _PACKAGES = "bpe_conformance.adapters.packages"
 _TOGETHER = {
     "own_ids": ("lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer", "turbobpe"),
-    "tokenizer_json": ("iree", "snaptokens", "tokie", "pytorch-tokenizers", "onnxruntime-extensions", "kitoken"),
+    "tokenizer_json": (
+        *("iree", "snaptokens", "tokie", "morpheme", "tuetoken", "tuetoken-core", "kitoken"),
+        *("pytorch-tokenizers", "onnxruntime-extensions"),
+    ),
     "ranks": ("riptoken",),
     "unitoken": ("uni-tokenizer", "uni-tokenizer-largest-content", "ffbpe", "ffbpe-largest-content"),
     "vocabularies": (
@@ -47,6 +50,10 @@ BUILT_IN: dict[str, str] = {
     "splintr-json": f"{_PACKAGES}.splintr:JsonTokenizer",
     "splintr-cl100k": f"{_PACKAGES}.splintr:Cl100kTokenizer",
     "splintr-o200k": f"{_PACKAGES}.splintr:O200kTokenizer",
+    "quicktok": f"{_PACKAGES}.quicktok:Tokenizer",
+    "quicktok-cl100k": f"{_PACKAGES}.quicktok:Cl100kTokenizer",
+    "quicktok-o200k": f"{_PACKAGES}.quicktok:O200kTokenizer",
+    "bpe-qwen": f"{_PACKAGES}.bpe_qwen:Tokenizer",
     "fastokens": f"{_PACKAGES}.fastokens:Tokenizer",
     "fastokens-ranks": f"{_PACKAGES}.fastokens:RanksTokenizer",
     "transformers": f"{_PACKAGES}.transformers:Tokenizer",
@@ -71,6 +78,7 @@ SHAPES = {
     "tokenizer-json": "bpe_conformance.adapters.shapes.tokenizer_json:tokenizer_json",
     "llamacpp": "bpe_conformance.adapters.engines:llamacpp",
     "mistral": "bpe_conformance.adapters.engines:mistral",
+    "toktier": "bpe_conformance.adapters.engines:toktier",
     "transformersjs": "bpe_conformance.adapters.engines:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""

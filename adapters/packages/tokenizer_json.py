@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 
-from . import Merges, OfPackage, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab, refuse_special_tokens
 
 
 def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
@@ -93,6 +93,12 @@ class GivesEncodings:
         return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), **self.arguments)]
 
 
+def characters_of(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans in characters of a package that counts bytes."""
+    characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
+    return [(characters[start], characters[end - 1] + 1) for start, end in spans]
+
+
 class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
     """`tokie.Tokenizer.from_json`. Its `decode` returns None for bytes that are not UTF-8."""
 
@@ -105,10 +111,8 @@ class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
         return bytes(self._tokenizer.decode_bytes(list(ids)))
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return ids and spans. tokie counts bytes, from which the characters are computed here."""
         encoding = self._tokenizer.encode_with_offsets(text, add_special_tokens=False)
-        characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
-        return list(encoding.ids), [(characters[start], characters[end - 1] + 1) for start, end in encoding.offsets]
+        return list(encoding.ids), characters_of(text, encoding.offsets)
 
 
 class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
@@ -121,6 +125,64 @@ class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+
+
+class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
+    """`morpheme.Tokenizer.from_file`."""
+
+    module = "morpheme"
+
+    def load(self, path: str) -> Any:
+        return self.package.Tokenizer.from_file(path)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        encoding = self._tokenizer.encode(text, **self.arguments)
+        return list(encoding.ids), list(encoding.offsets)
+
+
+class Tuetoken(OfPackage, JsonTokenizer):
+    """`tuetoken.AutoTokenizer.from_file`."""
+
+    module = "tuetoken"
+
+    def load(self, path: str) -> Any:
+        return self.package.AutoTokenizer.from_file(path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"])
+
+
+class TuetokenCore(OfPackage, JsonTokenizer):
+    """`tuetoken.Tokenizer`, whose `encode_ordinary` finds no special tokens in a text."""
+
+    module = "tuetoken"
+
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
+        refuse_special_tokens(special_tokens or ())
+        super().__init__(vocab, merges, None, pattern)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        raise NotImplementedError("the core ignores the added tokens of a file; test tuetoken")
+
+    def load(self, path: str) -> Any:
+        return self.package.Tokenizer(path)
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode_ordinary(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self._tokenizer.encode_ordinary_batch(list(texts)))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = self._tokenizer.encode_with_offsets(text)
+        return list(ids), characters_of(text, spans)
 
 
 class Iree(OfPackage, JsonTokenizer):

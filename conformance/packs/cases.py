@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from typing import Any, TypeVar
 
 import regex
@@ -313,6 +313,8 @@ def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
             yield clause, draw.pieces(others[number // 4 % 2], draw.between(2, 7))
         else:
             yield clause, draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
+    for word, part in product("aA", CONTRACTIONS):  # a contraction with U+017F shows only before another and letters
+        yield from ((clauses[0], f"{word}'\u017f{cased}") for cased in (f"{part}e", f"{part.upper()}D"))
     for token in added:  # U+0338 composes with `>`, at which most of them end
         yield clauses[0], f"{token}\u0338"
 

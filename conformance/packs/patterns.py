@@ -83,7 +83,7 @@ def mutants(pattern: str) -> list[Mutant]:
     ['without `a`', 'without `b?`', '`b?` before `a`', '`?` as ``', '`?` as `{0}`']
     """
     found: dict[str, str] = {}
-    for what, (start, end), text in [*_rearranged(pattern), *_replaced(pattern)]:
+    for what, (start, end), text in [*_rearranged(pattern), *_replaced(pattern), *_ascii_cases(pattern)]:
         found.setdefault(pattern[:start] + text + pattern[end:], what)
     found.pop(pattern, None)
     return [Mutant(what, text) for text, what in found.items() if _compiles(text)]
@@ -155,6 +155,16 @@ def _replaced(pattern: str) -> Iterator[tuple[str, tuple[int, int], str]]:
             yield f"{pattern[part.start() : part.end() + 12]}... with case", part.span(), "(?:"
     for match in re.finditer(r"\(\?<?[!=][^()]*\)", pattern):
         yield f"without {match.group()}", match.span(), ""
+
+
+def _ascii_cases(pattern: str) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """Yield each group that ignores case, as one that compares ASCII only: without U+017F for s, for example."""
+    for start, *_, end in _groups(pattern):
+        body = pattern[start:end]
+        if pattern[:start].endswith("(?i:") and regex.fullmatch(r"['a-z|\[\]()?:]+", body):
+            cases = re.sub("[a-z]", lambda letter: letter[0] + letter[0].upper(), body)
+            text = re.sub(r"\[[^]]*\]|([a-zA-Z]{2})", lambda part: f"[{part[1]}]" if part[1] else part[0], cases)
+            yield f"(?i:{body[:12]}... by ASCII", (start - 4, end), f"(?:{text}"
 
 
 def _other_intervals(interval: str) -> Iterator[str]:

@@ -261,15 +261,15 @@ def document(model: Model) -> dict[str, Any]:
             although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
     """
     pipeline = model.pipeline
+    normalizer: dict[str, Any] | None = None
     if pipeline is None:
         keys, added = _keys(model)
         tokens = [added_token(AddedToken(text), index) for text, index in added.items()]
-        normalizer, steps = None, _pre_tokenizer(model.pattern)
+        steps: dict[str, Any] | None = _pre_tokenizer(model.pattern)
     else:
         keys, tokens = _keys_of_pipeline(model, pipeline)
-        forms = [{"type": form} for form in pipeline.normalizer]
-        normalizer = {"type": "Sequence", "normalizers": forms} if len(forms) > 1 else next(iter(forms), None)
-        steps = {"type": "Sequence", "pretokenizers": list(map(_written, pipeline.steps))}
+        normalizer = _one_or_sequence("normalizers", [{"type": form} for form in pipeline.normalizer])
+        steps = _one_or_sequence("pretokenizers", [_written(step) for step in pipeline.steps])
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
     return {
         "version": "1.0",
@@ -293,6 +293,11 @@ def document(model: Model) -> dict[str, Any]:
             "merges": merges,
         },
     }
+
+
+def _one_or_sequence(key: str, parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return a single part as it is, as published files have it; some engines know no sequence of one."""
+    return {"type": "Sequence", key: parts} if len(parts) > 1 else next(iter(parts), None)
 
 
 def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:

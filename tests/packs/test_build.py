@@ -10,8 +10,9 @@ import pytest
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
+from bpe_conformance.packs import cases
 from bpe_conformance.packs.build import agree, answered, engines
-from bpe_conformance.packs.cases import Draft, Draw, covering, words
+from bpe_conformance.packs.cases import Draft, Draw, covering, mistakes, words
 from bpe_conformance.packs.patterns import alternatives, mutants
 from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure
 from bpe_conformance.reference import textbook
@@ -228,6 +229,14 @@ def test_cases_have_both_values_if_the_lookup_matters() -> None:
         assert case.expected.under("pair") != case.expected.under("bytes")
     differing, same = (draft(Batch(("a", text))) for text in ("abc", "ab"))
     assert [case.operation for case in answered(Reach(model), [differing, same, same])] == [same.operation]
+
+
+def test_a_contraction_that_compares_ascii_only_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As quicktok's and splintr's: (?i:'s) also matches U+017F."""
+    monkeypatch.setattr(cases, "TRIED", 8)  # random texts, too
+    model = read_model({"merges": [["R", "E"], ["RE", "D"]], "pattern": "o200k"})
+    _, report, _ = mistakes(Reach(model), Draw("0"))
+    assert [what for what in report["not_told_apart"] if "by ASCII" in what] == []
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))

@@ -646,6 +646,16 @@ def test_repeated_merge_is_written_once(tmp_path: Path) -> None:
     assert loaded.encode("abab") == tokenizer.encode("abab") == [256, 256]
 
 
+def test_a_single_step_is_written_without_a_sequence_as_in_published_files() -> None:
+    """gigatoken, for example, reads `ByteLevel`, and no sequence of it alone."""
+    kinds = []
+    for steps in ((ByteLevel(),), (Split("-"), ByteLevel(split=False))):
+        pipeline = Pipeline(normalizer=("NFC",), steps=steps)
+        document = huggingface.document(replace(gpt2_model(), special_tokens=(), pipeline=pipeline))
+        kinds.append((document["normalizer"]["type"], document["pre_tokenizer"]["type"]))
+    assert kinds == [("NFC", "ByteLevel"), ("NFC", "Sequence")]
+
+
 def test_many_added_and_special_tokens_load_fast(tmp_path: Path) -> None:
     special = tuple(f"<added {number}>" for number in range(1_000))
     vocab = {**{byte: bytes([byte]) for byte in range(256)}, **{300 + i: one.encode() for i, one in enumerate(special)}}

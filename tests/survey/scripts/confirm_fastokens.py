@@ -6,11 +6,15 @@ import tempfile
 from pathlib import Path
 
 import fastokens
-from shared import GPT2, LLAMA3, check, finish, loaded, tokenizer_json
+from shared import GPT2, LLAMA3, check, finish, level, loaded, pipeline_json, tokenizer_json
 
 
 def load(document=None, **options):
     return loaded(fastokens.Tokenizer.from_file, document or tokenizer_json(**options))
+
+
+def piped(text, *steps, **options):
+    return list(load(pipeline_json(*steps, **options)).encode(text).ids)
 
 
 def from_ranks(learned=()):
@@ -36,4 +40,9 @@ check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|"
 check("MERGE-WHOLE-1", lambda: list(from_ranks([b"abc"]).encode("abc").ids), [256])
 check("SPLIT-SPACE-3", lambda: len(from_ranks([b" \xe1"]).encode(" \u180eb").ids), 4)
 check("PIPELINE-NORM-1", lambda: list(load(normalizer="NFKC").encode("\xb2").ids), [50])
+punctuation = {"type": "Punctuation", "behavior": "Isolated"}
+both = {"normalized": True, "single_word": True}
+check("PIPELINE-ORDER-1", lambda: piped("abcd", added=["bc", "abcd"], flags={"normalized": True}), [97, 256, 100])
+check("PIPELINE-WORD-1", lambda: piped("xyab", added=["xy", "ab"], flags=both), [256, 257])
+check("PIPELINE-PUNCTUATION-1", lambda: piped("a!", punctuation, level()), [97, 33])
 finish()

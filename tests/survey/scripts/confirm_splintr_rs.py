@@ -3,7 +3,7 @@
 import base64
 
 import splintr
-from shared import GPT2, LLAMA3, check, finish, loaded, tokenizer_json
+from shared import GPT2, LLAMA3, check, finish, level, loaded, pipeline_json, split, tokenizer_json
 
 
 def from_ranks(learned=(), special=(), without=b"", pattern=GPT2):
@@ -11,6 +11,10 @@ def from_ranks(learned=(), special=(), without=b"", pattern=GPT2):
     lines = [f"{base64.b64encode(token).decode()} {number}" for number, token in enumerate(tokens)]
     numbered = {token: 300 + number for number, token in enumerate(special)}
     return splintr.Tokenizer.from_bytes("\n".join(lines).encode(), pattern, numbered)
+
+
+def piped(text, *steps, **options):
+    return list(loaded(splintr.from_json, pipeline_json(*steps, **options)).encode(text))
 
 
 def from_json(**options):
@@ -30,4 +34,9 @@ check("MERGE-LOOKUP-1", lambda: list(from_json(merges=pairs).encode("xabc")), [1
 check("MERGE-WHOLE-1", lambda: list(from_json(merges=[("a", "b")], extra=["abc"]).encode("abc")), [257])
 check("SPECIAL-DECODE-1", lambda: from_json(special=["\xe9|"]).decode_with_special([256]), "\xe9|")
 check("SPECIAL-OFF-1", lambda: list(cl100k.encode("<|im_start|>")), [27, 91, 318, 5011, 91, 29])
+check("PIPELINE-ORDER-1", lambda: piped("abcd", added=["bc", "abcd"], flags={"normalized": True}), [97, 256, 100])
+check("PIPELINE-WORD-1", lambda: piped("xab", added=["ab"], flags={"single_word": True}), [120, 97, 98])
+pair = [("-", "-")]
+check("PIPELINE-SPLIT-2", lambda: piped("--", split("-", "MergedWithNext"), level(own=False), merges=pair), [45, 45])
+check("PIPELINE-PREFIX-1", lambda: piped("a-b", split("-"), level(prefix=True)), [32, 97, 32, 45, 32, 98])
 finish()

@@ -3,7 +3,7 @@
 import json
 
 import tokie
-from shared import check, exit_status, finish, loaded, tokenizer_json
+from shared import check, exit_status, finish, level, loaded, pipeline_json, split, tokenizer_json
 
 CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
@@ -13,6 +13,10 @@ CL100K = (
 
 def load(document=None, **options):
     return loaded(tokie.Tokenizer.from_json, document or tokenizer_json(**options))
+
+
+def piped(text, *steps, **options):
+    return list(load(pipeline_json(*steps, **options)).encode(text, add_special_tokens=False).ids)
 
 
 def encode(text, **options):
@@ -54,4 +58,8 @@ check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|"
 check("OFFSET-UNIT-1", lambda: load().encode_with_offsets("\xe9x").offsets[-1], (1, 2))
 check("DECODE-SPECIAL-1", decode_second, "<b>")
 check("PIPELINE-NORM-1", lambda: encode("\xb2", normalizer="NFKC"), [50])
+check("OFFSET-SPECIAL-1", lambda: list(load(special=["<s>"]).encode_with_offsets("<s>").ids), [256])
+check("PIPELINE-ORDER-1", lambda: piped("ad", added=["d"], merges=[("a", "d")]), [97, 100])
+check("PIPELINE-SPLIT-1", lambda: piped("--", split("-"), level(own=False), merges=[("-", "-")]), [45, 45])
+check("PIPELINE-PREFIX-1", lambda: piped("a", level(prefix=True)), [32, 97])
 finish()

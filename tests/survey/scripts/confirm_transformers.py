@@ -8,7 +8,7 @@ from shared import check, finish
 from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer, bytes_to_unicode
 
 
-def load(merges=(), special=(), extra=(), version=True, gap=0, without=""):
+def load(merges=(), special=(), extra=(), version=True, gap=0, without="", end="\n"):
     vocab = {token: byte for byte, token in bytes_to_unicode().items()}
     for token in ["".join(pair) for pair in merges] + list(extra):
         vocab[token] = len(vocab) + gap
@@ -17,7 +17,7 @@ def load(merges=(), special=(), extra=(), version=True, gap=0, without=""):
         files = [Path(folder, name) for name in ("vocab.json", "merges.txt")]
         files[0].write_text(json.dumps(vocab), "utf-8")
         lines = (["#version: 0.2"] if version else []) + [" ".join(pair) for pair in merges]
-        files[1].write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        files[1].write_text("\n".join(lines) + end, "utf-8")
         options = dict.fromkeys(["unk_token", "bos_token", "eos_token", "pad_token"])
         return GPT2Tokenizer(*map(str, files), additional_special_tokens=list(special), **options)
 
@@ -48,4 +48,5 @@ check("SPECIAL-ABSENT-2", absent, True)
 check("ERROR-TABLE-1", lambda: load(without="z").encode("az"), "an error")
 check("FILE-SAVE-1", saved, (True, True))
 check("FILE-VERSION-2", lambda: load([("a", "b"), ("c", "d")], version=False).tokenize("abcd"), ["ab", "cd"])
+check("FILE-LINES-2", lambda: load([("a", "b")], end="").tokenize("ab"), ["ab"])
 finish()

@@ -1,0 +1,18 @@
+"""Show the findings in morpheme. Run it with `pip install morpheme==0.5.0`."""
+
+import morpheme
+from shared import check, finish, tokenizer_json
+
+
+def load(**options):
+    return morpheme.Tokenizer.from_str(tokenizer_json(**options))
+
+
+def decode_special(ids, **options):
+    return load(**options).decode(ids, skip_special_tokens=False)
+
+
+check("ERROR-TABLE-1", lambda: load(without="z").encode("az").ids, "an error")
+check("SPECIAL-DECODE-1", lambda: decode_special([256], special=["\xe9|"]), "\xe9|")
+check("DECODE-UNKNOWN-1", lambda: decode_special([97, 999]), "an error")
+finish()
