@@ -26,17 +26,17 @@ def bars(
         logarithmic: whether the axis is logarithmic.
     """
     names = [name for name, value in next(iter(series.values())).items() if value][::-1]
-    figure, axes = _figure((0.15 + 0.25 * len(series)) * len(names) + 1.2)
+    figure, axes = _figure((0.15 + 0.17 * len(series)) * len(names) + 1.0)
     thickness = 0.8 / len(series)
     for place, (title_of, values) in enumerate(series.items()):
         heights = [index - place * thickness for index in range(len(names))]
         colours = [SHADES[_is_ours(name)][place] for name in names]
         lengths = [values[name] for name in names]
         drawn = axes.barh(heights, lengths, thickness, color=colours)
-        axes.bar_label(drawn, labels=[f"{number(length)} {title_of}" for length in lengths], padding=3)
+        axes.bar_label(drawn, labels=[f"{number(length)} {title_of}" for length in lengths], padding=3, fontsize=8)
     axes.set_yticks([index - thickness * (len(series) - 1) / 2 for index in range(len(names))], names)
     axes.set(title=title, xlabel=unit, xscale="log" if logarithmic else "linear")
-    axes.margins(x=0.15)
+    axes.margins(x=0.22, y=0.01)
     _write(figure, file)
 
 
