@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chart import Points
-from table import exponent, markdown, number
+from table import MEGABYTE, exponent, markdown, number
 from timing import measure
 
-MEGABYTE = 10**6
 SEPARATOR = b"<|endoftext|>\n"
 
 TRAINERS = ("ours", "HF tokenizers", "rustbpe")

@@ -84,7 +84,7 @@ def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:
     return sha256(b"\n".join(left.hex().encode() + b" " + right.hex().encode() for left, right in merges)).hexdigest()
 
 
-JOBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "encode": encode, "rung": rung, "limit": limit}
+JOBS = {job.__name__: job for job in (train, encode, rung, limit)}
 
 if __name__ == "__main__":
     try:

@@ -15,7 +15,7 @@ from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
-from table import markdown, number, provenance
+from table import MEBIBYTE, MEGABYTE, markdown, number, provenance
 from timing import measure
 
 from bpe_conformance.fixtures import Merge, gpt2_model
@@ -23,8 +23,6 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.counting import count_pre_tokens
 from bpe_conformance.reference.formats import huggingface, tiktoken
 
-MEBIBYTE = 1 << 20
-MILLION = 10**6
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 IDEOGRAPHS = "".join(map(chr, range(0x5000, 0x5800)))
 
@@ -68,7 +66,7 @@ def prose(megabytes: int) -> Iterator[str]:
     """Yield text of about so many megabytes in chunks, in sentences and lines."""
     source = words(0)
     given = 0
-    while given < megabytes * MILLION:
+    while given < megabytes * MEGABYTE:
         chunk = ".\n".join(" ".join(islice(source, 12)) for _ in range(900)) + ".\n"
         given += len(chunk)
         yield chunk
@@ -83,7 +81,7 @@ def without_spaces(megabytes: int) -> Iterator[str]:
     """Yield sentences in ideographs, without spaces and line ends."""
     source = words(0, IDEOGRAPHS)
     given = 0
-    while given < megabytes * MILLION:
+    while given < megabytes * MEGABYTE:
         chunk = "".join(f"{''.join(islice(source, 5))}，{''.join(islice(source, 5))}。" for _ in range(900))
         given += 3 * len(chunk)
         yield chunk
@@ -114,7 +112,7 @@ def special_tokens(many: int) -> list[str]:
 def near_misses(megabytes: int) -> str:
     """Return text that is full of beginnings of special tokens, and of some."""
     draw, parts, size = random.Random(0), [], 0
-    while size < megabytes * MILLION:
+    while size < megabytes * MEGABYTE:
         parts.append(f"<|special_{draw.randrange(2000)}{draw.choice(['', '|', '|>', 'x'])} ")
         size += len(parts[-1])
     return "".join(parts)
@@ -245,7 +243,7 @@ def _with_table(use: Callable[[Tokenizer], str]) -> Callable[[int], Run]:
 
 def _encode_and_decode(tokenizer: Tokenizer) -> str:
     tokens = [token.decode() for token in tokenizer.vocab.values() if len(token) > 1]
-    text = " ".join(random.Random(0).choices(tokens, k=2 * MILLION))
+    text = " ".join(random.Random(0).choices(tokens, k=2_000_000))
     ids = tokenizer.encode(text)
     return f"{len(ids):,} ids, {'the same text' if tokenizer.decode(ids) == text else 'another text'}"
 
@@ -276,8 +274,8 @@ def _trained_to(vocab_size: int) -> Run:
 
 MANY = (1_000, 10_000, 100_000)
 MEGABYTES = (10, 100, 1000)
-PIECES = (100_000, MILLION, 10 * MILLION)
-VOCABULARIES = (10_000, 100_000, MILLION)
+PIECES = (100_000, 1_000_000, 10_000_000)
+VOCABULARIES = (10_000, 100_000, 1_000_000)
 
 LIMITS: dict[str, Limit] = {
     "special-training": Limit(
@@ -308,17 +306,17 @@ LIMITS: dict[str, Limit] = {
 }
 
 
-def report(names: Sequence[str], steps: slice) -> tuple[str, bool]:
+def report(names: Sequence[str], steps: int | None) -> tuple[str, bool]:
     """Return the table, and whether something failed.
 
     Args:
         names: the limits.
-        steps: which sizes of each.
+        steps: how many sizes of each, the smallest first; None is all.
     """
     rows, failed = [], False
     for name in names:
         what, unit, sizes, _ = LIMITS[name]
-        for size in sizes[steps]:
+        for size in sizes[:steps]:
             measured = measure("limit", [name, size])
             failed |= bool(measured.failure)
             said = measured.failure or measured.reported["said"]
@@ -332,13 +330,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; the exit status is 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(LIMITS))
-    sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--steps", type=int, metavar="N", help="only N sizes of each, the smallest first")
-    sizes.add_argument("--largest", action="store_true", help="only the largest size of each")
+    parser.add_argument("--steps", type=int, metavar="N", help="only N sizes of each, the smallest first")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in LIMITS]:
         parser.error(f"there is no limit {unknown[0]!a}; give one of {', '.join(LIMITS)}")
-    said, failed = report(options.names or [*LIMITS], slice(-1, None) if options.largest else slice(options.steps))
+    said, failed = report(options.names or [*LIMITS], options.steps)
     print(f"{said}\n\n{provenance(['regex', 'numpy', 'tiktoken', 'tokenizers'])}")
     return int(failed)
 

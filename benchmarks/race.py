@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import chart
 import growth
@@ -23,13 +23,11 @@ import pattern_growth
 import peers
 import rungs
 import sources
-from table import markdown, number, provenance
+from table import MEBIBYTE, MEGABYTE, markdown, number, provenance
 from timing import Measured, measure
 
 from bpe_conformance.fixtures import PATTERNS
 
-MEGABYTE = 10**6
-MEBIBYTE = 1 << 20
 SHORT = 60.0
 """Seconds after which a rung of the ladder stops, and is reported by merge."""
 BUSY = 1.2
@@ -258,41 +256,21 @@ def _rounds(asked: argparse.Namespace) -> str:
     return f", best of {asked.rounds} rounds" if asked.rounds > 1 else ", one round"
 
 
-def _bars(
-    asked: argparse.Namespace,
-    name: str,
-    title: str,
-    unit: str,
-    series: Mapping[str, Mapping[str, float]],
-    logarithmic: bool = False,
-) -> None:
+def _bars(asked: argparse.Namespace, name: str, *what: Any, **options: Any) -> None:
     if asked.chart:
-        chart.bars(asked.chart / f"{name}.svg", title, unit, series, logarithmic)
+        chart.bars(asked.chart / f"{name}.svg", *what, **options)
 
 
-class Command(NamedTuple):
-    """A race.
-
-    Attributes:
-        run: returns its tables as Markdown.
-        megabytes: how much of the text it takes; None is all.
-        options: its other options.
-    """
-
-    run: Callable[[argparse.Namespace], str]
-    megabytes: int | None
-    options: Sequence[str]
-
-
-COMMANDS = {
-    "train": Command(train, None, ("vocab", "workers", "rounds", "no-check", "only")),
-    "encode": Command(encode, 30, ("model", "rounds", "only")),
-    "streams": Command(streams, 30, ("model", "rounds", "only")),
-    "ideographs": Command(ideographs, 30, ("model", "rounds", "only")),
-    "sentences": Command(sentences, None, ("model", "rounds", "only")),
-    "growth": Command(grow, None, ("vocab", "workers")),
-    "ladder": Command(ladder, 10, ("vocab", "limit")),
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], str], int | None, Sequence[str]]] = {
+    "train": (train, None, ("vocab", "workers", "rounds", "no-check", "only")),
+    "encode": (encode, 30, ("model", "rounds", "only")),
+    "streams": (streams, 30, ("model", "rounds", "only")),
+    "ideographs": (ideographs, 30, ("model", "rounds", "only")),
+    "sentences": (sentences, None, ("model", "rounds", "only")),
+    "growth": (grow, None, ("vocab", "workers")),
+    "ladder": (ladder, 10, ("vocab", "limit")),
 }
+"""Name → what returns its tables, the megabytes of the text that it takes (None: all), and its other options."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "vocab": {"type": int, "default": 32_000, "help": "tokens (default 32,000; 5,257 for ladder)"},
     "workers": {"type": int, "default": 2, "help": "processes or threads (default 2)"},
@@ -308,10 +286,11 @@ def everything(asked: argparse.Namespace) -> None:
     """Make all tables and charts of the benchmarks in one run, in half an hour or less."""
 
     def race(name: str, *options: str) -> str:
+        run, _, options_of = COMMANDS[name]
         size = [f"--megabytes={asked.megabytes}"] if asked.megabytes else []
-        rounds = [f"--rounds={asked.rounds}"] if "rounds" in COMMANDS[name].options else []
+        rounds = [f"--rounds={asked.rounds}"] if "rounds" in options_of else []
         options = (*options, *size, *rounds, "--text", str(asked.text), "--chart", str(asked.output / "charts"))
-        return COMMANDS[name].run(parser().parse_args([name, *options]))
+        return run(parser().parse_args([name, *options]))
 
     parts: dict[str, Callable[[], str]] = {
         "about": lambda: provenance(peers.PACKAGES),
@@ -323,7 +302,7 @@ def everything(asked: argparse.Namespace) -> None:
         "sentences": lambda: race("sentences"),
         "growth": lambda: race("growth"),
         "long-pieces": long_pieces.report,
-        "limits": lambda: limits.report([*limits.LIMITS], slice(asked.steps))[0],
+        "limits": lambda: limits.report([*limits.LIMITS], asked.steps)[0],
         "pattern-growth": lambda: pattern_growth.report([*PATTERNS]),
         "ladder": lambda: race("ladder"),
         "sources": lambda: sources.report(asked.text),
@@ -344,14 +323,14 @@ def everything(asked: argparse.Namespace) -> None:
 def updated(page: str, name: str, said: str) -> str:
     """Return a page with new tables between their marks, or at the end if it does not have the marks.
 
-    >>> updated("a\\n<!-- x -->\\nold\\n<!-- end -->\\nb", "x", "new")
-    'a\\n<!-- x -->\\nnew\\n<!-- end -->\\nb'
+    >>> updated("a\\n<!-- x -->\\n<!-- end -->\\n<!-- y -->\\nold\\n<!-- end -->", "x", "new")
+    'a\\n<!-- x -->\\nnew\\n<!-- end -->\\n<!-- y -->\\nold\\n<!-- end -->'
     """
-    start, end = f"<!-- {name} -->\n", "\n<!-- end -->"
+    start, end = f"<!-- {name} -->\n", "<!-- end -->"
     before, mark, rest = page.partition(start)
     if not mark:
-        return f"{page}\n## {name}\n\n{start}{said}{end}\n"
-    return before + start + said + end + rest.partition(end)[2]
+        return f"{page}\n## {name}\n\n{start}{said}\n{end}\n"
+    return before + start + said + "\n" + end + rest.partition(end)[2]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -374,7 +353,7 @@ def parser() -> argparse.ArgumentParser:
         if name == "ladder":
             command.set_defaults(vocab=5257)
     command = add("all", everything.__doc__, None, ("rounds", "only"))
-    command.add_argument("--steps", type=int, default=2, help="how many sizes of each limit (default 2)")
+    command.add_argument("--steps", type=int, help="how many sizes of each limit (default: all)")
     help_of_output = "its README.md gets the tables, its charts/ the charts"
     command.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help=help_of_output)
     return result
@@ -389,7 +368,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             if asked.chart:
                 asked.chart.mkdir(parents=True, exist_ok=True)
-            print(f"{COMMANDS[asked.command].run(asked)}\n\n{provenance(peers.PACKAGES)}")
+            print(f"{COMMANDS[asked.command][0](asked)}\n\n{provenance(peers.PACKAGES)}")
     except (Failure, peers.Absent) as reason:
         print(f"race.py: {reason}", file=sys.stderr)
         return 1

@@ -11,6 +11,8 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+MEGABYTE = 10**6
+MEBIBYTE = 1 << 20
 STARTED = f"{datetime.now():%Y-%m-%d %H:%M}"
 LOAD = f", load average at the start {os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else ""
 
