@@ -283,7 +283,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def everything(asked: argparse.Namespace) -> None:
-    """Make all tables and charts of the benchmarks in one run, in half an hour or less."""
+    """Make all tables and charts of the benchmarks in one run, in half an hour."""
 
     def race(name: str, *options: str) -> str:
         run, _, options_of = COMMANDS[name]

@@ -356,4 +356,4 @@ def test_missing_text_gives_one_line_error(tmp_path: Path, capsys: pytest.Captur
     assert said == (f"race.py: {tmp_path}/train.txt is not there; python benchmarks/english.py {tmp_path} builds it\n")
     (tmp_path / "train.txt").write_text("text")
     assert race.main(["train", "--text", str(tmp_path), "--only", "nobody"]) == 1
-    assert capsys.readouterr().err.startswith("race.py: --only nobody: there are ours, HF tokenizers")
+    assert capsys.readouterr().err.startswith("race.py: --only nobody: there are ours, ours, 1 worker, HF tokenizers")
