@@ -22,10 +22,10 @@ from typing import BinaryIO, NamedTuple
 
 import prose
 from prose import Document
+from table import MEGABYTE
 
 SEPARATOR = "<|endoftext|>"
 UNSEEN_MEGABYTES = 100
-MEGABYTE = 10**6
 
 Reader = Callable[[Path], list[Document]]
 Accept = Callable[[str], bool]

@@ -25,23 +25,24 @@ def train(name: str, text: str, vocab_size: str, workers: str) -> dict[str, Any]
     return {**reported, "count": len(merges), "digest": _digest_of_merges(merges)}
 
 
-def encode(name: str, text: str, workers: str) -> dict[str, Any]:
-    """Time an encoder; report the number of ids and their digest."""
+def encode(group: str, name: str, text: str, model: str, workers: str) -> dict[str, Any]:
+    """Time an encoder twice, with empty caches and again.
+
+    It reports the number of ids, and how many tokens differ from those of the first participant of the group.
+    """
     import numpy as np
 
-    function = peers.ours_stream if name == peers.STREAM else peers.ENCODERS[name]
-    reported, ids = _timed(lambda: function(Path(text), int(workers)))
-    array = np.asarray(ids, dtype=np.uint32)
-    return {**reported, "count": len(array), "digest": sha256(array.tobytes()).hexdigest()}
-
-
-def sentences(name: str, text: str) -> dict[str, Any]:
-    """Time an encoder on sentences twice: with empty caches, and again after it has encoded all of them."""
-    prepared = peers.SENTENCES[name](Path(text), 1)
+    given = peers.Given(Path(text), Path(model), int(workers))
+    prepared = peers.GROUPS[group][name](given)
     cold, ids = _timed(lambda: prepared)
+    ids = np.asarray(ids, dtype=np.uint32)
     warm, again = _timed(lambda: prepared)
-    digest = sha256(repr(ids).encode()).hexdigest()
-    return {**warm, "cold": cold["seconds"], "count": len(again), "digest": digest}
+    first = Path(model, f"{group}.npy")
+    if not first.exists():
+        np.save(first, ids)
+    lengths = {rank: len(token) for token, rank in given.table.items()}
+    differ = max(peers.differing(np.asarray(each), np.load(first), lengths) for each in (ids, again))
+    return {**cold, "warm": warm["seconds"], "count": len(ids), "differ": differ}
 
 
 def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
@@ -69,13 +70,13 @@ def limit(name: str, size: str) -> dict[str, Any]:
 
 
 def _timed(prepare: Callable[[], Prepared]) -> tuple[dict[str, Any], Any]:
-    begun = time.perf_counter()
     run, outcome = prepare()
     gc.collect()
-    started = time.perf_counter()
+    started, before = time.perf_counter(), time.process_time()
     result = run()
     seconds = time.perf_counter() - started
-    reported = {"seconds": seconds, "ended": time.time(), "preparation": started - begun}
+    cores = (time.process_time() - before) / seconds
+    reported = {"seconds": seconds, "ended": time.time(), "cores": cores}
     return reported, outcome(result)
 
 
@@ -83,13 +84,7 @@ def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:
     return sha256(b"\n".join(left.hex().encode() + b" " + right.hex().encode() for left, right in merges)).hexdigest()
 
 
-JOBS: dict[str, Callable[..., dict[str, Any]]] = {
-    "train": train,
-    "encode": encode,
-    "sentences": sentences,
-    "rung": rung,
-    "limit": limit,
-}
+JOBS = {job.__name__: job for job in (train, encode, rung, limit)}
 
 if __name__ == "__main__":
     try:

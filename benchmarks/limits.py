@@ -15,7 +15,7 @@ from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
-from table import markdown, number, provenance
+from table import MEBIBYTE, MEGABYTE, markdown, number, provenance
 from timing import measure
 
 from bpe_conformance.fixtures import Merge, gpt2_model
@@ -23,8 +23,6 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.counting import count_pre_tokens
 from bpe_conformance.reference.formats import huggingface, tiktoken
 
-MEBIBYTE = 1 << 20
-MILLION = 10**6
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 IDEOGRAPHS = "".join(map(chr, range(0x5000, 0x5800)))
 
@@ -38,11 +36,13 @@ class Limit(NamedTuple):
     """A limit to measure.
 
     Attributes:
+        what: a description.
         unit: the unit of the sizes.
         sizes: the sizes at which it is measured.
         prepare: prepares a size and returns the timed function.
     """
 
+    what: str
     unit: str
     sizes: Sequence[int]
     prepare: Callable[[int], Run]
@@ -66,7 +66,7 @@ def prose(megabytes: int) -> Iterator[str]:
     """Yield text of about so many megabytes in chunks, in sentences and lines."""
     source = words(0)
     given = 0
-    while given < megabytes * MILLION:
+    while given < megabytes * MEGABYTE:
         chunk = ".\n".join(" ".join(islice(source, 12)) for _ in range(900)) + ".\n"
         given += len(chunk)
         yield chunk
@@ -81,7 +81,7 @@ def without_spaces(megabytes: int) -> Iterator[str]:
     """Yield sentences in ideographs, without spaces and line ends."""
     source = words(0, IDEOGRAPHS)
     given = 0
-    while given < megabytes * MILLION:
+    while given < megabytes * MEGABYTE:
         chunk = "".join(f"{''.join(islice(source, 5))}，{''.join(islice(source, 5))}。" for _ in range(900))
         given += 3 * len(chunk)
         yield chunk
@@ -112,7 +112,7 @@ def special_tokens(many: int) -> list[str]:
 def near_misses(megabytes: int) -> str:
     """Return text that is full of beginnings of special tokens, and of some."""
     draw, parts, size = random.Random(0), [], 0
-    while size < megabytes * MILLION:
+    while size < megabytes * MEGABYTE:
         parts.append(f"<|special_{draw.randrange(2000)}{draw.choice(['', '|', '|>', 'x'])} ")
         size += len(parts[-1])
     return "".join(parts)
@@ -243,7 +243,7 @@ def _with_table(use: Callable[[Tokenizer], str]) -> Callable[[int], Run]:
 
 def _encode_and_decode(tokenizer: Tokenizer) -> str:
     tokens = [token.decode() for token in tokenizer.vocab.values() if len(token) > 1]
-    text = " ".join(random.Random(0).choices(tokens, k=2 * MILLION))
+    text = " ".join(random.Random(0).choices(tokens, k=2_000_000))
     ids = tokenizer.encode(text)
     return f"{len(ids):,} ids, {'the same text' if tokenizer.decode(ids) == text else 'another text'}"
 
@@ -274,57 +274,68 @@ def _trained_to(vocab_size: int) -> Run:
 
 MANY = (1_000, 10_000, 100_000)
 MEGABYTES = (10, 100, 1000)
-PIECES = (100_000, MILLION, 10 * MILLION)
-VOCABULARIES = (10_000, 100_000, MILLION)
+PIECES = (100_000, 1_000_000, 10_000_000)
+VOCABULARIES = (10_000, 100_000, 1_000_000)
 
 LIMITS: dict[str, Limit] = {
-    "special-training": Limit("special tokens", MANY, _trained_with_special_tokens),
-    "special-encoding": Limit("special tokens", MANY, _encoded_with_special_tokens),
-    "special-stream": Limit("special tokens", MANY, _streamed_with_special_tokens),
-    "special-export": Limit("special tokens", MANY, _exported_with_special_tokens),
-    "stream": Limit("MB", MEGABYTES, _streamed),
-    "file": Limit("MB", MEGABYTES, _encoded_file(prose)),
-    "piece-same": Limit("bytes", PIECES, _encoded_piece(lambda size: "a" * size)),
-    "piece-random": Limit("bytes", PIECES, _encoded_piece(random_letters)),
-    "piece-stream": Limit("bytes", PIECES, _streamed_piece(random_letters)),
-    "piece-training-same": Limit("bytes", PIECES, _trained_on_piece(lambda size: "a" * size)),
-    "piece-training-random": Limit("bytes", PIECES, _trained_on_piece(random_letters)),
-    "vocabulary-build": Limit("tokens", VOCABULARIES, _built),
-    "vocabulary-encode": Limit("tokens", VOCABULARIES, _with_table(_encode_and_decode)),
-    "vocabulary-save": Limit("tokens", VOCABULARIES, _with_table(_save_and_load)),
-    "vocabulary-json": Limit("tokens", VOCABULARIES, _with_table(_tokenizer_json)),
-    "vocabulary-ranks": Limit("tokens", VOCABULARIES, _with_table(_rank_file)),
-    "vocabulary-training": Limit("tokens", VOCABULARIES, _trained_to),
-    "line-training": Limit("MB", (10, 100), _trained_on_file(one_line, 5000)),
-    "line-file": Limit("MB", (10, 100), _encoded_file(one_line)),
-    "ideographs-training": Limit("MB", (10, 100), _trained_on_file(without_spaces, 5000)),
-    "ideographs-file": Limit("MB", (10, 100), _encoded_file(without_spaces)),
-    "distinct-counting": Limit("pre-tokens", PIECES, _counted),
-    "distinct-training": Limit("pre-tokens", PIECES, _trained_on_file(distinct, 1000)),
+    "special-training": Limit(
+        "3 MB of prefixes of special tokens, training", "tokens", MANY, _trained_with_special_tokens
+    ),
+    "special-encoding": Limit("… encoding", "tokens", MANY, _encoded_with_special_tokens),
+    "special-stream": Limit("… in chunks of 50 characters", "tokens", MANY, _streamed_with_special_tokens),
+    "special-export": Limit("… for tiktoken and tokenizers", "tokens", MANY, _exported_with_special_tokens),
+    "stream": Limit("`encode_iterable`", "MB", MEGABYTES, _streamed),
+    "file": Limit("`encode_file`, one process", "MB", MEGABYTES, _encoded_file(prose)),
+    "piece-same": Limit("one pre-token of a…a, `encode`", "bytes", PIECES, _encoded_piece(lambda size: "a" * size)),
+    "piece-training-same": Limit("… training on it", "bytes", PIECES, _trained_on_piece(lambda size: "a" * size)),
+    "piece-random": Limit("one pre-token of random letters, `encode`", "bytes", PIECES, _encoded_piece(random_letters)),
+    "piece-stream": Limit("… as a stream", "bytes", PIECES, _streamed_piece(random_letters)),
+    "piece-training-random": Limit("… training on it", "bytes", PIECES, _trained_on_piece(random_letters)),
+    "vocabulary-build": Limit("building a tokenizer from a table", "tokens", VOCABULARIES, _built),
+    "vocabulary-encode": Limit("… encoding, decoding 10 MB", "tokens", VOCABULARIES, _with_table(_encode_and_decode)),
+    "vocabulary-save": Limit("… saved, read as GPT-2's files", "tokens", VOCABULARIES, _with_table(_save_and_load)),
+    "vocabulary-json": Limit("… as `tokenizer.json`", "tokens", VOCABULARIES, _with_table(_tokenizer_json)),
+    "vocabulary-ranks": Limit("… as tiktoken's rank file", "tokens", VOCABULARIES, _with_table(_rank_file)),
+    "vocabulary-training": Limit("… training it on distinct words", "tokens", VOCABULARIES, _trained_to),
+    "line-training": Limit("one line, training to 5,000 merges", "MB", (10, 100), _trained_on_file(one_line, 5000)),
+    "line-file": Limit("… `encode_file`", "MB", (10, 100), _encoded_file(one_line)),
+    "ideographs-training": Limit("ideographs, training", "MB", (10, 100), _trained_on_file(without_spaces, 5000)),
+    "ideographs-file": Limit("… `encode_file`", "MB", (10, 100), _encoded_file(without_spaces)),
+    "distinct-counting": Limit("distinct pre-tokens, counting", "pre-tokens", PIECES, _counted),
+    "distinct-training": Limit("… training to 1,000 merges", "pre-tokens", PIECES, _trained_on_file(distinct, 1000)),
 }
+
+
+def report(names: Sequence[str], steps: int | None) -> tuple[str, bool]:
+    """Return the table, and whether something failed.
+
+    Args:
+        names: the limits.
+        steps: how many sizes of each, the smallest first; None is all.
+    """
+    rows, failed = [], False
+    for name in names:
+        what, unit, sizes, _ = LIMITS[name]
+        for size in sizes[:steps]:
+            measured = measure("limit", [name, size])
+            failed |= bool(measured.failure)
+            said = measured.failure or measured.reported["said"]
+            numbers = [number(measured.seconds), number(measured.peak / MEBIBYTE)]
+            rows.append([f"`{name}`", what, f"{size:,} {unit}", *numbers, said])
+            print(" ", *rows[-1], file=sys.stderr, flush=True)
+    return markdown(["limit", "what", "size", "seconds", "peak, MiB", "result"], rows), failed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; the exit status is 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(LIMITS))
-    parser.add_argument(
-        "--steps", type=int, metavar="N", help="how many sizes of each, the smallest first (default: all)"
-    )
+    parser.add_argument("--steps", type=int, metavar="N", help="only N sizes of each, the smallest first")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in LIMITS]:
         parser.error(f"there is no limit {unknown[0]!a}; give one of {', '.join(LIMITS)}")
-    rows, failed = [], False
-    for name in options.names or LIMITS:
-        unit, sizes, _ = LIMITS[name]
-        for size in sizes[: options.steps]:
-            reported = measure("limit", [name, size])
-            failed |= bool(reported.failure)
-            said = reported.failure or reported.reported["said"]
-            rows.append([name, f"{size:,} {unit}", number(reported.seconds), number(reported.peak / MEBIBYTE), said])
-            print(" ", *rows[-1], file=sys.stderr, flush=True)
-    print(markdown(["limit", "size", "seconds", "peak, MiB", "result"], rows))
-    print(f"\n{provenance(['regex', 'numpy', 'tiktoken', 'tokenizers'])}")
+    said, failed = report(options.names or [*LIMITS], options.steps)
+    print(f"{said}\n\n{provenance(['regex', 'numpy', 'tiktoken', 'tokenizers'])}")
     return int(failed)
 
 

@@ -160,8 +160,8 @@ def least(table: Table, text: str, merges: int) -> float:
     return time.process_time() - started
 
 
-def main() -> None:
-    """Print the table."""
+def report() -> str:
+    """Return the table."""
     rows = []
     for shape, text_of in TEXTS.items():
         table = SHAPES[shape]()
@@ -185,9 +185,8 @@ def main() -> None:
         for name in ("ours", "at least"):
             multiples = [number(ours / theirs) for ours, theirs in zip(times[name], times["tiktoken"], strict=True)]
             rows.append([f"{shape}, {name}", *multiples, ("yes" if same else "no") if name == "ours" else ""])
-    print(markdown(["time / tiktoken", *(f"{length:,}" for length in LENGTHS), "equal ids"], rows))
-    print(provenance(["numpy", "regex", "tiktoken"]))
+    return markdown(["time / tiktoken", *(f"{length:,}" for length in LENGTHS), "equal ids"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    print(f"{report()}\n\n{provenance(['numpy', 'regex', 'tiktoken'])}")

@@ -97,24 +97,27 @@ def row(pattern: str, engine: str, split: Split) -> list[str]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def report(patterns: Sequence[str]) -> str:
+    """Return the table."""
+    rows = []
+    for pattern in patterns:
+        for engine, make in ENGINES.items():
+            if split := make(pattern):
+                rows.append(row(pattern, engine, split))
+                print(" ", *rows[-1], file=sys.stderr, flush=True)
+    columns = ["", "greatest exponent", "text", "greatest s per million characters", "text", "failed"]
+    return f"{len(SHAPES)} texts of {SIZES[0]:,} to {SIZES[-1]:,} characters:\n\n{markdown(columns, rows)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=", ".join(PATTERNS))
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.patterns if name not in PATTERNS]:
         parser.error(f"there is no pattern {unknown[0]!a}; give one of {', '.join(PATTERNS)}")
-    rows = []
-    for pattern in options.patterns or PATTERNS:
-        for engine, make in ENGINES.items():
-            if split := make(pattern):
-                rows.append(row(pattern, engine, split))
-                print(" ", *rows[-1], file=sys.stderr, flush=True)
-    print(markdown(["", "greatest exponent", "text", "greatest s per million characters", "text", "failed"], rows))
-    print(f"\n{len(SHAPES)} texts of {SIZES[0]:,} to {SIZES[-1]:,} characters.\n")
-    print(provenance(["regex", "numpy", "tiktoken"]))
-    return 0
+    print(f"{report(options.patterns or [*PATTERNS])}\n\n{provenance(['regex', 'numpy', 'tiktoken'])}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

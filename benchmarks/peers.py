@@ -5,19 +5,27 @@ Each does the untimed preparation, and returns the timed function and the one th
 
 from __future__ import annotations
 
+import base64
 import importlib
 import json
+import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
-from bpe_conformance.adapters.packages.ranks import RankTable, ranks_of
+from bpe_conformance.adapters.packages.ranks import ranks_of
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
-from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2_model, spell, unspell
+from bpe_conformance.command_line import CommandError
+from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, spell, unspell
+from bpe_conformance.packs.files import Overrides, read_model_files
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.formats import huggingface as huggingface_format
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 SPECIAL = END_OF_TEXT
@@ -43,8 +51,6 @@ class Prepared(NamedTuple):
 
 PrepareTraining = Callable[[Path, int, int], Prepared]
 """Takes the text, the vocabulary size and the number of workers."""
-PrepareEncoding = Callable[[Path, int], Prepared]
-"""Takes the text and the number of workers."""
 
 
 def documents(file: Path) -> Iterator[str]:
@@ -57,7 +63,17 @@ def documents(file: Path) -> Iterator[str]:
     yield rest
 
 
+def same(result: Any) -> Any:
+    """Return the result as it is."""
+    return result
+
+
 def package(name: str) -> Any:
+    """Return a module.
+
+    Raises:
+        Absent: if it is not installed.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -143,74 +159,153 @@ def bpeasy(text: Path, vocab_size: int, workers: int) -> Prepared:
     return Prepared(lambda: module.train_bpe(documents(text), GPT2, 1 << 30, vocab_size - 1), merges_of_ranks)
 
 
-# Encoders: (text, workers) -> ids, with GPT-2's table and no special tokens
+# Encoders: (text, model, workers) -> ids, without special tokens
 
 
-def _read(text: Path) -> str:
-    return text.read_bytes().decode("utf-8")
+class Given(NamedTuple):
+    """What an encoder is given.
+
+    Attributes:
+        text: the file with the text.
+        model: the directory that `write_model` wrote.
+        workers: the number of workers.
+    """
+
+    text: Path
+    model: Path
+    workers: int
+
+    @property
+    def string(self) -> str:
+        """The whole text."""
+        return self.text.read_bytes().decode("utf-8")
+
+    @property
+    def documents(self) -> list[str]:
+        """The documents, each after the first with the special token, which is plain text, before it."""
+        first, *others = documents(self.text)
+        return [first, *(SPECIAL + part for part in others)]
+
+    @property
+    def json(self) -> str:
+        """The path of the `tokenizer.json`."""
+        return str(self.model / "tokenizer.json")
+
+    @property
+    def ranks(self) -> bytes:
+        """The rank file."""
+        return (self.model / "ranks.tiktoken").read_bytes()
+
+    @property
+    def table(self) -> dict[bytes, int]:
+        """The ranks."""
+        return {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, self.ranks.splitlines())}
+
+    @property
+    def pattern(self) -> str:
+        """The split pattern."""
+        return PATTERNS[self.model.name]
+
+    def ours(self, method: str) -> Any:
+        """Return a method of the reference."""
+        tokenizer = Tokenizer.from_model(replace(huggingface_format.read(self.json), pattern=self.model.name))
+        if not hasattr(tokenizer, method):
+            raise Absent(f"Tokenizer.{method} is not there")
+        return getattr(tokenizer, method)
+
+    def tiktoken(self, method: str, **options: Any) -> Any:
+        """Return a method of tiktoken."""
+        options_of = {"pat_str": self.pattern, "mergeable_ranks": self.table, "special_tokens": {}}
+        return partial(getattr(package("tiktoken").Encoding(self.model.name, **options_of), method), **options)
+
+    def huggingface(self) -> Any:
+        """Return the tokenizer of Hugging Face."""
+        return package("tokenizers").Tokenizer.from_file(self.json)
 
 
-def _ranks() -> RankTable:
-    vocab, merges, _ = gpt2_model(None).fresh()
-    learned = {index: token for index, token in vocab.items() if token != SPECIAL.encode("utf-8")}
-    return ranks_of(learned, merges, [])
+PrepareEncoding = Callable[[Given], Prepared]
 
 
-def _tiktoken() -> Any:
-    ranks = dict(_ranks().ordinary)
-    return package("tiktoken").Encoding("gpt2", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
+def write_model(name: str, folder: Path) -> Path:
+    """Write gpt2 or cl100k into `folder` without its special tokens, in two formats, and return their directory.
+
+    The `tokenizer.json` of cl100k has the pattern in the form that published files have, which more packages read.
+    """
+    try:
+        model = read_model_files([name], Overrides()).model
+    except CommandError as error:
+        raise Absent(str(error)) from None
+    special = {text.encode("utf-8") for text in (*(model.special_tokens or ()), SPECIAL)}
+    vocab = {index: token for index, token in model.vocab.items() if token not in special}
+    target = folder / name
+    target.mkdir()
+    pattern = None if name == "gpt2" else f"{name}-2023"
+    write_tokenizer_json(str(target), vocab, model.merges, [], pattern)
+    (target / "ranks.tiktoken").write_bytes(ranks_of(vocab, model.merges, []).file())
+    return target
 
 
-def _reference(method: str) -> Any:
-    tokenizer = Tokenizer.from_model(gpt2_model(None))
-    if not hasattr(tokenizer, method):
-        raise Absent(f"Tokenizer.{method} is not there")
-    return getattr(tokenizer, method)
+def differing(ids: Any, expected: Any, lengths: Mapping[int, int]) -> int:
+    """Return how many of the expected tokens `ids` does not have at the same place of the text.
+
+    >>> import numpy as np
+    >>> differing(np.array([7, 1, 2, 3]), np.array([1, 1, 1, 2, 3]), {1: 1, 2: 1, 3: 1, 7: 2})
+    2
+    """
+    import numpy as np
+
+    if np.array_equal(ids, expected):
+        return 0
+    sizes = np.zeros(max(lengths) + 1, dtype=np.int64)
+    sizes[list(lengths)] = list(lengths.values())
+    here, there = (np.cumsum(sizes[each]) << 20 | each for each in (ids, expected))
+    return len(np.setdiff1d(there, here)) or abs(len(ids) - len(expected))
 
 
-def _same(ids: Any) -> Any:
-    return ids
+def whole(prepare: Callable[[Given], Callable[[str], Any]], form: Callable[[Any], Any] = same) -> PrepareEncoding:
+    """Return the participant that encodes the whole text in one call.
+
+    Args:
+        prepare: returns the function that encodes.
+        form: turns its result into ids, as a part of what is timed.
+    """
+
+    def prepared(given: Given) -> Prepared:
+        encode, string = prepare(given), given.string
+        return Prepared(lambda: form(encode(string)), same)
+
+    return prepared
 
 
-def reference(method: str) -> PrepareEncoding:
-    """Return the participant that calls a method of the reference with the whole text."""
-
-    def prepare(text: Path, workers: int) -> Prepared:
-        return Prepared(partial(_reference(method), _read(text)), _same)
-
-    return prepare
+def splintr(given: Given) -> Any:
+    """splintr, over ranks; it knows no possessive quantifiers, so it is given the pattern of published files."""
+    pattern = PATTERNS.get(f"{given.model.name}-2023", given.pattern)
+    return package("splintr").Tokenizer.from_bytes(given.ranks, pattern, {}).encode_ordinary
 
 
-def tiktoken(method: str, **options: Any) -> PrepareEncoding:
-    """Return the participant that calls a method of tiktoken with the whole text."""
-
-    def prepare(text: Path, workers: int) -> Prepared:
-        return Prepared(partial(getattr(_tiktoken(), method), _read(text), **options), _same)
-
-    return prepare
-
-
-def riptoken_ordinary(text: Path, workers: int) -> Prepared:
-    """riptoken, a list."""
-    core, string = package("riptoken").CoreBPE(dict(_ranks().ordinary), {}, GPT2), _read(text)
-    return Prepared(lambda: core.encode_ordinary(string), _same)
+def wordchipper(given: Given) -> Any:
+    """wordchipper, which reads its own cache, filled with the ranks."""
+    module = package("wordchipper")
+    name = {"gpt2": "r50k_base"}.get(given.model.name, f"{given.model.name}_base")
+    with tempfile.TemporaryDirectory(prefix="race-") as folder:
+        path = Path(folder, "openai", name, f"{name}.tiktoken")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(given.ranks)
+        with mock.patch.dict(os.environ, WORDCHIPPER_CACHE_DIR=folder):
+            tokenizer = module.Tokenizer.from_pretrained(name)
+    return partial(tokenizer.encode, special_filter=module.SpecialFilter.include_none())
 
 
-def _tokenizer_json() -> tuple[tempfile.TemporaryDirectory[str], str]:
-    folder = tempfile.TemporaryDirectory(prefix="race-")
-    ranks = _ranks()
-    return folder, write_tokenizer_json(folder.name, ranks.vocab, gpt2_model(None).merges, [], None)
+def quicktok(given: Given) -> Any:
+    """quicktok, with its own tables."""
+    if given.model.name == "gpt2":
+        raise Absent("quicktok has no split for GPT-2")
+    return package("quicktok").get_encoding(f"{given.model.name}_base").encode_ordinary
 
 
-def _huggingface() -> Any:
-    folder, path = _tokenizer_json()
-    with folder:
-        return package("tokenizers").Tokenizer.from_file(path)
-
-
-def huggingface_encode(text: Path, workers: int) -> Prepared:
+def huggingface_encode(given: Given) -> Prepared:
     """Hugging Face tokenizers, given some documents at a time: of the whole text it keeps offsets and strings too."""
-    encode, parts = _huggingface().encode_batch_fast, _separated(text)
+    encode, parts = given.huggingface().encode_batch_fast, given.documents
 
     def run() -> list[int]:
         ids: list[int] = []
@@ -219,90 +314,57 @@ def huggingface_encode(text: Path, workers: int) -> Prepared:
                 ids += encoding.ids
         return ids
 
-    return Prepared(run, _same)
+    return Prepared(run, same)
 
 
-def gigatoken_encode(form: Callable[[Any], Any]) -> PrepareEncoding:
-    """Return the participant that gives gigatoken's ids in a form: an array as it is, or a list."""
-
-    def prepare(text: Path, workers: int) -> Prepared:
-        module = package("gigatoken")
-        folder, path = _tokenizer_json()
-        with folder:
-            encode, string = module.Tokenizer(path).encode, _read(text)
-        return Prepared(lambda: form(encode(string)), _same)
-
-    return prepare
-
-
-def ours_file(text: Path, workers: int) -> Prepared:
+def ours_file(given: Given) -> Prepared:
     """The reference, from a file to a file."""
     import numpy as np
 
-    encode = _reference("encode_file")
+    encode = given.ours("encode_file")
     folder = tempfile.TemporaryDirectory(prefix="race-")
-    target = Path(folder.name, "ids.bin")
+    kind = "<u2" if given.model.name == "gpt2" else "<u4"
 
-    def outcome(_: int) -> Any:
-        ids = np.fromfile(target, dtype="<u2")
-        folder.cleanup()
-        return ids
+    def run() -> Path:
+        target = Path(folder.name, "ids.bin")
+        encode(given.text, target, workers=given.workers)
+        return target
 
-    return Prepared(lambda: encode(text, target, workers=workers), outcome)
+    return Prepared(run, lambda target: np.fromfile(target, dtype=kind))
 
 
-def ours_files(text: Path, workers: int) -> Prepared:
+def ours_files(given: Given) -> Prepared:
     """The reference, from a file to shards in a directory."""
     import numpy as np
 
-    encode = _reference("encode_files")
+    encode = given.ours("encode_files")
+    turns = count()
     folder = tempfile.TemporaryDirectory(prefix="race-")
 
-    def outcome(_: object) -> Any:
-        ids = np.concatenate([np.load(file) for file in sorted(Path(folder.name).glob("*.npy"))])
-        folder.cleanup()
-        return ids
+    def run() -> Path:
+        target = Path(folder.name, str(next(turns)))
+        encode([given.text], target, shard_size=1 << 23, workers=given.workers)
+        return target
 
-    return Prepared(lambda: encode([text], folder.name, shard_size=1 << 23, workers=workers), outcome)
-
-
-def ours_batch(text: Path, workers: int) -> Prepared:
-    """The reference, lists of the documents."""
-    encode, parts = _reference("encode_batch"), _separated(text)
-    return Prepared(lambda: encode(parts), lambda lists: list(chain.from_iterable(lists)))
+    return Prepared(run, lambda target: np.concatenate([np.load(file) for file in sorted(target.glob("*.npy"))]))
 
 
-def ours_stream_list(text: Path, workers: int) -> Prepared:
-    """The reference, from chunks of a file, a list."""
-    encode = _reference("encode_iterable")
-    return Prepared(lambda: list(encode(_chunks(text))), _same)
-
-
-def tiktoken_batch(text: Path, workers: int) -> Prepared:
+def tiktoken_batch(given: Given) -> Prepared:
     """tiktoken, lists of the documents, in threads."""
-    encoding, parts = _tiktoken(), _separated(text)
-    return Prepared(
-        lambda: encoding.encode_ordinary_batch(parts, num_threads=workers),
-        lambda lists: list(chain.from_iterable(lists)),
-    )
+    encode, parts = given.tiktoken("encode_ordinary_batch", num_threads=given.workers), given.documents
+    return Prepared(lambda: encode(parts), flat)
 
 
-def _separated(text: Path) -> list[str]:
-    """Return the documents, each after the first with the special token, which is plain text, before it."""
-    first, *others = documents(text)
-    return [first, *(SPECIAL + part for part in others)]
+def stream(size: int) -> PrepareEncoding:
+    """Return the participant that streams the text in chunks of so many characters, or in lines if `size` is 0."""
 
+    def prepared(given: Given) -> Prepared:
+        encode, text = given.ours("encode_iterable"), given.string
+        starts = range(0, len(text), size) if size else ()
+        chunks = [text[start : start + size] for start in starts] or text.splitlines(keepends=True)
+        return Prepared(lambda: list(encode(chunks)), same)
 
-def ours_stream(text: Path, workers: int) -> Prepared:
-    """The reference, from chunks of a file, ids counted and dropped."""
-    encode = _reference("encode_iterable")
-    return Prepared(lambda: sum(1 for _ in encode(_chunks(text))), lambda count: [count])
-
-
-def _chunks(text: Path) -> Iterator[str]:
-    with text.open(encoding="utf-8", newline="") as file:
-        while chunk := file.read(1 << 16):
-            yield chunk
+    return prepared
 
 
 # Sentences: the same as encoders, but in short calls, or in one batch
@@ -315,32 +377,48 @@ def sentences(text: Path) -> list[str]:
     return [part.strip() + "." for part in parts if 20 < len(part) < 300][:10_000]
 
 
-def _each(encode: Callable[[str], list[int]], text: Path) -> Prepared:
-    parts = sentences(text)
-    return Prepared(lambda: [encode(part) for part in parts], _flat)
+def batch(prepare: Callable[[Given], Callable[[list[str]], Iterable[Sequence[int]]]]) -> PrepareEncoding:
+    """Return the participant that encodes all sentences in one call."""
+
+    def prepared(given: Given) -> Prepared:
+        encode, parts = prepare(given), sentences(given.text)
+        return Prepared(lambda: list(encode(parts)), flat)
+
+    return prepared
 
 
-def _batch(encode: Callable[[list[str]], Sequence[Sequence[int]]], text: Path) -> Prepared:
-    parts = sentences(text)
-    return Prepared(lambda: encode(parts), _flat)
+def each(prepare: Callable[[Given], Callable[[str], Sequence[int]]]) -> PrepareEncoding:
+    """Return the participant that encodes one sentence after another."""
+    return batch(lambda given: partial(map, prepare(given)))
 
 
-def _flat(ids: Sequence[Sequence[int]]) -> list[int]:
+def flat(ids: Iterable[Sequence[int]]) -> list[int]:
+    """Return the ids of several texts in one list."""
     return list(chain.from_iterable(ids))
 
 
-def _hugging_face_calls(text: Path, workers: int) -> Prepared:
-    encode = _huggingface().encode
-    return _each(lambda part: encode(part, add_special_tokens=False).ids, text)
+def _hugging_face_sentence(given: Given) -> Callable[[str], list[int]]:
+    encode = given.huggingface().encode
+    return lambda part: list(encode(part, add_special_tokens=False).ids)
 
 
-def _hugging_face_batch(text: Path, workers: int) -> Prepared:
-    encode = _huggingface().encode_batch_fast
-    return _batch(lambda parts: [encoding.ids for encoding in encode(parts, add_special_tokens=False)], text)
+def _hugging_face_sentences(given: Given) -> Callable[[list[str]], list[list[int]]]:
+    encode = given.huggingface().encode_batch_fast
+    return lambda parts: [encoding.ids for encoding in encode(parts, add_special_tokens=False)]
+
+
+def reader(name: str, method: str) -> Callable[[Given], Any]:
+    """Return what prepares a method of a package's tokenizer over the `tokenizer.json`."""
+    return lambda given: getattr(package(name).Tokenizer.from_file(given.json), method)
+
+
+def _gigatoken(given: Given) -> Any:
+    return package("gigatoken").Tokenizer(given.json).encode
 
 
 TRAINERS: dict[str, PrepareTraining] = {
     "ours": ours,
+    "ours, 1 worker": ours,
     "HF tokenizers": huggingface,
     "rustbpe": rustbpe,
     "gigabpe": gigabpe,
@@ -355,35 +433,51 @@ SAME_TIES: dict[str, tuple[PrepareTraining, Sequence[str]]] = {
     "ours as rustbpe": (partial(ours, tie_break="smaller-ids"), ("rustbpe", "bpeasy")),
 }
 ENCODERS: dict[str, PrepareEncoding] = {
-    "ours encode": reference("encode"),
-    "tiktoken encode": tiktoken("encode", disallowed_special=()),
-    "tiktoken encode_ordinary": tiktoken("encode_ordinary"),
-    "riptoken encode_ordinary": riptoken_ordinary,
+    "ours encode": whole(lambda given: given.ours("encode")),
+    "tiktoken encode": whole(lambda given: given.tiktoken("encode", disallowed_special=())),
+    "tiktoken encode_ordinary": whole(lambda given: given.tiktoken("encode_ordinary")),
+    "riptoken encode_ordinary": whole(
+        lambda given: package("riptoken").CoreBPE(given.table, {}, given.pattern).encode_ordinary
+    ),
     "HF encode_batch_fast": huggingface_encode,
-    "gigatoken encode, tolist": gigatoken_encode(lambda ids: ids.tolist()),
-    "ours encode_to_numpy": reference("encode_to_numpy"),
-    "tiktoken encode_to_numpy": tiktoken("encode_to_numpy", disallowed_special=()),
-    "gigatoken encode": gigatoken_encode(_same),
+    "fastokens encode_ordinary": whole(reader("fastokens", "encode_ordinary"), attrgetter("ids")),
+    "snaptokens encode": whole(reader("snaptokens", "encode"), attrgetter("ids")),
+    "splintr encode_ordinary": whole(splintr),
+    "quicktok encode_ordinary": whole(quicktok),
+    "wordchipper encode": whole(wordchipper),
+    "iree encode": whole(reader("iree.tokenizer", "encode")),
+    "gigatoken encode, tolist": whole(_gigatoken, lambda ids: ids.tolist()),
+    "ours encode_to_numpy": whole(lambda given: given.ours("encode_to_numpy")),
+    "tiktoken encode_to_numpy": whole(lambda given: given.tiktoken("encode_to_numpy", disallowed_special=())),
+    "iree encode_to_array": whole(reader("iree.tokenizer", "encode_to_array")),
+    "gigatoken encode": whole(_gigatoken),
     "ours encode_file": ours_file,
     "ours encode_file, 2 workers": ours_file,
     "ours encode_files, 2 workers": ours_files,
-    "ours encode_iterable, list": ours_stream_list,
-    "ours encode_batch": ours_batch,
     "tiktoken encode_ordinary_batch, 2 workers": tiktoken_batch,
     "HF encode_batch_fast, 2 workers": huggingface_encode,
-    "gigatoken encode, 2 workers": gigatoken_encode(_same),
+    "gigatoken encode, 2 workers": whole(_gigatoken),
+}
+STREAMS: dict[str, PrepareEncoding] = {
+    "ours encode": ENCODERS["ours encode"],
+    **{f"ours encode_iterable, {size} KiB": stream(size << 10) for size in (1024, 256, 64)},
+    "ours encode_iterable, lines": stream(0),
+}
+IDEOGRAPHS = {
+    name: ENCODERS[name]
+    for name in ("ours encode_file", "ours encode_file, 2 workers", "tiktoken encode_ordinary", "tiktoken encode")
 }
 SENTENCES: dict[str, PrepareEncoding] = {
-    "ours encode": lambda text, workers: _each(_reference("encode"), text),
-    "tiktoken encode": lambda text, workers: _each(partial(_tiktoken().encode, disallowed_special=()), text),
-    "tiktoken encode_ordinary": lambda text, workers: _each(_tiktoken().encode_ordinary, text),
-    "HF encode": _hugging_face_calls,
-    "ours encode_batch": lambda text, workers: _batch(_reference("encode_batch"), text),
-    "tiktoken encode_ordinary_batch": lambda text, workers: _batch(
-        partial(_tiktoken().encode_ordinary_batch, num_threads=workers), text
-    ),
-    "HF encode_batch_fast": _hugging_face_batch,
+    "ours encode": each(lambda given: given.ours("encode")),
+    "tiktoken encode": each(lambda given: given.tiktoken("encode", disallowed_special=())),
+    "tiktoken encode_ordinary": each(lambda given: given.tiktoken("encode_ordinary")),
+    "HF encode": each(_hugging_face_sentence),
+    "ours encode_batch": batch(lambda given: given.ours("encode_batch")),
+    "tiktoken encode_ordinary_batch": batch(lambda given: given.tiktoken("encode_ordinary_batch", num_threads=1)),
+    "HF encode_batch_fast": batch(_hugging_face_sentences),
 }
-STREAM = "ours encode_iterable"
-"""A participant whose ids are only counted."""
-PACKAGES = ("tokenizers", "rustbpe", "gigabpe", "gigatoken", "bpeasy", "tiktoken", "riptoken", "numpy", "regex")
+GROUPS = {"encode": ENCODERS, "streams": STREAMS, "ideographs": IDEOGRAPHS, "sentences": SENTENCES}
+PACKAGES = (
+    *("tokenizers", "rustbpe", "gigabpe", "gigatoken", "bpeasy", "tiktoken", "riptoken", "fastokens", "snaptokens"),
+    *("splintr-rs", "quicktok-v1", "wordchipper", "iree-tokenizer", "puretiktoken", "numpy", "regex"),
+)

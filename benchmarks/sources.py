@@ -32,16 +32,18 @@ SECONDS = "From hours to seconds"
 WORKED = "BPE, fully worked"
 
 
+def report(folder: Path) -> str:
+    """Return the table, with the texts of a directory."""
+    train, unseen = folder / "train.txt", folder / "unseen.txt"
+    rows = [*toys(), *scratch(train), *hours(train), *efficiency(train, unseen)]
+    return table.markdown(["source", "experiment", "published", "ours"], rows)
+
+
 def main() -> None:
     """Run all and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="DIR", help="with train.txt and unseen.txt")
-    options = parser.parse_args()
-    train, unseen = options.text / "train.txt", options.text / "unseen.txt"
-    rows = [*toys(), *scratch(train), *hours(train), *efficiency(train, unseen)]
-    print(table.markdown(["source", "experiment", "published", "ours"], rows))
-    print()
-    print(table.provenance(["bpe-conformance", "numpy", "regex"]))
+    print(f"{report(parser.parse_args().text)}\n\n{table.provenance(['bpe-conformance', 'numpy', 'regex'])}")
 
 
 def toys() -> Iterator[Row]:

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from english import MEGABYTE, beginning
-from table import markdown, number, provenance
+from english import beginning
+from table import MEGABYTE, markdown, number, provenance
 
 from bpe_conformance.fixtures import END_OF_TEXT
 from bpe_conformance.reference import Tokenizer

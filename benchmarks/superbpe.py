@@ -16,8 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from english import MEGABYTE, beginning
-from table import markdown, provenance
+from english import beginning
+from table import MEGABYTE, markdown, provenance
 
 from bpe_conformance.fixtures import END_OF_TEXT
 from bpe_conformance.reference import Tokenizer

@@ -7,8 +7,14 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+MEGABYTE = 10**6
+MEBIBYTE = 1 << 20
+STARTED = f"{datetime.now():%Y-%m-%d %H:%M}"
+LOAD = f", load average at the start {os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else ""
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -62,7 +68,7 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def provenance(packages: Iterable[str]) -> str:
-    """Return the lines under a table: machine, versions, command."""
+    """Return the date, the machine, its load when the program began, the versions and the command."""
     versions = []
     for package in packages:
         try:
@@ -73,7 +79,7 @@ def provenance(packages: Iterable[str]) -> str:
     command = " ".join(["python", *sys.argv])
     return "\n".join(
         [
-            f"{_processor()}, {cores} cores, {platform.system()} {platform.machine()}",
+            f"{STARTED}, {_processor()}, {cores} cores, {platform.system()} {platform.machine()}{LOAD}",
             f"Python {platform.python_version()}, {', '.join(versions)}",
             f"`{command}`",
         ]

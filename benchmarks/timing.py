@@ -56,8 +56,8 @@ def measure(kind: str, arguments: Sequence[object], workers: int = 1) -> Measure
         errors.seek(0)
         reported, complaint = output.read().decode(), errors.read().decode(errors="replace")
     if process.returncode or not reported.strip():
-        last = (complaint.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
-        return Measured(0.0, 0, {}, last[:100])
+        lines = [line.strip() for line in complaint.splitlines() if line.strip(" ^~|")]
+        return Measured(0.0, 0, {}, (lines or [f"exit status {process.returncode}"])[-1][:100])
     answer = json.loads(reported.splitlines()[-1])  # libraries print too
     peak = max((size for moment, size in samples if moment <= answer["ended"]), default=0)
     return Measured(answer["seconds"], peak, answer, answer.get("absent", ""))

