@@ -52,8 +52,9 @@ class Result:
 
     @property
     def causes(self) -> list[str]:
-        """The names of the likely causes; the one that explains most is first."""
-        return [causes.name(cause) for cause in self._result.diagnosis.causes]
+        """The names of the likely causes of failures; the one that explains most is first."""
+        diagnosis = self._result.diagnosis
+        return [] if diagnosis.warnings else [causes.name(cause) for cause in diagnosis.causes]
 
     @property
     def failures(self) -> list[str]:

@@ -93,7 +93,9 @@ class Grade:
 
     @property
     def causes(self) -> list[str]:
-        return [cause["name"] for cause in self.report["causes"]] if self.report else []
+        """The names of the likely causes of failures; those of warnings, if nothing failed, cost no marks."""
+        passed, total = self.must()
+        return [cause["name"] for cause in self.report["causes"]] if self.report and passed < total else []
 
     def plain(self) -> dict[str, Any]:
         passed, total = self.must()
@@ -276,18 +278,20 @@ def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | Non
         env={**{name: os.environ[name] for name in VARIABLES if name in os.environ}, **own},
         start_new_session=True,  # Ctrl-C reaches only this command, which ends the run
     ) as process:
-        interrupt, status = None, "interrupted"
+        interrupt, status, late = None, "interrupted", ""
         try:
             try:
                 out, err = process.communicate(json.dumps(job).encode("ascii"), LONGEST)
             except (KeyboardInterrupt, subprocess.TimeoutExpired) as error:
                 if isinstance(error, KeyboardInterrupt):
                     interrupt = error
+                else:
+                    late = f"no result within {LONGEST} seconds"
                 process.terminate()
                 out, err = process.communicate(timeout=GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
-            return None, status if interrupt else f"no result within {LONGEST} seconds", interrupt
+            return None, late or status, interrupt
         except BaseException:
             process.kill()
             raise
@@ -299,7 +303,7 @@ def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | Non
     said = lines[-1][:300].removeprefix("ERROR: ") if lines else ""
     if process.returncode < 0 and interrupt is None:
         said = f"signal {-process.returncode} ended the suite's process"
-    return None, status if interrupt else said or f"the run ended with status {process.returncode}", interrupt
+    return None, status if interrupt else late or said or f"the run ended with status {process.returncode}", interrupt
 
 
 class _Recorder:

@@ -124,7 +124,7 @@ def contained(what: str, function: Callable[..., T], /, *arguments: Any, **keywo
 class TokenizerProxy:
     """One tokenizer of the implementation. Each method raises as `contained` does.
 
-    A list or a set is passed itself, so that the implementation could change it.
+    `encode_allowed_itself` and the like pass exactly the object that they get, which the implementation could change.
     """
 
     def __init__(self, instance: Any, call: Call = contained) -> None:
@@ -143,18 +143,26 @@ class TokenizerProxy:
 
     def encode_allowed(self, text: str, allowed: Collection[str], disallowed: Collection[str]) -> list[int]:
         """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
-        allowed = allowed if allowed == "all" or type(allowed) is set else set(allowed)
+        return self.encode_allowed_itself(text, "all" if allowed == "all" else set(allowed), disallowed)
+
+    def encode_allowed_itself(self, text: str, allowed: str | set[str], disallowed: Collection[str]) -> list[int]:
         disallowed = "all" if disallowed == "all" else tuple(disallowed)
         keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Iterable[int]) -> str:
-        passed = ids if type(ids) in (tuple, list) else list(ids)
-        return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(passed)))
+        """Return the text of `ids`. A tuple is passed as a tuple, other sequences as a list."""
+        return self.decode_itself(ids if type(ids) is tuple else list(ids))
+
+    def decode_itself(self, ids: Sequence[int]) -> str:
+        return self._call("decode(...)", lambda: answers.rebuild_text("decode", self.instance.decode(ids)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        rebuild, passed = answers.rebuild_bytes, ids if type(ids) is list else list(ids)
-        return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(passed)))
+        return self.decode_bytes_itself(list(ids))
+
+    def decode_bytes_itself(self, ids: list[int]) -> bytes:
+        rebuild = answers.rebuild_bytes
+        return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rebuild, rows = answers.rebuild_rows, len(texts)

@@ -666,7 +666,7 @@ class Machine:
         grown = tokenizer.grown
 
         def decode_grown(proxy: TokenizerProxy) -> Answer:
-            return Bytes(proxy.decode_bytes(grown)) if choice.flag else Text(proxy.decode(grown))
+            return Bytes(proxy.decode_bytes_itself(grown)) if choice.flag else Text(proxy.decode_itself(grown))
 
         tails = [choice.number + at for at in range(choice.number % 5)]
         for text, tail in itertools.zip_longest(choice.texts, tails):

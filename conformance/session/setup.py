@@ -141,7 +141,8 @@ def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
     for name in map("--bpe-{}".format, names):
         value = config.getoption(name)
         if value is not None and value is not False and (name, value) != ("--bpe-time-limit", 10):
-            yield name, "" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
+            is_flag = value is True or name == "--bpe-isolate"  # whose value is a Confinement in `grade`
+            yield name, "" if is_flag else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _selecting(config: pytest.Config) -> Iterator[str]:

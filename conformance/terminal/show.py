@@ -24,6 +24,7 @@ NEAR_WIDTH = 56
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
 LONGEST_ARGUMENT = 60  # characters of a text in a call
+FIRST_ADDED = 3  # how many added tokens of a pipeline are shown
 MOST_TEXTS = 8  # the most texts of a list in a call; of a longer list, the first one is shown
 MOST_TOKENS = 12
 REASONS = {
@@ -210,7 +211,7 @@ def pipeline(steps: Pipeline) -> list[str]:
     ['NFC', "added '<s>' (lstrip)", 'ByteLevel', 'lookup whole']
     """
     parts: list[str] = [*steps.normalizer]
-    for value in (*steps.added_tokens, *steps.steps):
+    for value in (*steps.added_tokens[:FIRST_ADDED], *steps.steps):
         settings = {part.name: getattr(value, part.name) for part in fields(value)}
         flags = [name for name, one in settings.items() if one is True and name != "split"]
         flags += ["no split"] if settings.get("split") is False else []
@@ -218,6 +219,8 @@ def pipeline(steps: Pipeline) -> list[str]:
         words += [ascii(settings[name]) for name in ("content", "expression") if name in settings]
         words += [settings["behavior"]] if settings.get("behavior", "Isolated") != "Isolated" else []
         parts.append(" ".join([*words, *([f"({', '.join(flags)})"] if flags else [])]))
+    if (more := len(steps.added_tokens) - FIRST_ADDED) > 0:
+        parts.insert(len(steps.normalizer) + FIRST_ADDED, f"{more} more added")
     return parts if steps.lookup == "pair" else [*parts, f"lookup {steps.lookup}"]
 
 

@@ -21,7 +21,7 @@ NEEDS = {
     "special tokens in train": "train rejects special tokens",
     "two ids": "the constructor rejects a token with two ids",
     "shared memory": "the suite cannot change objects in another process",
-    "new process": "Python's hash seed and locale do not apply to a program",
+    "new process": "the suite cannot start it again with another hash seed and locale of Python",
 }
 """What a test needs → why the suite skips it if that is missing."""
 METHODS = {"from_tokenizer_json", *(kind.needs[0] for kind in OPERATIONS.values())} - NEEDS.keys()

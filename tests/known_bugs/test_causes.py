@@ -21,7 +21,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
-from bpe_conformance.known_bugs.matrix import Matrix, read, text
+from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
     BugCause,
@@ -189,15 +189,6 @@ def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_l
         wrong += sum(not candidate.bugs & {*three} for candidate, _ in found)
     assert named >= 280
     assert wrong <= 2
-
-
-def test_matrix_round_trips(tmp_path: Any) -> None:
-    matrix = Matrix(
-        {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
-    )
-    file = tmp_path / "matrix.json"
-    file.write_text(text(matrix), "utf-8")
-    assert read(file) == matrix
 
 
 # The diagnosis of a run

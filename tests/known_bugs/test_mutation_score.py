@@ -19,3 +19,12 @@ def test_the_bugs_that_a_case_catches_are_named(capsys: pytest.CaptureFixture[st
     assert known.startswith("split-cl100k-contraction-long-s catches ")
     assert "cl100k-long-s-not-folded, " in known
     assert new == "new catches none"
+
+
+def test_matrix_round_trips(tmp_path: Any) -> None:
+    written = matrix.Matrix(
+        {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
+    )
+    file = tmp_path / "matrix.json"
+    file.write_text(mutation_score.text_of(written), "utf-8")
+    assert matrix.read(file) == written

@@ -252,7 +252,7 @@ def _catching(matrix: Matrix) -> dict[str, set[str]]:
     return {case: set(bugs) for case, bugs in inverted(matrix.answers).items()}
 
 
-def _text(matrix: Matrix) -> str:
+def text_of(matrix: Matrix) -> str:
     """Return the text of the published file: one line a case, one line a bug."""
     rows: dict[str, dict[str, list[str]]] = {}
     for bug, answers in matrix.answers.items():
@@ -416,7 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked = [case for case in options.measure if case not in bugs]
         published = with_rows_of(published, bugs) if bugs else published
         published = measured_again(published, asked) if asked else published if bugs else compute()
-        write_text(matrix.FILE, _text(published))
+        write_text(matrix.FILE, text_of(published))
     wrong += gaps(published, spec, reasons)
     lines = list(totals(published, spec, reasons))
     if options.measure:
