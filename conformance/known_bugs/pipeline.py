@@ -132,7 +132,7 @@ add_variants(
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),
         "DigitsAlwaysIndividual": _step(Digits, individual=True),
     },
-    digits={"DigitsDecimalOnly": r"\d"},
+    digits={"DigitsDecimalOnly": r"\d", "DigitsWithIdeographs": r"[\p{N}\p{Numeric_Type=Numeric}]"},
     punctuation={"PunctuationWithoutSymbols": r"\p{P}", "PunctuationAscii": r"[!-/:-@\[-`{-~]"},
     cut_at={
         "MergedAsIsolated": _behaviors(MergedWithPrevious="Isolated", MergedWithNext="Isolated"),

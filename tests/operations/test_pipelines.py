@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.outcomes import outcomes_of
 from hypothesis import HealthCheck, given, settings
 
 from bpe_conformance.adapters.textbook import Tokenizer
@@ -151,6 +153,37 @@ def test_the_property_finds_a_tokenizer_that_ignores_the_normalizer() -> None:
     assert found is not None
     assert found.mismatch.asked.operation.text
     assert "pipeline:" in found.case
+
+
+def pairs_only(document: dict[str, Any]) -> None:
+    if not all(isinstance(merge, list) for merge in document["model"]["merges"]):
+        raise TypeError("a merge is no pair")
+
+
+def texts_only(document: dict[str, Any]) -> None:
+    if not all(isinstance(merge, str) for merge in document["model"]["merges"]):
+        raise TypeError("a merge is no text")
+
+
+def strings_compiled(document: dict[str, Any]) -> None:
+    steps = document["pre_tokenizer"] or {}
+    for step in steps.get("pretokenizers", [steps]):
+        if "pattern" in step:
+            step["pattern"] = {"Regex": "".join(step["pattern"].values())}
+
+
+@pytest.mark.parametrize("read", [pairs_only, texts_only, strings_compiled])
+def test_an_engine_that_reads_one_spelling_of_the_format_fails(read: Any) -> None:
+    class OneSpelling(Tokenizer):
+        @classmethod
+        def from_tokenizer_json(cls, path: str) -> Tokenizer:
+            document = json.loads(Path(path).read_text("utf-8"))
+            read(document)
+            Path(path).write_text(json.dumps(document), "utf-8")
+            return super().from_tokenizer_json(path)
+
+    states = {outcome.state for outcome in outcomes_of(OneSpelling, CASES)}
+    assert states == {"passed", "failed"}
 
 
 def test_yaml_leaves_out_the_defaults() -> None:
