@@ -210,9 +210,10 @@ class UnknownId(EncodingCause):
 
 @dataclass(frozen=True)
 class BytesLost(EncodingCause):
-    """The ids do not spell the text; their bytes differ from this byte on."""
+    """The ids do not spell the text, or what a pipeline makes of it; their bytes differ from this byte on."""
 
     byte: int
+    of_pipeline: bool = False
 
 
 @dataclass(frozen=True)

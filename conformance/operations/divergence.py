@@ -85,7 +85,7 @@ def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
         return UnknownId(unknown)
     expected_bytes, got_bytes = both.spelled(both.expected), both.spelled(both.got)
     if got_bytes != expected_bytes:
-        return BytesLost(first_difference(expected_bytes, got_bytes))
+        return BytesLost(first_difference(expected_bytes, got_bytes), model.pipeline is not None)
     if position == len(both.got) or position == len(both.expected):
         return None
     if both.got[position] not in model.vocab:

@@ -232,6 +232,8 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
     match cause:
         case answers.UnknownId(index):
             return f"returned the id {index}, which is not in the given vocabulary"
+        case answers.BytesLost(byte, of_pipeline=True):
+            return f"returned ids of other bytes than the steps of the file give, from byte {byte} on"
         case answers.BytesLost(byte):
             return f"returned ids that do not spell the text: the bytes differ from byte {byte} on"
         case answers.WrongId(token, expected, got):

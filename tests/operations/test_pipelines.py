@@ -13,12 +13,13 @@ from helpers.outcomes import outcomes_of
 from hypothesis import HealthCheck, given, settings
 
 from bpe_conformance.adapters.textbook import Tokenizer
-from bpe_conformance.answer import EncodingDivergence, Ids, WholeTokenCut
+from bpe_conformance.answer import BytesLost, EncodingDivergence, Ids, WholeTokenCut
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.implementation.implementation import Implementation, load
 from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.known_bugs.pipeline import PrefixSpaceLeftOut
 from bpe_conformance.operations import Encode, Setting, pieces
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.asking import write_model
@@ -27,6 +28,7 @@ from bpe_conformance.properties.engine import Effort
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.spec import Case, installed_spec
+from bpe_conformance.terminal import wording
 
 MODEL = read_model(
     {
@@ -153,6 +155,15 @@ def test_the_property_finds_a_tokenizer_that_ignores_the_normalizer() -> None:
     assert found is not None
     assert found.mismatch.asked.operation.text
     assert "pipeline:" in found.case
+
+
+def test_a_failure_does_not_say_that_ids_spell_the_text_which_a_step_changes() -> None:
+    (case,) = [case for case in CASES if case.id == "pipeline-prefix-tab"]
+    mismatch = judge(case, Implementation("x", PrefixSpaceLeftOut))
+    assert mismatch is not None
+    assert isinstance(mismatch.divergence, EncodingDivergence)
+    assert mismatch.divergence.cause == BytesLost(0, of_pipeline=True)
+    assert "other bytes than the steps of the file give, from byte 0 on" in wording.fact(mismatch)
 
 
 def pairs_only(document: dict[str, Any]) -> None:
