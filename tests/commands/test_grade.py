@@ -263,6 +263,9 @@ def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -
     assert "they can change every result" not in (results / "right.html").read_text("utf-8")  # nothing of theirs ran
     assert "unexpected" not in done.stderr
     assert "own process" not in (results / "right.html").read_text("utf-8")  # the note of --bpe-isolate
+    for page in results.glob("*.html"):  # no student reads the paths and names of others
+        assert "--bpe-isolate" in page.read_text("utf-8")
+        assert str(tmp_path) not in page.read_text("utf-8")
     assert not (tmp_path / "attacks" / "loaded").exists()
     commands = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
     assert not [command for command in commands if str(tmp_path).encode() in command and b"sleep" in command]
