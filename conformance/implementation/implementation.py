@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import math
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
-
-import regex
 
 from bpe_conformance.adapters import AdapterError, RemoteTokenizer, resolve
 from bpe_conformance.adapters.bridge.client import bridge, isolated
@@ -68,25 +64,6 @@ class Trained:
                 return None
             raise
         return self.proxy
-
-
-@lru_cache(maxsize=1)
-def tokenizer_json(model: Model) -> str:
-    """Return the tokenizer.json of a model. Those with an odd number of merges have other spellings of the format.
-
-    Their merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators is a
-    String, which is no expression.
-    """
-    document = huggingface.document(model)
-    if len(model.merges) % 2:
-        document["model"]["merges"] = [" ".join(pair) for pair in document["model"]["merges"]]
-        steps = document["pre_tokenizer"] or {}
-        for step in steps.get("pretokenizers", [steps]):
-            expression = step.get("pattern", {}).get("Regex", "")
-            text = regex.sub(r"\\(\W)", r"\1", expression)
-            if text and regex.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text) == expression:
-                step["pattern"] = {"String": text}
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
 class Implementation:
@@ -258,7 +235,7 @@ class Implementation:
         """Return a tokenizer loaded from the `tokenizer.json` of a model; the file stays as long as the tokenizer."""
         with contextlib.ExitStack() as stack:
             path = stack.enter_context(scratch_folder()) / "tokenizer.json"
-            path.write_text(tokenizer_json(model), "utf-8", newline="\n")
+            path.write_text(huggingface.either_spelling(model), "utf-8", newline="\n")
             load = "from_tokenizer_json"
             proxy = self._made(load, f"{load}(...)", lambda: self.target.from_tokenizer_json(str(path)))
             weakref.finalize(proxy, stack.pop_all().close)

@@ -12,11 +12,11 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.files import write_folder, write_json
+from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
 from ..answer import Ids, NewIds, Offsets, Rows, Text
 from ..command_line import CommandError, check_replaced, print_lines
-from ..implementation.implementation import tokenizer_json
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Merges, StoredIds, token_of
 from ..operations.operation import plain
 from ..properties import PROPERTIES
@@ -125,7 +125,7 @@ def _model(name: str, model: Model) -> Json:
     special = model.special_tokens
     more: Json = {}
     if model.pipeline is not None:
-        more = {"pipeline": model.pipeline.write(), "tokenizer_json": tokenizer_json(model)}
+        more = {"pipeline": model.pipeline.write(), "tokenizer_json": huggingface.either_spelling(model)}
     return {
         "kind": "model",
         "name": name,

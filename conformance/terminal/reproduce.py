@@ -10,8 +10,8 @@ from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
+from bpe_conformance.reference.formats import huggingface
 
-from ..implementation.implementation import tokenizer_json
 from ..operations import Directory, Load, Question, Train
 from ..outcome import Command, RunResult
 from . import show
@@ -147,7 +147,7 @@ def _model(model: Model, command: Command) -> list[str]:
             "import pathlib",
             "import tempfile",
             'path = pathlib.Path(tempfile.mkdtemp(), "tokenizer.json")',
-            f"path.write_text({tokenizer_json(model)!a}, 'utf-8')",
+            f"path.write_text({huggingface.either_spelling(model)!a}, 'utf-8')",
             f"tokenizer = {command.built_by}.from_tokenizer_json(str(path))",
         ]
     further = "".join(f", {one}" for one in _further(model, command))

@@ -252,6 +252,25 @@ def rendered(model: Model) -> str:
     return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 
 
+@lru_cache(maxsize=1)
+def either_spelling(model: Model) -> str:
+    """Return the text of the file; for a model with an odd number of merges, in the other spelling of published files.
+
+    There, merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators is a
+    String, which is no expression.
+    """
+    written = document(model)
+    if len(model.merges) % 2:
+        written["model"]["merges"] = [" ".join(pair) for pair in written["model"]["merges"]]
+        steps = written["pre_tokenizer"] or {}
+        for step in steps.get("pretokenizers", [steps]):
+            expression = step.get("pattern", {}).get("Regex", "")
+            text = re.sub(r"\\(\W)", r"\1", expression)
+            if text and re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text) == expression:
+                step["pattern"] = {"String": text}
+    return json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+
+
 def document(model: Model) -> dict[str, Any]:
     """Return the JSON of the file.
 
