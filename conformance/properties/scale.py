@@ -20,6 +20,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.reference import textbook
 
 from ..answer import (
     Answer,
@@ -31,8 +32,10 @@ from ..answer import (
     Fault,
     Ids,
     Measure,
+    Offsets,
     Refusal,
     Rows,
+    SpanDivergence,
     Table,
     Text,
     TextDivergence,
@@ -40,7 +43,20 @@ from ..answer import (
 )
 from ..cases.judging import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
-from ..operations import Batch, Decode, DecodeBytes, Encode, Question, Stream, Train, divergence, oracle
+from ..operations import (
+    Batch,
+    Decode,
+    DecodeBytes,
+    Detokenize,
+    Encode,
+    EncodeWithOffsets,
+    Operation,
+    Question,
+    Stream,
+    Train,
+    divergence,
+    oracle,
+)
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, fault_of, is_correct, is_late
@@ -348,6 +364,11 @@ class RepeatedText:
         if as_bytes:
             return Question(DecodeBytes(ids), self.model), Bytes(text.encode("utf-8"))
         return Question(Decode(ids), self.model), Text(text)
+
+    def offsets(self, size: int) -> Posed:
+        text, ids = self.of_size(size)
+        spans = textbook.spans(text, [self.model.vocab[index] for index in ids])
+        return Question(EncodeWithOffsets(text), self.model), Offsets(ids, tuple(spans))
 
 
 class Texts:
@@ -678,14 +699,28 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
 
 
+def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, size: int) -> Posed:
+    data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
+    ids = tuple(model.ids[bytes([byte])] for byte in data)
+    return Question(kind(ids), model), Text(data.decode("utf-8", "replace"))
+
+
+def _long_detokenizings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
+    """The deltas of a long list of ids, several for each character, are together the text."""
+    (text, *_) = Texts(implementation).mixed
+    yield Row("ids of bytes", with_more(effort), partial(_ids_of_bytes, Detokenize, text.model))
+
+
+def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
+    """The spans of a long text go on as they began."""
+    for text in Texts(implementation).mixed[:1]:
+        yield Row(text.what, with_more(effort), text.offsets)
+
+
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long list of ids, several for each character, decodes to the text."""
     (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
-
-    def pose(size: int) -> Posed:
-        data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
-        ids = tuple(text.model.ids[bytes([byte])] for byte in data)
-        return Question(Decode(ids), text.model), Text(data.decode("utf-8", "replace"))
+    pose = partial(_ids_of_bytes, Decode, text.model)
 
     def pose_token(size: int) -> Posed:
         token = (1 << size.bit_length() - 1) * "a"
@@ -791,8 +826,8 @@ def _of_encode(implementation: Implementation, question: Question[Any], right: A
     """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
     if "encode" not in implementation.capabilities or not question.operation.repeats_encode:
         return None
-    assert isinstance(right, Ids | Rows)
-    rows = [right.ids] if isinstance(right, Ids) else right.rows
+    assert isinstance(right, Ids | Rows | Offsets)
+    rows = right.rows if isinstance(right, Rows) else [right.ids]
     text, ids = max(zip(question.operation.texts(), rows, strict=True), key=lambda row: len(row[0]))
     answer = ask(implementation, replace(question, operation=Encode(text)), TIMEOUT_FACTOR)
     return None if answer == Ids(ids) else Dependence("encode", text)
@@ -821,7 +856,9 @@ def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
 def _divergence(question: Question[Any], right: Answer, answer: Answer) -> Divergence | None:
     """Return the position at which two long answers differ, or None if they are of different types."""
     match right, answer:
-        case Ids(expected), Ids(got):
+        case Offsets(ids, spans), Offsets() if ids == answer.ids:
+            return SpanDivergence(first_difference(spans, answer.spans))
+        case ((Ids(expected) | Offsets(expected)), (Ids(got) | Offsets(got))):
             at = first_difference(expected, got)
             byte = sum(len(question.table.vocab[index]) for index in expected[:at])
             return EncodingDivergence(at, byte)
@@ -864,6 +901,8 @@ PROPERTIES: tuple[Property, ...] = (
     _rows("law-large-batches", "LAW-LONG-1", "encode_batch", _large_batches),
     _rows("law-long-batches", "LAW-LONG-1", "encode_batch", _long_batches),
     _rows("law-long-decoding", "LAW-LONG-1", "decode", _long_decodings),
+    _rows("law-long-detokenizing", "LAW-LONG-1", "decode_iterable", _long_detokenizings),
+    _rows("law-long-offsets", "LAW-LONG-1", "encode_with_offsets", _long_offsets),
     _rows("law-train-large", "TRAIN-STABLE-1", "train", large_trainings, any_model=False),
 )
 GROWTH = Property("law-growth", "SCALE-ENCODE-1", ("encode",), _growth, _growth.__doc__ or "")

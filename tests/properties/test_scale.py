@@ -54,6 +54,29 @@ class RowsCut(BaseEncoder):
         return [self.encode(text[:65_536]) for text in texts]
 
 
+class FlushesEvery65536Ids(BaseEncoder):
+    def decode_iterable(self, ids: Any) -> Iterator[str]:
+        ids = iter(ids)
+        while block := list(islice(ids, 1 << 16)):
+            yield self.decode(block)
+
+
+class SpansIn16Bits(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = super().encode_with_offsets(text)
+        return ids, [(start & 0xFFFF, end & 0xFFFF) for start, end in spans]
+
+
+class SpansOfBlocks(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = list[int](), list[tuple[int, int]]()
+        for start in range(0, len(text), 10_000):
+            more, found = super().encode_with_offsets(text[start : start + 10_000])
+            ids += more
+            spans += [(start + first, start + end) for first, end in found]
+        return ids, spans
+
+
 class LooksNoFurtherThanItsBlock(BaseEncoder):
     """Reads the text in blocks. If the next block begins with a wide letter, it gives it no space."""
 
@@ -396,6 +419,9 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", TokensOfAtMost512Bytes),
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
+        ("law-long-detokenizing", FlushesEvery65536Ids),
+        ("law-long-offsets", SpansIn16Bits),
+        ("law-long-offsets", SpansOfBlocks),
         ("law-long-texts", LosesAnIdOfAFullCache),
         ("law-long-runs", StaleEntriesInLongWords),
         ("law-long-runs", GrownTokensInLongWords),
@@ -472,7 +498,8 @@ def test_a_limit_beyond_those_of_a_default_run_is_found_with_the_scale(rows: Any
 def test_every_property_names_a_clause_and_has_a_wrong_tokenizer() -> None:
     clauses = installed_spec().clauses
     assert all(one.clause_id in clauses and one.asks.endswith(".") for one in (*scale.PROPERTIES, scale.GROWTH))
-    assert {*CAUGHT_BY.values(), "law-long-batches", "law-train-large"} == {*PROPERTIES}
+    others = {"law-long-batches", "law-long-detokenizing", "law-long-offsets", "law-train-large"}
+    assert {*CAUGHT_BY.values(), *others} == {*PROPERTIES}
 
 
 @pytest.mark.parametrize("property_id", PROPERTIES)
