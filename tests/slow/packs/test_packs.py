@@ -147,7 +147,7 @@ KINDS = {
     "detok-all": 1,
     "detok-special": 3,
     "detok-text": 6,
-    "offsets": 26,
+    "offsets": 29,
 }
 
 
