@@ -174,7 +174,7 @@ def _named(given: Sequence[Path], adapter: str) -> dict[str, Path]:
             raise CommandError(f"{shown}: it is named twice; name each submission once")
     prefix, _, rest = adapter.partition(":")
     module = (rest if prefix in SHAPES else prefix).partition(":")[0].partition(".")[0]
-    if not any([*folder.glob(module), *folder.glob(f"{module}.py")] for folder in folders):
+    if module.isidentifier() and not any([*folder.glob(module), *folder.glob(f"{module}.py")] for folder in folders):
         for folder, shown in zip(folders, given, strict=True):
             if [*folder.glob(f"*/{module}.py"), *folder.glob(f"*/{module}/")]:
                 raise CommandError(f"{shown}: its subdirectories have {module}; name each of them, as in {shown}/*")

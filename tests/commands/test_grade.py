@@ -352,6 +352,11 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
 
+@pytest.mark.parametrize("adapter", ["/home/ann/tok.py:Tokenizer", ":Tokenizer", "", "**:T"])
+def test_the_directories_are_named_whatever_the_adapter_is(adapter: str, tmp_path: Path) -> None:
+    assert grade._named([Path(write(tmp_path / "a" / "b", {"tok.py": RIGHT})).parent], adapter) == {"a": tmp_path / "a"}
+
+
 def test_submissions_of_one_name_get_different_names(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("ann/src", "bob/src", "carl")]
     for folder in folders:
