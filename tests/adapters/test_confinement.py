@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,17 @@ import pytest
 from bpe_conformance.adapters.bridge.confinement import audit_hook
 
 READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT
-INIT = 1  # a process of another session
 
 
-def events(folder: Path) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+@pytest.fixture
+def other_session() -> Iterator[int]:
+    """Return a process of another session. Process 1 need not be one: in a container it may be ours."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        yield process.pid
+        process.kill()
+
+
+def events(folder: Path, other_session: int) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
     """Return what is permitted and what is refused."""
     own, read, secret, other = (str(folder / name) for name in ("own", "read", "read/secret", "other"))
     return {
@@ -58,15 +67,15 @@ def events(folder: Path) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
             ("socket.bind", (None, ("127.0.0.1", 80))),
             ("socket.getaddrinfo", ("localhost", 80, 0, 0, 0)),
             ("os.kill", (-1, 15)),
-            ("os.kill", (INIT, 15)),
+            ("os.kill", (other_session, 15)),
             ("os.killpg", (-5, 15)),
-            ("resource.prlimit", (INIT, 7, None)),
+            ("resource.prlimit", (other_session, 7, None)),
         ],
     }
 
 
 @pytest.mark.parametrize("kind", ["permitted", "refused"])
-def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path) -> None:
+def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path, other_session: int) -> None:
     for name in ("own", "read/secret", "other"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "own" / "link").symlink_to(tmp_path / "other" / "x")
@@ -76,7 +85,7 @@ def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path) -> N
         [*several, str(tmp_path / "read" / "secret")],
         [str(tmp_path / "own"), *several],
     )
-    for event, arguments in events(tmp_path)[kind]:
+    for event, arguments in events(tmp_path, other_session)[kind]:
         try:
             hook(event, arguments)
             found = "permitted"
