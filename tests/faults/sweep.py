@@ -67,6 +67,8 @@ def child(words: list[str], errors: Path) -> NoReturn:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(stream.fileno(), 2)
             status = command(words)
+    except KeyboardInterrupt:  # before the command has set its handler, or after it has removed it
+        pass
     except BaseException:
         traceback.print_exc()
     finally:
