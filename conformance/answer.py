@@ -343,3 +343,16 @@ def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
         if one != other:
             return index
     return min(len(left), len(right))
+
+
+def surplus_ends(right: tuple[int, ...], got: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return what is before and after the correct ids, at most one id each and not nothing; None if it is not so.
+
+    >>> surplus_ends((5, 6), (1, 5, 6)), surplus_ends((5, 6), (1, 5, 6, 2)), surplus_ends((5, 6), (5, 6))
+    (((1,), ()), ((1,), (2,)), None)
+    """
+    for before, after in ((1, 0), (1, 1), (0, 1)):
+        end = before + len(right)
+        if len(got) == end + after and got[before:end] == right:
+            return got[:before], got[end:]
+    return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import starmap
@@ -20,11 +21,11 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
 
-from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table, fingerprint
+from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table, Text, fingerprint, surplus_ends
 from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Encode, Operation, Question, Setting, oracle
+from ..operations import OPERATIONS, Decode, Encode, Operation, Question, Setting, oracle
 from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
 from ..properties.asking import ask, correct_answer
 from ..spec import Case
@@ -42,8 +43,10 @@ NO_ANSWER = "no answer in time"  # the message of calls with different limits
 Conventions = tuple[tuple[str, str], ...]
 Answers = Mapping[str, Mapping[str, str]]
 """Known bug → the golden cases that it fails → the fingerprint of its answer."""
-Texts = dict[str, tuple[str, Model, Any]]
-"""Test → a text that it encodes, the model, and the correct ids."""
+Asked = dict[str, tuple[Encode | Decode, Model, Any]]
+"""Test → what it asks, the model, and the correct answer."""
+ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
+"""The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
 _ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
@@ -222,33 +225,40 @@ class _Search:
     # Packs, which the published matrix lacks
 
     def _answers_to_packs(self, published: Matrix) -> dict[str, dict[str, str]]:
-        """Return the rows of the known bugs of pipelines with their answers to texts of a pack.
+        """Return the rows of the known bugs of pipelines and decoders with their answers to the questions of a pack.
 
-        All bugs answer the shortest texts; the bugs that are wrong in the same way on some of them answer all texts
-        that the implementation encodes incorrectly.
+        All bugs answer the shortest questions; the bugs that are wrong in the same way on some of them answer all that
+        the implementation answers incorrectly. The row of added special tokens is for all cases.
         """
         known = {case for row in published.answers.values() for case in row}
-        wrong: Texts = {}
-        right: Texts = {}
-        for test in self.evidence.clauses.keys() - known:
+        wrong: Asked = {}
+        right: Asked = {}
+        for test in self.evidence.clauses:
             case, mismatch = self.golden[test], self.wrong[test].mismatch if test in self.wrong else None
             operation: Operation = case.operation if mismatch is None else mismatch.asked.operation
             expected = mismatch.expected.alternatives if mismatch else case.expected.under(self.declared["lookup"])
-            if (
-                isinstance(operation, Encode)
-                and expected
-                and case.model is not None
-                and case.model.pipeline is not None
-            ):
-                (wrong if mismatch else right)[test] = operation.text, case.model, expected[0]
-        some = {**_shortest(wrong), **_shortest(right)}
-        rows: dict[str, dict[str, str]] = {}
-        for bug in known_bugs() if wrong else ():
-            if bug.section == "pipeline":
-                row = _wrong_answers(bug, some)
-                if any(self.evidence.answers.get(test) == mark for test, mark in row.items()):
-                    rows[bug.id] = {**published.answers.get(bug.id, {}), **row, **_wrong_answers(bug, wrong)}
-        return rows
+            if isinstance(operation, Encode | Decode) and expected and case.model is not None:
+                (wrong if mismatch else right)[test] = operation, case.model, expected[0]
+        answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
+        rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}
+        for section, kind in (("pipeline", Encode), ("decoding", Decode)):
+            mine, others = (
+                {
+                    test: asked
+                    for test, asked in all_.items()
+                    if test not in known and isinstance(asked[0], kind) and (kind is Decode or asked[1].pipeline)
+                }
+                for all_ in (wrong, right)
+            )
+            some = {**_shortest(mine), **_shortest(others)}
+            left_out = _left_out(mine, answers)
+            for bug in known_bugs() if mine else ():
+                if bug.section == section:
+                    changes = {"special": left_out} if bug.id == LEAVES_OUT else {}
+                    found = _wrong_answers(bug, some, **changes)
+                    if any(self.evidence.answers.get(test) == mark for test, mark in found.items()):
+                        rows[bug.id] = found | _wrong_answers(bug, mine, **changes)
+        return {bug: {**published.answers.get(bug, {}), **row} for bug, row in rows.items()}
 
     # Errors
 
@@ -453,21 +463,54 @@ def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementatio
 # Questions and answers
 
 
-def _shortest(asked: Texts) -> Texts:
-    return dict(sorted(asked.items(), key=lambda item: (len(item[1][0]), item[0]))[:SHORTEST])
+def _shortest(asked: Asked) -> Asked:
+    return dict(sorted(asked.items(), key=lambda item: (len(ascii(item[1][0])), item[0]))[:SHORTEST])
 
 
-def _wrong_answers(bug: KnownBug, asked: Texts) -> dict[str, str]:
-    """Return the fingerprints of the incorrect ids that a known bug gives for these texts."""
+def _wrong_answers(bug: KnownBug, asked: Asked, **changes: object) -> dict[str, str]:
+    """Return the fingerprints of the incorrect answers that a known bug gives to these questions; errors have none."""
     encoders: dict[str, Any] = {}
     marks = {}
-    for test, (text, model, expected) in asked.items():
+    for test, (operation, model, expected) in asked.items():
         if model.name not in encoders:
-            encoders[model.name] = like(oracle(model), bug.target)
-        ids = Ids(tuple(encoders[model.name].encode(text)))
-        if ids != expected:
-            marks[test] = fingerprint(ids)
+            encoders[model.name] = like(oracle(model), bug.target, **changes)
+        with suppress(Exception):
+            if (answer := operation.of(encoders[model.name])) != expected:
+                marks[test] = fingerprint(answer)
     return marks
+
+
+def _with_special_tokens(wrong: Asked, right: Asked, answers: Mapping[str, Answer]) -> dict[str, str]:
+    """Return the fingerprints of the answers that have the special tokens of the model that `answers` add at the ends.
+
+    A token without an entry counts as special, too. Of several pairs of ends, the most frequent one counts.
+    """
+    votes: dict[Any, Counter[Any]] = {}
+    for test, (_, model, expected) in wrong.items():
+        match answers[test], expected:
+            case Ids(got), Ids(ids) if (ends := surplus_ends(ids, got)) is not None:
+                added = [model.vocab.get(index) for part in ends for index in part]
+                special = {None, *(token.encode("utf-8") for token in oracle(model).special)}
+                if special.issuperset(added):
+                    votes.setdefault(model.special_tokens or model.pipeline, Counter())[ends] += 1
+    row = {}
+    for test, (_, model, expected) in {**wrong, **right}.items():
+        if (key := model.special_tokens or model.pipeline) in votes and isinstance(expected, Ids):
+            ((before, after), _), *_ = votes[key].most_common(1)
+            row[test] = fingerprint(Ids((*before, *expected.ids, *after)))
+    return row
+
+
+def _left_out(wrong: Asked, answers: Mapping[str, Answer]) -> list[str]:
+    """Return the special tokens without which the text of some ids is what the implementation decodes."""
+    left_out: set[str] = set()
+    for test, (operation, model, _) in wrong.items():
+        if isinstance(operation, Decode) and isinstance(answers[test], Text):
+            tokens = {token.encode("utf-8"): token for token in oracle(model).special}
+            own = {index: tokens[token] for index in operation.ids if (token := model.vocab.get(index)) in tokens}
+            if answers[test] == Text(oracle(model).decode([index for index in operation.ids if index not in own])):
+                left_out |= {*own.values()}
+    return sorted(left_out)
 
 
 def _is_training(outcome: Outcome) -> bool:

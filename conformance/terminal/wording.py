@@ -124,7 +124,7 @@ def _did(mismatch: Mismatch) -> str:
             is_time = what == show.TIMES
             fact = f"took {show.measured(amount, what)}" if is_time else f"held back {show.counted(amount, what)}"
             return fact + (f"; at most {most.amount:,} are allowed" if most else "")
-    return _must_raise(mismatch) or _differs(mismatch) or "gave an incorrect answer"
+    return _must_raise(mismatch) or _with_ends(mismatch) or _differs(mismatch) or "gave an incorrect answer"
 
 
 def _must_raise(mismatch: Mismatch) -> str:
@@ -218,6 +218,22 @@ def _ids_fact(answer: answers.Ids, right: answers.Ids) -> str:
     if token == len(right.ids):
         return f"returned {show.counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
     return f"returned an incorrect token at index {token}"
+
+
+def _with_ends(mismatch: Mismatch) -> str:
+    """Say which token is before, and which after the correct ids, if the bytes differ in nothing else; return ""."""
+    cause, got = getattr(mismatch.divergence, "cause", None), mismatch.answer
+    right = expected_of(mismatch, answers.Ids) if isinstance(cause, answers.BytesLost | answers.UnknownId) else None
+    ends = answers.surplus_ends(right.ids, got.ids) if right and isinstance(got, answers.Ids) else None
+    if ends is None:
+        return ""
+    vocab = mismatch.asked.table.vocab
+    added = [
+        f"{f'{show.bare(vocab[index])} (id {index})' if index in vocab else f'the unknown id {index}'} {side}"
+        for side, part in zip(("before", "after"), ends, strict=True)
+        for index in part
+    ]
+    return f"put {' and '.join(added)} the correct ids"
 
 
 def _span_fact(answer: answers.Offsets, mismatch: Mismatch, token: int) -> str:

@@ -503,6 +503,16 @@ def test_one_missing_answer_is_one_cause() -> None:
     assert len(cause.tests) == len(cases) + 4
 
 
+@pytest.mark.parametrize("id_", [0, 50_256])
+def test_an_id_that_begins_every_answer_is_named_unless_it_is_that_of_ordinary_text(id_: int) -> None:
+    class Marked(textbook.Tokenizer):
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            return [id_, *super().encode(text, **choice)]
+
+    found = [name(cause) for cause in diagnose(_outcomes(Marked, _about("MERGE-ORDER-1")), _cases()).causes]
+    assert found == (["beginning-marked"] if id_ else [])
+
+
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
     asked = Question(Train("ab cd", 257))
     table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))

@@ -20,6 +20,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.known_bugs.causes import diagnose
+from bpe_conformance.operations import Decode, Encode
 from bpe_conformance.outcome import BugCause
 from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.cases import Draw
@@ -32,6 +33,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.session.items import LARGE_TIMEOUT_FACTOR
 from bpe_conformance.spec import Case, installed_spec
+from bpe_conformance.terminal.causes import name as name_of
 
 TEXT = (
     "the cat's hat, they'll we've  it's I'm 123 1234 é ﬁ ² 日本語 e\u0301 (the) !!! ... ?!\n\n  x\n y\t\tz THE   -\n"
@@ -256,6 +258,38 @@ def test_a_wrong_engine_fails_with_a_cause_that_names_the_setting(name: str) -> 
     cause = diagnose(outcomes, asked).causes[0]
     assert isinstance(cause, BugCause), cause
     assert name in {bug.id for bug in cause.bugs}, cause
+
+
+@pytest.mark.parametrize(("before", "after"), [([b"sep"], []), ([], [b"<s>"]), ([b"<s>"], [b"sep"])])
+def test_what_engines_add_and_leave_out_by_default_is_named(
+    before: list[bytes], after: list[bytes], pack: Path
+) -> None:
+    class Engine(Tokenizer):
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            first, last = ([self.ids[token] for token in tokens] for tokens in (before, after))
+            return [*first, *super().encode(text, **choice), *last]
+
+        def decode(self, ids: Sequence[int]) -> str:
+            return super().decode([index for index in ids if self.vocab[index] not in (b"<s>", b"<mask>")])
+
+    read = load_pack(pack, installed_spec().clauses)
+    asked = [case for case in read if case.id.startswith("toy-decode-special")]
+    asked += [case for case in read if isinstance(case.operation, Encode)][::12]
+    outcomes = outcomes_of(Engine, asked)
+    causes = diagnose(outcomes, asked).causes
+    assert [name_of(cause) for cause in causes] == ["beginning-marked", "specials-left-out"]
+    failed = {outcome.test for outcome in outcomes if outcome.state == "failed"}
+    assert failed == {test for cause in causes for test in cause.tests}
+
+
+def test_a_known_bug_of_decoders_is_named(pack: Path) -> None:
+    class Engine(Tokenizer):
+        def decode(self, ids: Sequence[int]) -> str:
+            return "".join(self.vocab[index].decode("utf-8", "replace") for index in ids)
+
+    asked = [case for case in load_pack(pack, installed_spec().clauses) if isinstance(case.operation, Decode)][::4]
+    causes = diagnose(outcomes_of(Engine, asked), asked).causes
+    assert [name_of(cause) for cause in causes] == ["tokens-decoded-apart"]
 
 
 def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:

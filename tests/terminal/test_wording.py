@@ -39,6 +39,21 @@ def test_a_merge_that_is_left_out_is_named_alone() -> None:
     assert wording.pointer(found) == "rank 2 (ab+cd) did not merge at byte 0"
 
 
+@pytest.mark.parametrize(
+    ("ids", "put"),
+    [
+        ((257, 258), "put cd (id 257) before the correct ids"),
+        ((258, 9), "put '\\t' (id 9) after the correct ids"),
+        ((999, 258, 9), "put the unknown id 999 before and '\\t' (id 9) after the correct ids"),
+        ((9, 9, 258), "returned ids that do not spell the text: the bytes differ from byte 0 on"),
+    ],
+)
+def test_ids_that_are_added_at_the_ends_are_named(ids: tuple[int, ...], put: str) -> None:
+    found = divergence.encoding(Setting(MODEL), "abcd", [258], ids)
+    mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids(ids), found)
+    assert wording.fact(mismatch) == f"encode('abcd') {put}."
+
+
 def test_a_row_that_differs_is_shown_without_a_divergence() -> None:
     asked, right, wrong = Question(Batch(("ab",)), MODEL), Rows(((256,),)), Rows(((97, 98),))
     mismatch = Mismatch(asked, Expectation((right,)), wrong)
