@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.one_line import counted
 
 from ..answer import first_difference
 from ..command_line import CommandError
@@ -134,7 +135,7 @@ def _difference(
     if len(lists) < 2:
         yield f"first         {file}, line {line} and following"
         for side, answer in zip(sides, answers, strict=True):
-            result = answer if isinstance(answer, str) else f"{len(answer)} ids"
+            result = answer if isinstance(answer, str) else counted(len(answer), "id")
             yield f"  {side.implementation.title:<11} {result}"
         return
     index = first_difference(lists[0], lists[1])
@@ -148,10 +149,10 @@ def _difference(
 def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: int) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
-    yield f"compared      {names} on {size(counts.read)} in {show.counted(files, 'file')}, model {served}"
+    yield f"compared      {names} on {size(counts.read)} in {counted(files, 'file')}, model {served}"
     if same or counts.different:
         alike = "none" if not counts.different else f"{counts.different:,}"
-        yield f"different     {alike} of {show.counted(counts.blocks, 'block')}"
+        yield f"different     {alike} of {counted(counts.blocks, 'block')}"
     else:
         yield "different     the ids of different models are not compared"
     yield from counts.first

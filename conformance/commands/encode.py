@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bpe_conformance.fixtures.files import parse_json
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
 from ..command_line import CommandError, print_error
 from ..packs.files import NAMED, add_options, overrides, read_model_files
-from ..terminal.show import counted
 from . import common
 from .common import bars
 

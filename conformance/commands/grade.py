@@ -28,7 +28,7 @@ import bpe_conformance
 from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock
 from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, counted
 
 from .. import plugin
 from ..command_line import CommandError, print_lines
@@ -247,7 +247,7 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any]) -> tuple[Grade
         elif not report["verdicts"]:
             status = "nothing was tested"
         elif broken := sum(verdict["errors"] for verdict in report["verdicts"]):
-            status = f"the suite itself failed in {broken} tests"
+            status = f"the suite itself failed in {counted(broken, 'test')}"
         else:
             status = GRADED
     return Grade(name, ascii_only(status), round(time.monotonic() - started), report), interrupt

@@ -23,7 +23,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, plural
 from bpe_conformance.fixtures.pipeline import Pipeline
 
 from ..command_line import CommandError
@@ -313,8 +313,8 @@ class _Prober:
                 refusals[name] = refusal
         self._implementation.spellings.pop(prefix + _NO_PATTERN, None)
         if refusals:
-            first, several = next(iter(refusals.values())), "s" * (len(refusals) > 1)
-            self._implementation.note(f"{what} refuses the pattern{several} {', '.join(refusals)}: {first}")
+            first, patterns = next(iter(refusals.values())), plural(len(refusals), "pattern")
+            self._implementation.note(f"{what} refuses the {patterns} {', '.join(refusals)}: {first}")
 
     def _refusal(self, prefix: str, name: str, probe: Callable[[str], object]) -> Raised | None:
         """Return the exception that a call with a pattern raises, whether as an expression or by name, or None."""

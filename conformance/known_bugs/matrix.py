@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bpe_conformance.fixtures.one_line import counted
+
 from ..command_line import print_lines
 from ..properties import bind
 from ..selection import known
@@ -101,7 +103,7 @@ def _listed(matrix: Matrix) -> Iterator[str]:
             section = bug.section
             yield f"{section}"
         caught = len(matrix.answers.get(bug.id, ()))
-        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
+        cases = counted(caught, "case") if bug.id in matrix.answers else "varies"
         name = matrix.properties.get(bug.id) or "no property"
         yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
         yield f"      {bug.sentence}"

@@ -20,6 +20,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_files, write_folder, write_json
+from bpe_conformance.fixtures.one_line import counted, plural
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gguf, huggingface
 
@@ -30,7 +31,7 @@ from ..operations import Encode, Entries, Expected, Operation, oracle
 from ..spec import SCHEMAS, Case, installed_spec
 from ..spec_tools import witnesses
 from ..spec_tools.witnesses import Witness
-from ..terminal.show import counted, text_line
+from ..terminal.show import text_line
 from . import cases, files
 from .cases import Draft, Draw
 from .files import CASES, MANIFEST, SCHEMA, TABLE, TOKENIZER, ModelSource
@@ -69,7 +70,10 @@ def make(source: ModelSource, seed: int, target: Path, tests: Path | None = None
         rendered = gguf.tests(_ordinary(pack.cases))
         write_files(tests.parent, {f"{tests.name}{end}": text.encode() for end, text in rendered.items()})
     size = sum(map(len, contents.values()))
-    return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
+    return [
+        *_lines(source, pack, agreement),
+        f"written   {counted(len(pack.cases), 'case')}, {size / 1e6:.1f} MB, in {target}",
+    ]
 
 
 def _ordinary(cases: Sequence[Case]) -> Iterator[tuple[str, Sequence[int]]]:
@@ -158,13 +162,13 @@ class Agreement:
 
     def lines(self) -> list[str]:
         lines = [
-            f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
+            f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {counted(one['agrees'], 'case')}"
             for name, one in self.asked.items()
         ]
         lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
         for reason in dict.fromkeys(row["reason"] for row in self.differs):
             differing = [row for row in self.differs if row["reason"] == reason]
-            lines.append(f"differs   {differing[0]['engine']} in {len(differing)} cases: {reason}")
+            lines.append(f"differs   {differing[0]['engine']} in {counted(len(differing), 'case')}: {reason}")
         return lines
 
 
@@ -333,7 +337,7 @@ def _table(model: Model) -> Json:
 def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     model, coverage = source.model, pack.coverage
     pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
-    counts = f"{len(model.vocab):,} tokens, {len(model.merges):,} merges"
+    counts = f"{counted(len(model.vocab), 'token')}, {counted(len(model.merges), 'merge')}"
     lines = [f"model     {model.name}: {counts}, {_splits(model)}"]
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
@@ -341,10 +345,10 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines.append(
         f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"
     )
-    lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
+    lines += [_share("tokens", "occur", coverage["tokens"]), _share("merges", "apply", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
-        tokens = "token" if found["count"] == 1 else "tokens"
-        lines.append(f"  {found['count']:>7,} {tokens}: {reason}, such as {', '.join(found['examples'][:3])}")
+        tokens = f"{found['count']:>7,} {plural(found['count'], 'token')}"
+        lines.append(f"  {tokens}: {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
     others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
     detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
@@ -369,7 +373,7 @@ def _exposed(label: str, what: str, found: Mapping[str, int]) -> str:
     return f"{label:10}{len(found) - len(silent)} of {len(found)} {what} detected{others}"
 
 
-def _share(what: str, counts: Mapping[str, int]) -> str:
+def _share(what: str, does: str, counts: Mapping[str, int]) -> str:
     possible = counts["all"] - counts["impossible"]
-    share = f"{100 * counts['reached'] / possible:.2f} % of the possible ones" if possible else "none is possible"
-    return f"{what:10}{counts['reached']:>9,} of {counts['all']:,} reached, {share}"
+    share = f"{100 * counts['reached'] / possible:.2f} % of those that can" if possible else "none can"
+    return f"{what:10}{counts['reached']:>9,} of {counts['all']:,} {does} in answers, {share}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, counted
 from bpe_conformance.fixtures.pipeline import FLAGS, AddedToken, Step
 from bpe_conformance.reference.formats import gguf
 
@@ -69,7 +69,10 @@ def _compared(reach: Reach, path: Path) -> int:
 def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]:
     model = source.model
     files = ", ".join(source.sources)
-    yield "model", f"{model.name} ({files}): {len(model.vocab):,} tokens, {len(model.merges):,} merges"
+    yield (
+        "model",
+        f"{model.name} ({files}): {counted(len(model.vocab), 'token')}, {counted(len(model.merges), 'merge')}",
+    )
     pipeline = model.pipeline
     if pipeline is None:
         yield "splits", f"by {_short(model.expression)}"
@@ -86,7 +89,7 @@ def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]
     for flags, some in groups.items():
         shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
         shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)
-        yield "added", f"{show.counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
+        yield "added", f"{counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
     digest, names = gguf.recognised(model, reach.ids)
     found = [f"{name} ({'no BOS' if first is None else f'BOS {first}'})" for name, first in names.items()]
     unknown = f"does not know its ids: their hash is {digest} without BOS"
@@ -136,13 +139,13 @@ def _odd(reach: Reach) -> Iterator[str]:
     id_of = {show.token(token): index for index, token in model.vocab.items()}
     for reason, found in coverage["not_reached"].items():
         some = (f"{one} (id {id_of[one]})" if one in id_of else one for one in found["examples"][:3])
-        yield f"{show.counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
+        yield f"{counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
     idle = [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]
     if idle:
         pair = model.merges[idle[0]]
         made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))
         how = f"the bytes of rank {idle[0]}, {show.joined(pair)}, become {made} by other merges"
-        yield f"{show.counted(len(idle), 'merge')} that cannot apply: {how}{_see(text_of(pair[0] + pair[1]))}"
+        yield f"{counted(len(idle), 'merge')} that cannot apply: {how}{_see(text_of(pair[0] + pair[1]))}"
     yield from _alternatives(reach)
     yield from _added(reach)
     yield from _ids(model)
@@ -151,7 +154,7 @@ def _odd(reach: Reach) -> Iterator[str]:
 def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[str]:
     if indexes:
         shortest = min(indexes, key=lambda index: (len(texts[index]), index))
-        yield f"{show.counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
+        yield f"{counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
 
 
 def _see(text: str) -> str:
@@ -190,7 +193,7 @@ def _added(reach: Reach) -> Iterator[str]:
     if inside:
         inner, outer = inside[0]
         both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"
-        yield f"{show.counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"
+        yield f"{counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"
 
 
 def _ids(model: Model) -> Iterator[str]:
@@ -198,11 +201,11 @@ def _ids(model: Model) -> Iterator[str]:
     if twice := [token for token, count in counts.items() if count > 1]:
         ids = [index for index, token in model.vocab.items() if token == twice[0]]
         same = f"{show.token(twice[0])} has the ids {', '.join(map(str, ids))}"
-        yield f"{show.counted(len(twice), 'token')} with several ids: {same}"
+        yield f"{counted(len(twice), 'token')} with several ids: {same}"
     if missing := [byte for byte in range(256) if bytes([byte]) not in counts]:
-        yield f"{show.counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}"
+        yield f"{counted(len(missing), 'byte')} without an entry, such as {show.hex_line(bytes(missing[:3]))}"
     if gaps := sorted({*range(max(model.vocab) + 1)} - model.vocab.keys()):
-        yield f"{show.counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
+        yield f"{counted(len(gaps), 'id')} below {max(model.vocab):,} without an entry, such as {gaps[0]}"
 
 
 # The steps on one text

@@ -18,6 +18,8 @@ from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.strategies import SearchStrategy
 
+from bpe_conformance.fixtures.one_line import counted
+
 from ..answer import Fault, Refusal
 from ..implementation.implementation import Implementation
 from ..implementation.time_limit import Clock
@@ -291,7 +293,7 @@ class Search:
         while not self._is_ended() and self.examples != most:
             if time.monotonic() > self._until:
                 if self._effort.deadline is None:
-                    tested = f"{self.examples} example{'s' * (self.examples != 1)}"
+                    tested = counted(self.examples, "example")
                     self._implementation.note(f"{self._id}: tested {tested}; more would take too long")
                 return
             self.examples += 1

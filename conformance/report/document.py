@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures.files import parse_json, read_regular
-from bpe_conformance.fixtures.one_line import ascii_only, one_line
+from bpe_conformance.fixtures.one_line import ascii_only, counted, one_line
 
 from .. import __version__
 from .. import outcome as counts
@@ -150,7 +150,7 @@ def explained(document: Document, cause: Mapping[str, Any]) -> str:
     total = sum(len(each["tests"]) for each in document["causes"]) + len(document["unexplained"])
     warnings = all(result["state"] == "warning" for result in document["results"] if result["id"] in cause["tests"])
     verb = "explains" if len(cause["tests"]) > 1 else "may explain"
-    return f"{verb} {len(cause['tests']):,} of {total:,} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
+    return f"{verb} {len(cause['tests']):,} of {counted(total, 'warning' if warnings else 'failure')}"
 
 
 def text(document: Document) -> str:

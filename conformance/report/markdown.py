@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bpe_conformance.fixtures.one_line import counted
+
 from ..terminal.failure import NAMES
 from .document import Document, explained
 
@@ -30,7 +32,7 @@ def _lines(report: Document) -> Iterator[str]:
     if not report["verdicts"]:
         yield "- nothing was tested"
     if not run["complete"] or run["missing"]:
-        yield f"\n**The run is not complete**: {len(run['missing'])} results are missing."
+        yield f"\n**The run is not complete**: {counted(len(run['missing']), 'result')} missing."
     if report["causes"]:
         yield from _causes(report)
     if report["next"]:

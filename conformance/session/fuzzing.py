@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.one_line import counted
 
 from ..properties.asking import as_yaml
 from ..properties.engine import Effort, Found, Property
 from ..spec import FOLDER
-from ..terminal.show import counted
 
 DATABASE = Path(".hypothesis", "examples")  # of Hypothesis, relative to the current directory
 DIRECTORY = Path("bpe-fuzz")  # the counterexamples

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import bpe_conformance
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 
 from .. import report as reports
 from ..answer import Changed, Fault
@@ -37,7 +37,6 @@ from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
-from ..terminal.show import counted
 from .items import BpeItem, pack, unpack
 from .setup import Setup, write_known_failures
 
@@ -260,6 +259,9 @@ class Run:
             in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.setup.fuzzing)
             summary.failures(terminalreporter, result, in_full, self.config.getoption("--bpe-show"))
         yield
+        for state, what in (("warning", "SHOULD warning"), ("known failure", "known failure")):
+            if reports := terminalreporter.stats.pop(state, ()):  # pytest has no plural for them
+                terminalreporter.stats[plural(len(reports), what)] = reports
         if result is not None and not self.config.option.collectonly:
             summary.write(terminalreporter, result)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import textbook
 
 from ..answer import AnyError, Text
@@ -134,8 +135,8 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
     totals = {"clause": len(ids), "case": counts.total(), "property": properties}
-    counted = ", ".join(show.counted(total, noun) for noun, total in totals.items())
-    yield from _headline(f"{section.name}. {section.title}", counted)
+    numbers = ", ".join(counted(total, noun) for noun, total in totals.items())
+    yield from _headline(f"{section.name}. {section.title}", numbers)
     yield from _prose(section.intro)
     yield ""
     width, level = max(map(len, ids)), max(len(clause.level) for clause in section.clauses)
@@ -171,7 +172,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
-        yield f"  {show.counted(len(cases), 'case')}; bpe-conformance explain CASE replays one"
+        yield f"  {counted(len(cases), 'case')}; bpe-conformance explain CASE replays one"
         width = max(len(case.id) for case in cases)
         for case in cases:
             line = f"    {case.id:{width}}  {case.title}"

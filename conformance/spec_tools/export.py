@@ -12,6 +12,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.files import write_folder, write_json
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
@@ -45,7 +46,7 @@ def export(folder: Path, target: Path) -> str:
     files = contents(spec_in(folder))
     write_folder(target, files)
     size = sum(map(len, files.values()))
-    return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"
+    return f"{counted(len(files), 'file')}, {size / 1e6:.1f} MB, in {target.resolve()}"
 
 
 def contents(spec: Spec) -> dict[str, bytes]:

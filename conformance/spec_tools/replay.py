@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice, pairwise
 
 from bpe_conformance.fixtures import Merge, Model, unspell
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import textbook
 
 from ..answer import first_difference
@@ -100,7 +101,7 @@ def training(
         ids.setdefault(chosen[0] + chosen[1], len(ids))
     if step > shown:
         yield f"... {step - shown} more steps (--all shows them)"
-    yield f"the vocabulary is full: training ends with {show.counted(step, 'merge')}"
+    yield f"the vocabulary is full: training ends with {counted(step, 'merge')}"
 
 
 def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[str]:
@@ -114,15 +115,15 @@ def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[st
         yield f"{count:6}  {pair(merge):20}  {mark}".rstrip()
     if rest := rows[shown:]:
         also = sum(count == most for _, count in rest)
-        note = f", {also} of them tied" if also else f", each at most {rest[0][1]} times"
-        yield f"        ... {len(rest)} more pairs{note}"
+        note = f", {also} of them tied" if also else f", each at most {counted(rest[0][1], 'time')}"
+        yield f"        ... {counted(len(rest), 'more pair')}{note}"
 
 
 def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Mapping[bytes, int]) -> str:
     most = counts[chosen]
     others = [merge for merge, count in counts.items() if count == most and merge != chosen]
     if not others:
-        return f"{pair(chosen)}: no other pair occurs {most} {'time' if most == 1 else 'times'}"
+        return f"{pair(chosen)}: no other pair occurs {counted(most, 'time')}"
     rival = textbook.choose(dict.fromkeys(others, most), tie_break, ids)
     head = f"{pair(chosen)}: {len(others) + 1} pairs tie at {most}; {tie_break} takes"
     if tie_break == "first-seen":
@@ -178,7 +179,7 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
         yield f"pre-token {ascii(text) if cut.everything else show.text_line(text)}{again}"
         yield from (f"  {line}" for line in _merging(partial(atoms, piece), rank, model, lookup, cut))
     if shown < len(seen):
-        yield f"... {len(seen) - shown} more pre-tokens (--all shows them)"
+        yield f"... {counted(len(seen) - shown, 'more pre-token')} (--all shows them)"
 
 
 def _ordinary(model: Model) -> dict[bytes, int]:
@@ -211,7 +212,7 @@ def _merging(atoms: Callable[[], Word], rank: Rank, model: Model, lookup: str, c
         row = _row(before, here)
         yield from [f"{row:{BESIDE}}  {reason}"] if len(row) <= BESIDE else [row, f"    {reason}"]
     if shown < len(steps):
-        yield f"... {len(steps) - shown} more merges (--all shows them)"
+        yield f"... {counted(len(steps) - shown, 'more merge')} (--all shows them)"
     tokens = steps[-1][-1] if steps else word
     rows = [f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in tokens]
     yield f"= {cut.joined(rows, PIECES)}"
@@ -276,7 +277,7 @@ def detokenizing(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
         waiting = f", {held.hex(' ')} held back" if held else ""
         yield f"{label:{width}}  gives {quoted(text) if text else 'no text'}{waiting}"
     if shown < len(ids):
-        yield f"... {len(ids) - shown} more ids (--all shows them)"
+        yield f"... {counted(len(ids) - shown, 'more id')} (--all shows them)"
     elif held:
         yield f"{'the end':{width}}  gives {quoted(held.decode('utf-8', 'replace'))}"
 

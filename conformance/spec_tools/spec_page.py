@@ -11,6 +11,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.fixtures.values import spelled
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
@@ -130,7 +131,7 @@ def _reason(clause: Clause, every: Sequence[Case | ExtensionCase]) -> str:
     folded = [f"- {source}" for source in clause.sources]
     folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []
     if folded:
-        summary = f"Sources, {len(cases)} cases" if cases else "Sources"
+        summary = f"Sources, {counted(len(cases), 'case')}" if cases else "Sources"
         lines += [f"<details><summary>{summary}</summary>\n", "\n".join(folded), "\n</details>\n"]
     return "\n".join(lines)
 

@@ -7,11 +7,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from bpe_conformance.fixtures.one_line import counted, plural
+
 from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
 from ..outcome import BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
-from .show import counted, prose
+from .show import prose
 
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 SHARED = (
@@ -210,16 +212,24 @@ def steps(result: RunResult) -> Iterator[str]:
     if not causes:
         yield f"next          {text} {code}"
         return
-    if isinstance(causes[0], ConventionCause) and not causes[1:]:
+    is_convention = isinstance(causes[0], ConventionCause) and not causes[1:]
+    if is_convention:
         yield from _next(f"{text} {code}")
-        return
-    yield f"next          {_explained(result)}{'. Fix one, and run again:' if causes[1:] else ':'}"
-    for number, cause in enumerate(causes, 1):
+    else:
+        yield f"next          {_explained(result)}{'. Fix one, and run again:' if causes[1:] else ':'}"
+    for number, cause in enumerate(() if is_convention else causes, 1):
         first = example(cause, result)
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for line in _wrong_and_right(cause, first, result.command):
             yield from textwrap.wrap(line, WIDTH, initial_indent="     ", subsequent_indent="       ")
         yield f"     {result.command.rerun(first.test)}"
+    left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
+    roots = [outcome for outcome in left if not outcome.depends]
+    if roots:
+        yield f"  {counted(len(roots), 'more failure')} {plural(len(roots), 'has', 'have')} no known cause; start with:"
+        yield f"     {result.command.rerun(roots[0].test)}"
+    if rest := len(left) - len(roots):
+        yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 
 
 def _next(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, counted
 from bpe_conformance.fixtures.pipeline import AddedToken, Pipeline
 
 from .. import answer as answers
@@ -56,11 +56,6 @@ def text_line(text: str, longest: int = LONGEST) -> str:
     if len(text) > longest:
         return f"{text[: longest * 3 // 5]!a} ... {text[-(longest // 5) :]!a} ({len(text):,} characters)"
     return ascii(text)
-
-
-def counted(count: int, what: str) -> str:
-    plural = re.sub(r"(?<![aeiou])y$", "ie", what) + "s"
-    return f"{count:,} {what if count == 1 else plural}"
 
 
 def measured(amount: int, what: str) -> str:

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 
 from .. import __version__
 from .. import outcome as counts
 from ..outcome import Outcome, RunResult
 from . import causes, wording
 from .failure import STYLES, WIDTH, Failure, for_terminal
-from .show import counted
 
 MOST_IN_FULL = 3
 """How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""
@@ -107,12 +106,13 @@ def write(terminal: Any, result: RunResult) -> None:
         terminal.write_line(line)
     stale = [outcome.test for outcome in outcomes if outcome.stale]
     if stale:
-        found = f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list"
+        these = plural(len(stale), "this one passes", "these pass")
+        found = f"listed as known failures, but {these}: {', '.join(stale)}; remove {plural(len(stale), 'it', 'them')}"
         _paragraph(terminal, "out of date", found)
     warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
-        named += [f"{len(warnings) - MOST_CLAUSES} more clauses"] * (len(warnings) > MOST_CLAUSES)
+        named += [counted(len(warnings) - MOST_CLAUSES, "more clause")] * (len(warnings) > MOST_CLAUSES)
         option = "show='warnings'" if result.command.argument else "--bpe-show warnings"
         found = counted(warnings.total(), "SHOULD test")
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
@@ -186,11 +186,15 @@ def _skipped(result: RunResult) -> Iterator[str]:
 
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a row for each section with failures or warnings, and one for all sections; nothing if no test failed."""
-    broken = [section for section in counts.sections(outcomes) if section.failed or section.known or section.warnings]
+    """Yield a row for each section with failures or warnings, the others, and all; nothing if no test failed."""
+    every = counts.sections(outcomes)
+    broken = [section for section in every if section.failed or section.known or section.warnings]
     if any(section.failed or section.known for section in broken):
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
         yield from map(_row, broken)
+        if others := {section.section for section in every} - {section.section for section in broken}:
+            name = f"{len(others)} {plural(len(others), 'other')}"
+            yield _row(counts.section(name, [outcome for outcome in outcomes if outcome.section in others]))
         yield _row(counts.section("all", [outcome for outcome in outcomes if outcome.clause is not None]))
 
 
@@ -213,7 +217,7 @@ def _narrowed(result: RunResult) -> str:
 
 
 def _kept(verdict: counts.Verdict, unit: str = "") -> str:
-    elsewhere = f"; {verdict.elsewhere} more fail only because another class is incorrect" if verdict.elsewhere else ""
+    elsewhere = f"; {wording.elsewhere(verdict.elsewhere)}" if verdict.elsewhere else ""
     return f"{verdict.name} ({verdict.must - verdict.elsewhere}{unit}{elsewhere})"
 
 
@@ -224,7 +228,7 @@ def verdicts(terminal: Any, result: RunResult) -> None:
     passed = [verdict for verdict in every if verdict.word == "pass"]
     if passed:
         first, *others = passed
-        unit = " MUST test" + "s" * (first.must - first.elsewhere != 1)
+        unit = f" MUST {plural(first.must - first.elsewhere, 'test')}"
         named = [_kept(first, unit), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for verdict in every:

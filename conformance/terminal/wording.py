@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.one_line import counted, plural
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
@@ -122,7 +123,7 @@ def _did(mismatch: Mismatch) -> str:
         case answers.Measure(amount, what):
             most = expected_of(mismatch, answers.AtMost)
             is_time = what == show.TIMES
-            fact = f"took {show.measured(amount, what)}" if is_time else f"held back {show.counted(amount, what)}"
+            fact = f"took {show.measured(amount, what)}" if is_time else f"held back {counted(amount, what)}"
             return fact + (f"; at most {most.amount:,} are allowed" if most else "")
     return _must_raise(mismatch) or _with_ends(mismatch) or _differs(mismatch) or "gave an incorrect answer"
 
@@ -194,7 +195,7 @@ def _unspelled(mismatch: Mismatch) -> str:
     byte = answers.first_difference(text, got)
     if byte == len(text):
         return f"{fact}: more bytes follow after its {len(text)}"
-    ends = f"they end after {byte} of {show.counted(len(text), 'byte')}"
+    ends = f"they end after {byte} of {counted(len(text), 'byte')}"
     return f"{fact}: {ends if byte == len(got) else f'the bytes differ from byte {byte} on'}"
 
 
@@ -204,7 +205,7 @@ def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
 
 def _rows_fact(answer: answers.Rows, right: answers.Rows, row: int) -> str:
     if len(answer.rows) != len(right.rows):
-        return f"returned {show.counted(len(answer.rows), 'row')} for {show.counted(len(right.rows), 'text')}"
+        return f"returned {counted(len(answer.rows), 'row')} for {counted(len(right.rows), 'text')}"
     is_permuted = sorted(answer.rows) == sorted(right.rows)
     return "returned the rows in another order" if is_permuted else f"returned incorrect ids in row {row}"
 
@@ -214,9 +215,9 @@ def _ids_fact(answer: answers.Ids, right: answers.Ids) -> str:
     if not answer.ids:
         return "returned no ids"
     if token == len(answer.ids):
-        return f"stopped after {token} of {show.counted(len(right.ids), 'token')}"
+        return f"stopped after {token} of {counted(len(right.ids), 'token')}"
     if token == len(right.ids):
-        return f"returned {show.counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
+        return f"returned {counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
     return f"returned an incorrect token at index {token}"
 
 
@@ -239,7 +240,7 @@ def _with_ends(mismatch: Mismatch) -> str:
 def _span_fact(answer: answers.Offsets, mismatch: Mismatch, token: int) -> str:
     right = expected_of(mismatch, answers.Offsets)
     if right is None or len(answer.spans) != len(right.spans):
-        return f"returned {show.counted(len(answer.spans), 'span')} for {show.counted(len(answer.ids), 'id')}"
+        return f"returned {counted(len(answer.spans), 'span')} for {counted(len(answer.ids), 'id')}"
     got, expected = (show.span(one.spans[token]) for one in (answer, right))
     return f"returned the span {got} for {show.cell(answer.ids[token], mismatch.asked.model)} instead of {expected}"
 
@@ -390,9 +391,9 @@ def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
         case answers.Table(vocab), answers.EntryDivergence(index):
             return f"id {index} is {_entry(vocab.get(index))}"
         case answers.Table(vocab), answers.VocabDivergence():
-            return f"a vocabulary of {len(vocab)} tokens"
+            return f"a vocabulary of {counted(len(vocab), 'token')}"
         case answers.Rows(rows), _:
-            return show.counted(len(rows), "row")
+            return counted(len(rows), "row")
     return show.expected(acceptable, show.BRIEF, mismatch.asked.model)
 
 
@@ -405,7 +406,7 @@ def others(mismatch: Mismatch) -> str:
             for one in (other.correct[0], other.answer)
         )
         shown.append(f"{_text(other.operation.texts()[0])} is {right}, not {got}")
-    return f"{show.counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}" + "; ..." * (
+    return f"{counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}" + "; ..." * (
         len(mismatch.others) > MOST_OTHERS
     )
 
@@ -444,11 +445,20 @@ def verdict(counts: Verdict) -> str:
     if counts.word == "error":
         return f"ERROR: the suite itself failed in {counts.errors} of {counts.must} MUST tests; please report it"
     if counts.word == "fail":
-        text = f"FAIL: {counts.failed + counts.known} of {counts.must} MUST tests fail"
+        failed = counts.failed + counts.known
+        text = f"FAIL: {failed} of {counts.must} MUST {plural(counts.must, 'test')} {plural(failed, 'fails', 'fail')}"
         text += f" ({counts.known} of them known)" if counts.known else ""
     else:
-        text = f"PASS: {counts.must - counts.elsewhere} MUST tests pass"
+        passed = counts.must - counts.elsewhere
+        text = f"PASS: {passed} MUST {plural(passed, 'test')} {plural(passed, 'passes', 'pass')}"
     if counts.elsewhere:
-        text += f"; {counts.elsewhere} more fail only because another class is incorrect"
-    text += f"; {counts.broken} of {counts.should} SHOULD tests fail" if counts.broken else ""
-    return text + (f"; {counts.stale} that pass are listed as known failures" if counts.stale else "")
+        text += f"; {elsewhere(counts.elsewhere)}"
+    if counts.broken:
+        fails = plural(counts.broken, "fails", "fail")
+        text += f"; {counts.broken} of {counts.should} SHOULD {plural(counts.should, 'test')} {fails}"
+    listed = plural(counts.stale, "that passes is listed as a known failure", "that pass are listed as known failures")
+    return text + (f"; {counts.stale} {listed}" if counts.stale else "")
+
+
+def elsewhere(count: int) -> str:
+    return f"{count} more {plural(count, 'fails', 'fail')} only because another class is incorrect"

@@ -402,7 +402,7 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
     assert lines[:5] == [
         "# `mine|tok:T` 1.0",
         "",
-        "- **encoder** ❌ FAIL: 1 of 2 MUST tests fail",
+        "- **encoder** ❌ FAIL: 1 of 2 MUST tests fails",
         "",
         "## Likely causes",
     ]

@@ -128,7 +128,7 @@ def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
         [
             "FAILED merge-priority *",
             "encode('abc') merged the wrong pair first.",
-            "verdict *FAIL: 1 of 1 MUST tests fail (in part: *",
+            "verdict *FAIL: 1 of 1 MUST test fails (in part: *",
             "!* KeyboardInterrupt !*",
         ]
     )
@@ -155,7 +155,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project) -> None:
     chosen = ("-k", "merge-priority or decode-euro")
     result = project.run("terminated:Terminated", "--bpe-report", "report.json", *chosen)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["FAILED merge-priority *", "verdict *FAIL: 1 of 1 MUST tests fail (in part: *"])
+    result.stdout.fnmatch_lines(["FAILED merge-priority *", "verdict *FAIL: 1 of 1 MUST test fails (in part: *"])
     assert json.loads((project.path / "report.json").read_text("utf-8"))["run"]["complete"] is False
 
 
@@ -425,7 +425,7 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "out of date   listed as known failures, but these pass: merge-priority; remove them*",
+            "out of date   listed as known failures, but this one passes: merge-priority; remove it",
         ]
     )
     # Rewriting updates the tests that ran and keeps the others.

@@ -255,7 +255,7 @@ def test_dependent_failure_counts_with_its_cause() -> None:
     right = replace(stream, test="right", state="passed", mismatch=None)
     found = {one.name: one for one in verdicts([stream, right, encode])}
     assert (found["streaming"].word, found["streaming"].elsewhere) == ("pass", 1)
-    assert "1 MUST tests pass; 1 more fail only because another class is incorrect" in wording.verdict(
+    assert "1 MUST test passes; 1 more fails only because another class is incorrect" in wording.verdict(
         found["streaming"]
     )
 
@@ -289,7 +289,7 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
         *("--bpe-case", "law-long-texts", "--bpe-case", "bytes-alphabet-ascii"),
     )
     assert found.ret == pytest.ExitCode.TESTS_FAILED
-    found.stdout.fnmatch_lines(["verdict       encoder    FAIL: 1 of 2 MUST tests fail*"])
+    found.stdout.fnmatch_lines(["verdict       encoder    FAIL: 1 of 2 MUST tests fails*"])
     found.assert_outcomes(passed=1, failed=1)
 
 

@@ -81,6 +81,32 @@ def test_known_failures_that_cannot_be_written_are_reported_at_the_end(project: 
     assert json.loads((project.path / "report.json").read_text("ascii"))["run"]["exit"] == 1
 
 
+def test_what_no_cause_explains_is_counted_at_the_end_and_the_columns_add_up(project: Project) -> None:
+    project.write(
+        "two.py",
+        "from bpe_conformance.known_bugs.encoding import GreedyLeftToRight\n\n"
+        "class Tokenizer(GreedyLeftToRight):\n"
+        "    def decode(self, ids): return super().decode(ids) + '?'\n",
+    )
+    options = [f"--bpe-clause={clause}" for clause in ("MERGE-ORDER", "DECODE-TEXT", "BATCH-EQUAL", "TRAIN-TIE-1")]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter=two:Tokenizer", *options, "-k", "not law")
+    result.stdout.fnmatch_lines(
+        [
+            "MERGE *",
+            "DECODE *",
+            "2 others *56",
+            "all *56",
+            "next  *1 likely cause explains 13 of 32 failures:",
+            "  1. greedy-left-to-right *",
+            "  19 more failures have no known cause; start with:",
+            "     pytest conformance --adapter two:Tokenizer --bpe-case decode-text-*",
+        ]
+    )
+    table = [re.findall(r"[0-9]+", line[10:22]) for line in lines(result, "MERGE ", "DECODE ", "2 others ", "all ")]
+    *rows, total = [[int(number) for number in cells] for cells in table]
+    assert [sum(column) for column in zip(*rows, strict=True)] == total
+
+
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
 
 
@@ -109,7 +135,7 @@ def test_a_partial_run_says_so_beside_each_verdict(
     result = project.judge("mine:Greedy", *options, "--bpe-report", "report.json", "--bpe-report", "report.md")
     in_part = f" (in part: {part})" if part else ""
     text = " ".join(result.stdout.str().split())
-    assert fnmatch(text, f"* verdict encoder FAIL: ? of * MUST tests fail{in_part} *")
+    assert fnmatch(text, f"* verdict encoder FAIL: ? of * MUST tests fail*{in_part} *")
     report = json.loads((project.path / "report.json").read_text("ascii"))
     assert bool(report["run"]["part"]) is bool(part)
     assert report["run"]["selected"] is bool(command)

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from bpe_conformance.fixtures.one_line import counted
+
 from ...command_line import print_lines
 from ...properties import complete
 from ...spec import FOLDER, load_spec
-from ...terminal import show
 from .. import spec_argument
 from . import structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
@@ -48,5 +49,5 @@ def lint(folder: Path) -> list[Violation]:
 def verdict(findings: Sequence[Violation]) -> str:
     warnings = sum(finding.warning for finding in findings)
     errors = len(findings) - warnings
-    line = show.counted(errors, "error") if errors else f"no errors; {len(RULES)} rules checked"
-    return f"{line}; {show.counted(warnings, 'warning')}" if warnings else line
+    line = counted(errors, "error") if errors else f"no errors; {len(RULES)} rules checked"
+    return f"{line}; {counted(warnings, 'warning')}" if warnings else line
