@@ -1,6 +1,8 @@
 "use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+(async () => {
+  const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (char) => char.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const data = await new Response(unpacked).json();
   const TITLE = 2; // of a case
   const FILTERS = ["section", "level", "state", "in", "q"];
   const BROKEN = "efkw";

@@ -6,6 +6,7 @@ The tables are plain HTML from this package; the script adds the filter and the 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -57,6 +58,8 @@ FURTHER = {
 }
 """Member of a failure that is shown below the evidence → its label."""
 LONGEST = 360
+IN_FULL, ALONE_IN_FULL = 5, 20
+"""How many results of one cause, and without a cause, are plain HTML in full. The script shows each of the others."""
 WIDTH = 90
 CODE = re.compile(r"`([^`]+)`")
 
@@ -161,11 +164,19 @@ class ShownRun:
             return " ".join(word.rpartition("/")[2] for word in rest.split())
         return f"{kind.rpartition('.')[2]}{colon}{rest}" if colon else self.name
 
-    def broken(self) -> Iterator[tuple[str, list[Fields]]]:
-        """Yield each state of `BROKEN` that occurs, with its results."""
+    def broken(self) -> Iterator[tuple[str, list[Fields], dict[str, list[str]]]]:
+        """Yield each state of `BROKEN` that occurs, the results to show in full, and the other tests of each cause."""
+        causes = {test: cause["name"] for cause in self.document["causes"] for test in cause["tests"]}
         for state in BROKEN:
-            if found := [result for result in self.document["results"] if result["state"] == state]:
-                yield state, found
+            of_cause: dict[str, list[Fields]] = {}
+            for result in self.document["results"]:
+                if result["state"] == state:
+                    of_cause.setdefault(causes.get(result["id"], ""), []).append(result)
+            most = {name: IN_FULL if name else ALONE_IN_FULL for name in of_cause}
+            shown = [result for name, results in of_cause.items() for result in results[: most[name]]]
+            rest = {name: [result["id"] for result in results[most[name] :]] for name, results in of_cause.items()}
+            if shown:
+                yield state, shown, {name: tests for name, tests in rest.items() if tests}
 
 
 @dataclass(frozen=True)
@@ -300,7 +311,7 @@ class TextIndex(dict[str, int]):
 
 
 def data(page: Page) -> str:
-    """Return the JSON that the page contains, safe inside a script element.
+    """Return the JSON that the page contains, compressed with gzip and as base64.
 
     `texts` is a list that the other numbers point into; a row is a label and such a number. `cases` has id, clause
     (its index), title, kind and rows for the input and the expected answer. Each of `implementations` has `states`, a
@@ -332,8 +343,8 @@ def data(page: Page) -> str:
         "implementations": [_run_data(run, own, cases, texts) for run, own in zip(page.runs, results, strict=True)],
         "texts": list(texts),
     }
-    written = json.dumps(made, separators=(",", ":"), ensure_ascii=False)
-    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    written = json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return base64.b64encode(gzip.compress(written, mtime=0)).decode("ascii")
 
 
 def _run_data(

@@ -33,6 +33,7 @@ class Browser:
     def open(self, name: str, hash_: str = "") -> None:
         self.driver.get("about:blank")  # otherwise only the hash would change
         self.driver.get(f"{(self.folder / name).as_uri()}{hash_}")
+        self.until("document.body?.classList.contains('js')")
 
     def js(self, code: str) -> Any:
         return self.driver.execute_script(f"return {code}")
