@@ -17,6 +17,7 @@ from .answer import Acceptable, Answer, Divergence, Table, fingerprint
 from .operations import CLASSES, Narrowed, Question
 from .spec import SECTIONS, Clause
 
+READS_FILES = "tokenizer-json:"
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
 
 
@@ -167,10 +168,15 @@ class Command:
         return self._with(*zip(self.selecting[::2], self.selecting[1::2], strict=True))
 
     @property
+    def reads_file(self) -> bool:
+        """Whether the suite writes each table as a file that `from_tokenizer_json` of the class reads."""
+        return self.adapter.startswith(READS_FILES)
+
+    @property
     def builder(self) -> tuple[str, str] | None:
         if self.argument == self.adapter:
             return "__main__", self.adapter
-        module, _, name = self.adapter.partition(":")
+        module, _, name = self.adapter.removeprefix(READS_FILES).partition(":")
         if module == "cs336":
             return _importable(name, "get_tokenizer")
         return None if module == "cmd" else _importable(module, name)

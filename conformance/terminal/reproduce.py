@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def one_line(asked: Question[Any], command: Command) -> str:
     model = asked.model
     if not head or not call or asked.operation.call().uses_files or _is_unknown_table(model, command):
         return ""
-    if command.trains_from_file if model is None else model.is_gpt2 or model.pipeline is not None:
+    if command.trains_from_file if model is None else model.is_gpt2 or model.pipeline is not None or command.reads_file:
         return ""
     line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(model, command))})")
     if command.argument == command.adapter:  # the class is at hand
@@ -69,8 +70,20 @@ def save(asked: Question[Any], name: str, result: RunResult) -> str:
 
 
 def _is_unknown_table(model: Model | None, command: Command) -> bool:
-    """Return whether a model is too large to show, and is neither GPT-2's nor the implementation's only model."""
-    return model is not None and model.is_large and not model.is_gpt2 and not command.fixed_model
+    """Return whether a model is too large to show, and is neither GPT-2's nor the implementation's only model.
+
+    A model that the suite writes as a file must be small, and one that the format can represent.
+    """
+    if model is None or command.fixed_model:
+        return False
+    return not _file(model) if command.reads_file else model.is_large and not model.is_gpt2
+
+
+def _file(model: Model) -> str:
+    """Return the text of a tokenizer.json, or "" if there is none, or a large one."""
+    with suppress(ValueError):
+        return "" if model.is_large else huggingface.either_spelling(model)
+    return ""
 
 
 def _imported(command: Command, asked: Question[Any]) -> str:
@@ -142,12 +155,12 @@ def _vocab(model: Model) -> str:
 def _model(model: Model, command: Command) -> list[str]:
     if command.fixed_model:
         return [f"tokenizer = {command.built_by}()"]
-    if model.pipeline is not None:
+    if model.pipeline is not None or command.reads_file:
         return [
             "import pathlib",
             "import tempfile",
             'path = pathlib.Path(tempfile.mkdtemp(), "tokenizer.json")',
-            f"path.write_text({huggingface.either_spelling(model)!a}, 'utf-8')",
+            f"path.write_text({_file(model)!a}, 'utf-8')",
             f"tokenizer = {command.built_by}.from_tokenizer_json(str(path))",
         ]
     further = "".join(f", {one}" for one in _further(model, command))
