@@ -128,12 +128,12 @@ def _odd(reach: Reach) -> Iterator[str]:
     others = [index for index, found in ids.items() if found != [index]]
     changed = [index for index in others if reach.oracle.normalize(texts[index]) != texts[index]]
     cut = [index for index in others if index not in changed and len(reach.pre_tokens(texts[index])) > 1]
-    yield from _about(changed, texts, "not one token as a text, because normalization changes them")
-    yield from _about(cut, texts, "not one token as a text, because a step cuts them")
+    yield from _about(changed, texts, "whose text is not one token, because normalization changes it")
+    yield from _about(cut, texts, "whose text is not one token, because a step cuts it")
     if reach.oracle.lookup == "whole":
         built = {index: reach.steps(model.vocab[index])[0] for index in ids}
         whole = [index for index, word in built.items() if len(word) > 1 and ids[index] == [index]]
-        yield from _about(whole, texts, "one token only by the lookup whole")
+        yield from _about(whole, texts, "whose text is one token only by the lookup whole")
     alone = {model.vocab[index] for index in ids.keys() - others}
     coverage = measure(reach, covering(reach, Draw("inspect"), alone), alone)
     id_of = {show.token(token): index for index, token in model.vocab.items()}
@@ -154,7 +154,7 @@ def _odd(reach: Reach) -> Iterator[str]:
 def _about(indexes: list[int], texts: Mapping[int, str], what: str) -> Iterator[str]:
     if indexes:
         shortest = min(indexes, key=lambda index: (len(texts[index]), index))
-        yield f"{counted(len(indexes), 'entry')}, {what}: id {shortest}{_see(texts[shortest])}"
+        yield f"{counted(len(indexes), 'entry')} {what}, such as id {shortest}{_see(texts[shortest])}"
 
 
 def _see(text: str) -> str:

@@ -50,9 +50,9 @@ def odd(model: Model) -> str:
 def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
     found = odd(MODEL)
     for line in (
-        "1 entry, not one token as a text, because normalization changes them: id 262; see --text $'\\u212b'",
-        "2 entries, not one token as a text, because a step cuts them: id 259; see --text '12'",
-        "2 entries, one token only by the lookup whole: id 261; see --text 'qq'",
+        "1 entry whose text is not one token, because normalization changes it, such as id 262; see --text $'\\u212b'",
+        "2 entries whose text is not one token, because a step cuts it, such as id 259; see --text '12'",
+        "2 entries whose text is one token only by the lookup whole, such as id 261; see --text 'qq'",
         "13 tokens: no UTF-8 text contains their bytes, such as <c0> (id 192), <c1> (id 193), <f5> (id 245)",
         "1 merge that cannot apply: the bytes of rank 2, ab+c, become 'a' | 'bc' by other merges; see --text 'abc'",
         r"the alternative zq(?=!) matches in none of",
