@@ -11,7 +11,6 @@
   const form = document.getElementById("filter");
   const dialog = document.getElementById("details");
   const about = document.getElementById("about");
-  const text = (place) => data.texts[place];
   const several = data.implementations.length > 1;
 
   const casesOf = data.clauses.map(() => []);
@@ -235,11 +234,11 @@
     const parts = [list];
     if (failure) {
       const [fact, rows, further, bugs] = failure;
-      parts.unshift(make("p", { class: "fact" }, text(fact)), rows.length ? evidence(rows) : "");
+      parts.unshift(make("p", { class: "fact" }, fact), rows.length ? evidence(rows) : "");
       likely(bugs, add);
-      for (const [label, value] of further) add(label, text(value));
+      for (const [label, value] of further) add(label, value);
     } else {
-      for (const [label, value] of known) add(label, text(value));
+      for (const [label, value] of known) add(label, value);
       if (kind === "property") add("property", "tested on generated examples", false);
       const reason = one && one.reasons.find(([, cases]) => cases.includes(place));
       if (reason) add("skipped", reason[0], false);
@@ -259,7 +258,7 @@
   /** Aligned rows; one without a label points at the first difference in the row above. */
   function evidence(rows) {
     const lines = rows.flatMap(([label, value]) =>
-      text(value).split("\n").map((line, number) =>
+      value.split("\n").map((line, number) =>
         make("span", { class: label ? undefined : "pointer" }, make("i", {}, `${(number ? "" : label).padEnd(10)} `), `${line}\n`)));
     return make("pre", { class: "evidence", tabindex: "0" }, lines);
   }

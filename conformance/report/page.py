@@ -297,28 +297,17 @@ def further(result: Fields) -> list[tuple[str, str]]:
     return reason + [(label, failure[name]) for name, label in FURTHER.items() if failure[name]]
 
 
-# What the script reads: the results in compact form, with each text once
-
-
-class TextIndex(dict[str, int]):
-    """Text → its index in a list without repeats, by which other values name it."""
-
-    def __missing__(self, text: str) -> int:
-        return self.setdefault(text, len(self))
-
-    def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
-        return [[label, self[text]] for label, text in rows]
+# What the script reads: the results in compact form
 
 
 def data(page: Page) -> str:
     """Return the JSON that the page contains, compressed with gzip and as base64.
 
-    `texts` is a list that the other numbers point into; a row is a label and such a number. `cases` has id, clause
-    (its index), title, kind and rows for the input and the expected answer. Each of `implementations` has `states`, a
-    letter for each case; `failures`, which gives for the index of a case that did not pass its fact, the rows of its
-    evidence, further rows, and known bugs; and `reasons`, why which cases were skipped.
+    A row is a label and a text. `cases` has id, clause (its index), title, kind and rows for the input and the expected
+    answer. Each of `implementations` has `states`, a letter for each case; `failures`, which gives for the index of a
+    case that did not pass its fact, the rows of its evidence, further rows, and known bugs; and `reasons`, why which
+    cases were skipped.
     """
-    texts = TextIndex()
     indices = {clause["id"]: number for number, clause in enumerate(page.clauses)}
     results = [{(_clause_of(result), result["id"]): result for result in run.document["results"]} for run in page.runs]
     first: dict[tuple[str, str], Fields] = reduce(lambda found, own: own | found, results, {})
@@ -326,7 +315,7 @@ def data(page: Page) -> str:
     cases = list(dict.fromkeys(cases))
     is_installed = spec_fingerprint(FOLDER) in {spec for _, spec in page.suites}
     known = {case.id: case for case in installed_spec().cases} if is_installed else {}
-    rows = {name: texts.rows(visible(list(_case_rows(known[name])) if name in known else [])) for _, name in cases}
+    rows = {name: visible(list(_case_rows(known[name])) if name in known else []) for _, name in cases}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
         "clauses": page.clauses,
@@ -340,15 +329,14 @@ def data(page: Page) -> str:
             [name, indices[clause], first[clause, name]["title"], first[clause, name]["kind"], rows[name]]
             for clause, name in cases
         ],
-        "implementations": [_run_data(run, own, cases, texts) for run, own in zip(page.runs, results, strict=True)],
-        "texts": list(texts),
+        "implementations": [_run_data(run, own, cases) for run, own in zip(page.runs, results, strict=True)],
     }
     written = json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     return base64.b64encode(gzip.compress(written, mtime=0)).decode("ascii")
 
 
 def _run_data(
-    run: ShownRun, results: Mapping[tuple[str, str], Fields], cases: Sequence[tuple[str, str]], texts: TextIndex
+    run: ShownRun, results: Mapping[tuple[str, str], Fields], cases: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
     failures: dict[int, list[Any]] = {}
     reasons: dict[str, list[int]] = {}
@@ -357,8 +345,7 @@ def _run_data(
             reasons.setdefault(result.get("reason", ""), []).append(index)
         elif result is not None and "failure" in result:
             failure = result["failure"]
-            rows = texts[failure["fact"]], texts.rows(failure["evidence"]), texts.rows(further(result))
-            failures[index] = [*rows, failure["bugs"]]
+            failures[index] = [failure["fact"], failure["evidence"], further(result), failure["bugs"]]
     return {
         "name": run.name,
         "version": run.document["adapter"]["version"],
