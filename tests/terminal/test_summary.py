@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +12,7 @@ from typing import NoReturn
 import pytest
 from helpers.outcomes import outcomes_of
 from helpers.project import SPEC, Project
+from helpers.sample_reports import greedy, mismatch, outcome, result
 from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
@@ -22,7 +24,7 @@ from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.operations import Train
-from bpe_conformance.outcome import Outcome
+from bpe_conformance.outcome import Dependence, Diagnosis, Outcome
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
@@ -105,6 +107,14 @@ def test_what_no_cause_explains_is_counted_at_the_end_and_the_columns_add_up(pro
     table = [re.findall(r"[0-9]+", line[10:22]) for line in lines(result, "MERGE ", "DECODE ", "2 others ", "all ")]
     *rows, total = [[int(number) for number in cells] for cells in table]
     assert [sum(column) for column in zip(*rows, strict=True)] == total
+
+
+def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    outcomes = [outcome("one", "failed"), *(outcome(name, "failed", mismatch=follows) for name in ("two", "three"))]
+    diagnosis = Diagnosis((greedy(["one"]),), ("one", "two", "three"))
+    *_, last = causes.steps(result(*outcomes, diagnosis=diagnosis))
+    assert last == "  2 more failures follow from others; fix those first"
 
 
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
