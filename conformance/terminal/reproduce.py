@@ -70,10 +70,7 @@ def save(asked: Question[Any], name: str, result: RunResult) -> str:
 
 
 def _is_unknown_table(model: Model | None, command: Command) -> bool:
-    """Return whether a model is too large to show, and is neither GPT-2's nor the implementation's only model.
-
-    A model that the suite writes as a file must be small, and one that the format can represent.
-    """
+    """Return whether a program cannot show a model: it is too large, and not GPT-2's, or no file represents it."""
     if model is None or command.fixed_model:
         return False
     return not _file(model) if command.reads_file else model.is_large and not model.is_gpt2
