@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.one_line import ascii_only, counted
 from bpe_conformance.fixtures.pipeline import AddedToken, Pipeline
 
@@ -206,12 +206,15 @@ def pipeline(steps: Pipeline) -> list[str]:
     ['NFC', "added '<s>' (lstrip)", 'ByteLevel', 'lookup whole']
     """
     parts: list[str] = [*steps.normalizer]
+    names = {expression: name for name, expression in PATTERNS.items()}
     for value in (*steps.added_tokens[:FIRST_ADDED], *steps.steps):
         settings = {part.name: getattr(value, part.name) for part in fields(value)}
         flags = [name for name, one in settings.items() if one is True and name != "split"]
         flags += ["no split"] if settings.get("split") is False else []
         words = ["added"] if isinstance(value, AddedToken) else [type(value).__name__]
-        words += [ascii(settings[name]) for name in ("content", "expression") if name in settings]
+        words += [
+            names.get(settings[key], ascii(settings[key])) for key in ("content", "expression") if key in settings
+        ]
         words += [settings["behavior"]] if settings.get("behavior", "Isolated") != "Isolated" else []
         parts.append(" ".join([*words, *([f"({', '.join(flags)})"] if flags else [])]))
     if (more := len(steps.added_tokens) - FIRST_ADDED) > 0:

@@ -70,7 +70,8 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
             shown = [*map(show.token, missing[:8]), *([f"{len(missing) - 8} more"] if len(missing) > 8 else [])]
             yield "lacks", f"the vocabulary has no {', '.join(shown)}"
     if model.pipeline is not None:
-        yield "pipeline", "; ".join(show.pipeline(model.pipeline))
+        steps = (f"{step};" for step in show.pipeline(model.pipeline))
+        yield "pipeline", show.packed([*steps], width, " ").removesuffix(";")
     elif model.special_tokens:
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)

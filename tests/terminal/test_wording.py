@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Rows, Unchanged
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.operations import Batch, Construct, Encode, Question, Setting, divergence
 from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
 from bpe_conformance.terminal import show, wording
@@ -52,6 +53,14 @@ def test_ids_that_are_added_at_the_ends_are_named(ids: tuple[int, ...], put: str
     found = divergence.encoding(Setting(MODEL), "abcd", [258], ids)
     mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids(ids), found)
     assert wording.fact(mismatch) == f"encode('abcd') {put}."
+
+
+def test_a_pipeline_is_shown_in_lines_with_the_names_of_known_expressions() -> None:
+    added = tuple(AddedToken(f"<|token {number}|>") for number in range(9))
+    model = replace(MODEL, pipeline=Pipeline(("NFC",), added, (Split(PATTERNS["o200k"]), Split("[0-9]"), ByteLevel())))
+    rows = dict(wording.setting(Question(Encode("abcd"), model), (), 60))
+    assert rows["pipeline"].endswith("Split o200k;\nSplit '[0-9]'; ByteLevel")
+    assert max(map(len, rows["pipeline"].splitlines())) <= 60
 
 
 def test_a_row_that_differs_is_shown_without_a_divergence() -> None:
