@@ -9,7 +9,8 @@ from typing import Any
 
 from bpe_conformance.reference.textbook import Segments, Word
 
-from .bases import BaseEncoder
+from .bases import BaseEncoder, BaseTrainer
+from .training_text import ChunksAtSpecialTokens
 
 # Texts and tables
 
@@ -26,6 +27,13 @@ class LongTextsCutAtLineBreaks(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         parts = [text] if len(text) < 1_024 else re.split(r"(?<=\n)(?=\S)", text)
         return [index for part in parts for index in super(LongTextsCutAtLineBreaks, self).encode(part)]
+
+
+class LongTextsCutBeforePipeline(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
+        is_cut = self.pipeline is not None and len(text) > 50_000
+        lines = text.splitlines(keepends=True) if is_cut else [text]
+        return [index for line in lines for index in super(LongTextsCutBeforePipeline, self).encode(line)]
 
 
 class LongRunsCut(BaseEncoder):
@@ -89,3 +97,24 @@ class SpecialsOffInLongTexts(BaseEncoder):
 class LongChunksEncodedAlone(BaseEncoder):
     def ready(self, held: str) -> int:
         return len(held) if len(held) >= 65_536 else super().ready(held)
+
+
+class FullBufferFlushed(BaseEncoder):
+    def ready(self, held: str) -> int:
+        return super().ready(held) or (len(held) if len(held) > 131_072 else 0)
+
+
+# Training
+
+
+class LongDocumentsStripped(BaseTrainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return [part.strip() if len(part) > 10_000 else part for part in super().cut(text, special)]
+
+
+class LongTextsDivided(ChunksAtSpecialTokens):
+    def boundary(self, special: list[str]) -> str | None:
+        return min(special, key=len, default=None)
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, special) if len(text) > 100_000 else BaseTrainer.cut(self, text, special)
