@@ -223,16 +223,9 @@ def mixed(pattern: str) -> Model:
     return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
 
 
-SPACED = replace(
-    THREES,
-    special_tokens=None,
-    pipeline=Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),)),
-)
+SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),))
 """If a text is cut anywhere, the part after the cut gets another prefix space."""
-STEPS = replace(
-    mixed("gpt2"),
-    pipeline=Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False))),
-)
+STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
 
 
 @cache
@@ -691,10 +684,10 @@ def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long stream gives the ids of its parts, whatever its chunks."""
     texts = Texts(implementation)
-    for text, sizes in ((texts.words[-1], SIZES), (texts.unbroken, LARGER)):
-        stream = partial(text.stream, chunk=CHUNK, first=2)
-        yield Row(f"{text.what} in chunks of {CHUNK:,}", (*sizes, *FAR), stream)
-    text = texts.words[-1]
+    text, unbroken = texts.words[-1], texts.unbroken
+    yield Row(f"{text.what} in chunks of 66,001", (*SIZES, *FAR), partial(text.stream, chunk=66_001))
+    stream = partial(unbroken.stream, chunk=CHUNK, first=2)
+    yield Row(f"{unbroken.what} in chunks of {CHUNK:,}", (*LARGER, *FAR), stream)
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -748,10 +741,11 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
 def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long text gives the ids of its parts if it goes through a pipeline."""
     texts = Texts(implementation)
-    words = texts.text("words and added tokens in a pipeline", SPACED, WORDS + BLANKS + WORDS + SPECIAL)
-    steps = texts.text("mixed text in a pipeline", STEPS, MIXED)
+    spaced, steps = replace(THREES, special_tokens=None, pipeline=SPACED), replace(mixed("gpt2"), pipeline=STEPS)
+    words = texts.text("words and added tokens in a pipeline", spaced, WORDS + BLANKS + WORDS + SPECIAL)
+    several = texts.text("mixed text in a pipeline", steps, MIXED)
     yield Row(words.what, with_more(effort, LARGER), words.encode)
-    yield Row(steps.what, with_more(effort, FEW), steps.encode)
+    yield Row(several.what, with_more(effort, FEW), several.encode)
     if "encode_iterable" in implementation.capabilities:
         yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
     if "encode_batch" in implementation.capabilities:

@@ -14,11 +14,12 @@ from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder
-from bpe_conformance.operations import oracle
+from bpe_conformance.operations import Setting, oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale import Texts
@@ -588,10 +589,14 @@ def test_a_class_with_only_gpt2_is_also_tested() -> None:
 def test_parts_do_not_depend_on_what_is_around_them() -> None:
     implementation = Implementation("x", Tokenizer)
     texts = Texts(implementation)
-    words = texts.text("", scale.SPACED, scale.WORDS + scale.BLANKS + scale.WORDS + scale.SPECIAL)
-    steps = texts.text("", scale.STEPS, scale.MIXED)
-    for text in (*texts.words, *texts.mixed, *texts.unspaced, texts.unbroken, words, steps):
+    for text in (*texts.words, *texts.mixed, *texts.unspaced, texts.unbroken):
         assert tuple(oracle(text.model).encode(text.part * 4)) == text.ids * 4
+
+
+def test_the_ids_of_a_long_text_in_a_pipeline_are_those_of_the_oracle() -> None:
+    for row in scale._long_pipelines(Implementation("x", Tokenizer), Effort()):
+        question, right = row.pose(1_100)
+        assert question.operation.computed(Setting(question.model, DEFAULTS)) == right
 
 
 @pytest.mark.parametrize("size", [4_096, 8_192, 10_000, 16_384, 25_000, 32_768, 50_000, 65_536, 2**20, 10**6])
