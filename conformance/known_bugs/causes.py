@@ -604,7 +604,8 @@ def _goes_wrong_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> bool
     length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
         return False
-    for size in [one for one in SIZES if length // 32 <= one <= length] if hasattr(target, "size") else [0]:
+    least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
+    for size in [one for one in SIZES if least <= one <= length] if hasattr(target, "size") else [0]:
         target.size = size  # type: ignore[attr-defined]
         if _alike(ask(implementation, asked), wrong.answer):
             return True

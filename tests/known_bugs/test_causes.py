@@ -36,7 +36,7 @@ from bpe_conformance.outcome import (
 )
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
-from bpe_conformance.properties.scale import DOUBLED
+from bpe_conformance.properties.scale import DOUBLED, UNBROKEN, UNBROKEN_PART
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, Spec, installed_spec
 from bpe_conformance.terminal.causes import name
@@ -702,6 +702,16 @@ def test_a_bug_that_golden_cases_refute_is_named_for_longer_inputs_only(length: 
     right, wrong = Ids((*[256] * (length // 2), 97)), Ids((97, *[256] * (length // 2)))
     failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-2"), test="law-long-runs")
     assert _names(diagnose([failed], ())) == names
+
+
+def test_a_stream_that_is_cut_in_a_short_text_is_no_full_buffer() -> None:
+    encode = textbook.Tokenizer(UNBROKEN.vocab, UNBROKEN.merges).encode
+    chunks = UNBROKEN_PART[:5], UNBROKEN_PART[5:]
+    asked = Question(Stream(chunks), UNBROKEN, "text without white space, size 14")
+    right, wrong = Ids(tuple(encode("".join(chunks)))), Ids((*encode(chunks[0]), *encode(chunks[1])))
+    failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-1"), test="law-long-streams")
+    assert right != wrong
+    assert _names(diagnose([failed], ())) == []
 
 
 def test_strangers_are_named_as_published() -> None:
