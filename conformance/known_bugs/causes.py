@@ -384,13 +384,13 @@ class _Search:
     def _of_properties(self, left: Set[str]) -> Iterator[tuple[str, BugCause]]:
         """Yield the known bugs that a property caught first, and that go wrong in it as the implementation does.
 
-        In a class with golden cases that no cause explains, one of those shows more.
+        In a class in which golden cases fail, too, their cause is more likely.
         """
         published = matrix.read()
-        unclear = {self.failing[test].conformance_class for test in left & self.golden.keys()}
+        other = {self.failing[test].conformance_class for test in self.failing.keys() & self.golden.keys()}
         for test in sorted(left - self.golden.keys()):
             outcome = self.failing[test]
-            if outcome.mismatch is None or outcome.depends or outcome.conformance_class in unclear:
+            if outcome.mismatch is None or outcome.depends or outcome.conformance_class in other:
                 continue
             first = [bug for bug in known_bugs() if published.properties.get(bug.id) == test]
             refuted = {bug for bug in first if published.answers.get(bug.id)}  # by cases that may be too short
