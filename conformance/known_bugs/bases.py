@@ -23,8 +23,6 @@ NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")  # names of special to
 INHERITED = frozenset({"constructor", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__proto__"})
 """Members of every plain object in JavaScript."""
 
-ENOUGH = 2_048  # how many characters a stream collects before it looks for a position to cut
-
 
 class BaseTrainer(textbook.Training):
     """Only trains. A subclass can declare conventions of training."""
@@ -51,6 +49,9 @@ class BaseTrainer(textbook.Training):
 
 class BaseEncoder(textbook.Encoding):
     """Encodes, decodes, streams, saves and loads."""
+
+    enough = 2_048  # how many characters a stream collects before it looks for a position to cut
+    cuts = r"(?<=\S)(?= \S)"  # where it cuts
 
     def encode(self, text: str) -> list[int]:
         return self.encode_segments(self.cut(text))
@@ -88,7 +89,7 @@ class BaseEncoder(textbook.Encoding):
 
     def ready(self, held: str) -> int:
         """Return how many characters of `held` no later text can change: those before the last single space."""
-        if len(held) < ENOUGH or self.pattern == PATTERNS["none"] or self.pipeline is not None:
+        if len(held) < self.enough or self.pattern == PATTERNS["none"] or self.pipeline is not None:
             return 0
         settled = held[: max(0, len(held) - max(map(len, self.special), default=0))]
         inside: set[int] = set()
@@ -96,7 +97,7 @@ class BaseEncoder(textbook.Encoding):
         for segment, is_special in self.cut(held):
             inside |= set(range(end + 1, end + len(segment))) if is_special else set()
             end += len(segment)
-        cuts = {match.start() for match in re.finditer(r"(?<=\S)(?= \S)", settled)}
+        cuts = {match.start() for match in re.finditer(self.cuts, settled)}
         return max(cuts - inside, default=0)
 
     # Files in GPT-2's format

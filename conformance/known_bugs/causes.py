@@ -27,8 +27,10 @@ from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
 from ..operations import OPERATIONS, Decode, Encode, Operation, Question, Setting, oracle
 from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
+from ..properties import bind
 from ..properties.asking import ask, correct_answer
-from ..spec import Case
+from ..properties.engine import Effort, skip_reason
+from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
 from .bases import BaseTrainer, like
 from .matrix import Matrix
@@ -38,6 +40,9 @@ SAME_ERROR = 3  # the least number of failures for which one error is a cause
 MOST = 5  # the most causes that the search takes, and the most bugs whose answers under other conventions are computed
 REPLAYED = 60  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
+SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
+SIZES = (*(1 << step for step in range(2, 21)), *(n * 10**m for n in (1, 5) for m in range(2, 7)), 25_000)
+"""The sizes of blocks and buffers with which a known bug that has one is tried."""
 NO_ANSWER = "no answer in time"  # the message of calls with different limits
 
 Conventions = tuple[tuple[str, str], ...]
@@ -131,7 +136,7 @@ def of_bugs(evidence: Evidence, answers: Matrix, bugs: Iterable[KnownBug]) -> It
     for bug in bugs:
         row = answers.answers.get(bug.id, {})
         following = answers.dependent.get(bug.id, frozenset())
-        unlike = evidence.dependent - following
+        unlike = evidence.dependent ^ following
         same = {case for case, mark in row.items() if evidence.answers.get(case) == mark} - unlike
         if same:
             yield _of_bug(bug, evidence, row.keys() & evidence.clauses.keys(), same, answers.answers)
@@ -200,7 +205,8 @@ class _Search:
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
         packs = self._answers_to_packs(published)
-        following = {bug: published.dependent.get(bug, frozenset()) | row.keys() for bug, row in packs.items()}
+        alike = {bug: row.keys() & self.evidence.dependent for bug, row in packs.items()}
+        following = {bug: published.dependent.get(bug, frozenset()) | cases for bug, cases in alike.items()}
         published = replace(
             published, answers={**published.answers, **packs}, dependent={**published.dependent, **following}
         )
@@ -217,6 +223,8 @@ class _Search:
         self._add_what_follows(taken, left)
         causes = [self._with_tests(candidate.cause, tests) for candidate, tests in taken]
         causes += [self._with_tests(cause, tests) for cause, tests in self._groups(left) if len(tests) >= SAME_ERROR]
+        left -= {test for cause in causes for test in cause.tests}
+        causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
         return sorted(causes, key=lambda cause: -len(cause.tests))
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
@@ -372,6 +380,23 @@ class _Search:
         return found
 
     # What follows
+
+    def _of_properties(self, left: Set[str]) -> Iterator[tuple[str, BugCause]]:
+        """Yield the known bugs that a property caught first, and that go wrong in it as the implementation does.
+
+        In a class in which golden cases fail, too, their cause is more likely.
+        """
+        published = matrix.read()
+        other = {self.failing[test].conformance_class for test in self.failing.keys() & self.golden.keys()}
+        for test in sorted(left - self.golden.keys()):
+            outcome = self.failing[test]
+            if outcome.mismatch is None or outcome.depends or outcome.conformance_class in other:
+                continue
+            first = [bug for bug in known_bugs() if published.properties.get(bug.id) == test]
+            refuted = {bug for bug in first if published.answers.get(bug.id)}  # by cases that may be too short
+            alike = [bug for bug in first if _goes_wrong_alike(bug, outcome, bug in refuted)]
+            if best := [bug for bug in alike if bug not in refuted] or alike:
+                yield test, BugCause(tuple(Bug(bug.id, bug.sentence, bug.fix, bug.clause) for bug in best), ())
 
     def _add_what_follows(self, taken: Sequence[tuple[Candidate, set[str]]], left: set[str]) -> None:
         """Add to each cause the failures that it also explains: of properties, and those that follow from others."""
@@ -566,6 +591,29 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     if asked.context and isinstance(mismatch.answer, Refusal | Fault):
         return False  # in another context, another error can have the same type
     return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
+
+
+def _goes_wrong_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> bool:
+    """Return whether a known bug, with any size that it can have, is wrong in a property in the same way.
+
+    A bug that golden cases refute can only be wrong in long inputs.
+    """
+    wrong, target = outcome.mismatch, type(bug.id, (bug.target,), {})
+    assert wrong is not None
+    asked, implementation, operation = wrong.asked, Implementation(bug.id, target), wrong.asked.operation
+    length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
+    if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
+        return False
+    least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
+    for size in [one for one in SIZES if least <= one <= length] if hasattr(target, "size") else [0]:
+        target.size = size  # type: ignore[attr-defined]
+        if _alike(ask(implementation, asked), wrong.answer):
+            return True
+    if is_refuted or bug.long or not asked.context:
+        return False
+    (tested,) = (one for one in bind(installed_spec().clauses) if one.id == outcome.test)
+    found = None if skip_reason(tested, implementation) else tested.run(implementation, Effort())
+    return found is not None and found.mismatch.asked == asked and _alike(found.mismatch.answer, wrong.answer)
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:

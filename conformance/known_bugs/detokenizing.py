@@ -140,6 +140,9 @@ add_variants(
         "ReplacementAwaitedTooShort": lambda self, held: (
             0 if self.delta(held).endswith("\ufffd") and len(self.delta(held)) <= 20 else len(held)
         ),
+        "BufferReplacedAtOnce": lambda self, held: (
+            ready if _is_utf8(held[: (ready := BaseEncoder.ready_bytes(self, held))]) else len(held)
+        ),
         "SpaceAwaited": lambda self, held: held.rfind(b" ") + 1,
         "LineEndAwaited": lambda self, held: held.rfind(b"\n") + 1,
         "AsciiAwaited": lambda self, held: len(held) if held[-1:].isascii() else 0,

@@ -149,7 +149,10 @@ add_variants(
     bytes_of={
         "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode()
     },
-    saved_merges={"SavedMergesSorted": lambda self: sorted(self.merges)},
+    saved_merges={
+        "SavedMergesSorted": lambda self: sorted(self.merges),
+        "SavedMergesById": lambda self: sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]]),
+    },
     spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},
     entries={"SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items()))},
     line={"SavedMergesWithoutSpace": lambda self, left, right: left + right},

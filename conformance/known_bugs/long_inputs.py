@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any
 
-from bpe_conformance.reference.textbook import Segments, Word
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.reference.textbook import Segments, Word, Words
 
-from .bases import BaseEncoder
+from .bases import BaseEncoder, BaseTrainer, like
+from .training_text import ChunksAtSpecialTokens
 
 # Texts and tables
 
 
+def _blocks(items: Any, size: int) -> list[Any]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
 class LongTextsInBlocks(BaseEncoder):
+    size = 65_536
+
     def encode(self, text: str) -> list[int]:
-        if len(text) <= 65_536:
-            return super().encode(text)
-        encode = super().encode
-        return [index for start in range(0, len(text), 65_536) for index in encode(text[start : start + 65_536])]
+        return [index for block in _blocks(text, self.size) for index in super(LongTextsInBlocks, self).encode(block)]
 
 
 class LongTextsCutAtLineBreaks(BaseEncoder):
@@ -28,13 +34,28 @@ class LongTextsCutAtLineBreaks(BaseEncoder):
         return [index for part in parts for index in super(LongTextsCutAtLineBreaks, self).encode(part)]
 
 
+def _cut_after_lines(text: str, size: int) -> Iterator[str]:
+    """Yield the parts of a text, each up to the first line end after `size` characters."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + size) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+class LongTextsCutBeforePipeline(BaseEncoder):
+    size = 50_000
+
+    def encode(self, text: str) -> list[int]:
+        parts = _cut_after_lines(text, self.size) if self.pipeline is not None else [text]
+        return [index for part in parts for index in super(LongTextsCutBeforePipeline, self).encode(part)]
+
+
 class LongRunsCut(BaseEncoder):
+    size = 25_000
+
     def split(self, segment: str) -> list[str]:
-        return [
-            pre_token[start : start + 25_000]
-            for pre_token in super().split(segment)
-            for start in range(0, len(pre_token), 25_000)
-        ]
+        return [block for pre_token in super().split(segment) for block in _blocks(pre_token, self.size)]
 
 
 class SixteenBitPositions(BaseEncoder):
@@ -60,25 +81,48 @@ class SixteenBitPositions(BaseEncoder):
 
 
 class SixteenBitRanks(BaseEncoder):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
-        super().__init__(vocab, merges, special_tokens, pattern)
-        self.ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
+    def encode(self, text: str) -> list[int]:
+        ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
+        return BaseEncoder.encode(like(self, BaseEncoder, ranks=ranks), text)
 
 
 # Streams, batches and decoding
 
 
 class WholeGroupsOnly(BaseEncoder):
+    size = 512
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        if len(texts) < 4_096:
-            return super().encode_batch(texts)
-        return [self.encode(text) for start in range(0, len(texts) - 511, 512) for text in texts[start : start + 512]]
+        is_large = len(texts) >= 8 * self.size
+        return super().encode_batch(texts[: len(texts) // self.size * self.size] if is_large else texts)
 
 
 class DecodesInBlocks(BaseEncoder):
+    size = 65_536
+
     def decode(self, ids: Iterable[int]) -> str:
-        ids = list(ids)
-        return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))
+        return "".join(map(super().decode, _blocks(list(ids), self.size)))
+
+
+class DetokenizesInBlocks(BaseEncoder):
+    size = 65_536
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        rest = iter(ids)
+        for first in rest:
+            yield from super().decode_iterable(chain([first], islice(rest, self.size - 1)))
+
+
+class SixteenBitSpans(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+        return [(start & 0xFFFF, (end - 1 & 0xFFFF) + 1) for start, end in super().spans(text, ids)]
+
+
+class OffsetsOfLines(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        lines = text.splitlines(keepends=True) if len(text) > 10_000 else [text]
+        ids = [index for line in lines for index in self.encode(line)]
+        return ids, self.spans(text, ids)
 
 
 class SpecialsOffInLongTexts(BaseEncoder):
@@ -89,3 +133,39 @@ class SpecialsOffInLongTexts(BaseEncoder):
 class LongChunksEncodedAlone(BaseEncoder):
     def ready(self, held: str) -> int:
         return len(held) if len(held) >= 65_536 else super().ready(held)
+
+
+class FullBufferFlushed(BaseEncoder):
+    size = 131_072
+
+    def ready(self, held: str) -> int:
+        return super().ready(held) or (len(held) if len(held) > self.size else 0)
+
+
+# Training
+
+
+class LongDocumentsStripped(BaseTrainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return [part.strip() if len(part) > 10_000 else part for part in super().cut(text, special)]
+
+
+class LinesCountedApart(BaseTrainer):
+    size = 65_536
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        parts = _cut_after_lines(text, self.size)
+        return [segment for part in parts for segment in super(LinesCountedApart, self).cut(part, special)]
+
+
+class SixteenBitCounts(BaseTrainer):
+    def count(self, words: Words) -> Counter[Merge]:
+        return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
+
+
+class LongTextsDivided(ChunksAtSpecialTokens):
+    def boundary(self, special: list[str]) -> str | None:
+        return min(special, key=len, default=None)
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, special) if len(text) > 100_000 else BaseTrainer.cut(self, text, special)

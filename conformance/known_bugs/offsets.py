@@ -26,6 +26,27 @@ class SpecialsOffWithOffsets(BaseEncoder):
         return ids, self.spans(text, ids)
 
 
+class SpecialIdZeroFalsy(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
+        segments = [(part, is_special and self.special_id(part) != 0) for part, is_special in self.cut(text)]
+        ids = self.encode_segments(segments)
+        return ids, self.spans(text, ids)
+
+
+class PrefixesDecoded(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        prefixes = [self.decode(ids[:end]) for end in range(len(ids) + 1)]
+        return [(len(one) - one.endswith("\ufffd"), len(other)) for one, other in pairwise(prefixes)]
+
+
+class SpecialsCountedInCharacters(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        tokens = [self.vocab[index] for index in ids]
+        names = [name if (name := token.decode("utf-8", "replace")) in self.special else "" for token in tokens]
+        found = textbook.spans(text, [token[: len(name) or None] for token, name in zip(tokens, names, strict=True)])
+        return [(start, start + len(name) if name else end) for (start, end), name in zip(found, names, strict=True)]
+
+
 class SpansOfPreTokens(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         pieces = textbook.pieces(text, self.special, self.pattern)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, spell, unspell
@@ -39,6 +40,15 @@ class AddedTokensInOrderOfFile(BaseEncoder):
     def search_added(self, text: str, forms: Iterable[str]) -> Segments:
         parts = re.split(f"({'|'.join(map(re.escape, forms)) or '(?!)'})", text)
         return [(part, index % 2 == 1) for index, part in enumerate(parts)]
+
+
+class SingleWordAfterStripping(BaseEncoder):
+    def locate_added(self, text: str, forms: Mapping[str, AddedToken]) -> list[tuple[int, int, str]]:
+        self.forms = forms
+        return super().locate_added(text, forms)
+
+    def touches_word(self, text: str, start: int, stop: int) -> bool:
+        return super().touches_word(text, *self.stripped(text, start, stop, self.forms[text[start:stop]]))
 
 
 class SplitsSeeWholeText(BaseEncoder):
@@ -76,6 +86,25 @@ class PrefixSpaceOnlyAtStart(BaseEncoder):
 
     def apply(self, step: Step, piece: str) -> list[str]:
         return super().apply(replace(step, prefix_space=False) if isinstance(step, ByteLevel) else step, piece)
+
+
+class StringsCompiled(BaseEncoder):
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        text = Path(path).read_text("utf-8").replace('"String":', '"Regex":')
+        Path(path).write_text(text, "utf-8")
+        return super().from_tokenizer_json(path)
+
+
+class NestedStepsIgnored(BaseEncoder):
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        made = super().from_tokenizer_json(path)
+        if made.pipeline is not None and Path(path).read_text("utf-8").count('"pretokenizers"') > 1:
+            *nested, last = made.pipeline.steps
+            steps = (*(step for step in nested if isinstance(step, ByteLevel)), last)
+            made.pipeline = replace(made.pipeline, steps=steps, normalizer=made.pipeline.normalizer[-1:])
+        return made
 
 
 def _given(step: str, change: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
@@ -128,6 +157,9 @@ add_variants(
         "InvertIgnored": _step(Split, invert=False),
         **{f"ExpressionOf{name[0].upper()}{name[1:]}": _step(Split, expression=PATTERNS[name]) for name in _FAMOUS},
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
+        "PrefixSpaceNotBeforeWhiteSpace": lambda self, step, piece: (
+            _step(ByteLevel, prefix_space=False) if piece[:1].isspace() else BaseEncoder.apply
+        )(self, step, piece),
         "OwnSplitOfByteLevelForgotten": _step(ByteLevel, split=False),
         "OwnSplitOfByteLevelAlways": _step(ByteLevel, split=True),
         "DigitsAlwaysIndividual": _step(Digits, individual=True),

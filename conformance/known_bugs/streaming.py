@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
+from bpe_conformance.fixtures import PATTERNS
+
 from .bases import BaseEncoder, add_variants
 
 T = TypeVar("T")
@@ -47,6 +49,10 @@ class OnlyLastPreTokenHeldBack(BaseEncoder):
         yield from self.encode(held)
 
 
+class CutBeforeAnyWhiteSpace(BaseEncoder):
+    enough, cuts = 0, r"(?<=\S)(?=\s)"
+
+
 class LastTokenHeldBack(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         held = ""
@@ -72,20 +78,43 @@ class SpecialsFoundPerChunk(BaseEncoder):
 
 
 class OnlyFirstSpecialAwaited(BaseEncoder):
+    def awaited(self) -> str:
+        return self.special[0] if self.special else ""
+
     def ready(self, held: str) -> int:
-        begun = [at for at in range(len(held)) if self.special and self.special[0].startswith(held[at:])]
+        begun = [at for at in range(len(held)) if self.awaited().startswith(held[at:])]
         ready = here = 0
         for part, special in self.cut(held):
-            cuts = [0] if special else [0, *(match.start() for match in re.finditer(r"(?<=\S)(?= \S)", part))]
-            ready = max(here + at for at in cuts if here + at <= min(begun, default=len(held)))
+            cuts = [0]
+            if not special and self.pattern != PATTERNS["none"]:
+                cuts += [match.start() for match in re.finditer(self.cuts, part)]
+            ready = max((here + at for at in cuts if here + at <= min(begun, default=len(held))), default=ready)
             here += len(part)
         return ready
+
+
+class OnlyLongestSpecialAwaited(OnlyFirstSpecialAwaited):
+    def awaited(self) -> str:
+        return max(self.special, key=len, default="")
 
 
 class LongerSpecialNotAwaited(BaseEncoder):
     def ready(self, held: str) -> int:
         parts = self.cut(held)
         return len(held) if parts and parts[-1][1] else super().ready(held)
+
+
+class StreamTextOnInstance(BaseEncoder):
+    held = ""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            self.held += chunk
+            ready = self.ready(self.held)
+            text, self.held = self.held[:ready], self.held[ready:]
+            yield from self.encode(text)
+        text, self.held = self.held, ""
+        yield from self.at_end(text)
 
 
 class SpecialsOffInStreams(BaseEncoder):

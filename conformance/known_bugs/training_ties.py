@@ -59,6 +59,7 @@ add_variants(
         "TieLongerFirst": greatest_by(lambda pair, ids: (len(pair[0] + pair[1]), pair)),
         "TieConcatenation": greatest_by(lambda pair, ids: pair[0] + pair[1]),
         "TieJoinedBySpace": greatest_by(lambda pair, ids: b" ".join(pair)),
+        "TieJoinedByNul": greatest_by(lambda pair, ids: b"\0".join(pair)),
         "TieDecodedText": greatest_by(lambda pair, ids: [token.decode("utf-8", errors="replace") for token in pair]),
         "TieGpt2Spelling": greatest_by(lambda pair, ids: [spell(token) for token in pair]),
         "TieSignedBytes": greatest_by(lambda pair, ids: [memoryview(token).cast("b").tolist() for token in pair]),

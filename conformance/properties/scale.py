@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import cycle, islice, pairwise, product
-from operator import mul
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
-from bpe_conformance.fixtures import Merge, Model, read_model, write_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.reference import textbook
 
 from ..answer import (
@@ -111,6 +111,7 @@ class Row:
 
 
 SIZES = (60, 1_100, 8_800, 70_000)
+LARGER = (*SIZES, 140_000)  # beyond 131,072 even if an implementation is slow
 LESS = (60, 1_100, 4_400, 17_200)
 FEW = (60, 1_100, 12_000)
 FAR = (420_000, 1_100_000)
@@ -135,6 +136,9 @@ def with_more(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
     return (*sizes, *(size for size in FAR if effort.scale))
 
 
+CHUNK = 32_999
+"""After a first chunk of two, the chunks that fill buffers of common sizes end at no multiple of seven."""
+
 SPECIAL = "<|en|>"
 
 WORDS, BLANKS = " ab\u00e9\u65e5c", " \n\n"
@@ -152,6 +156,11 @@ THREES = read_model(
 """Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes.
 
 A text of them that is cut at any other position, as each power of two or ten is, has other ids.
+"""
+UNBROKEN, UNBROKEN_PART = read_model({"shows": ["abcd\u00e9\u65e5g", "1234567"]}), "abcd\u00e9\u65e5g1234567"
+"""Text without white space, whose pre-tokens are multiples of seven: buffers that wait for a space to cut at overflow.
+
+Any block or buffer that ends at another position than a multiple of seven changes the ids.
 """
 MIXED = (
     " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
@@ -212,6 +221,11 @@ def mixed(pattern: str) -> Model:
     merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
     merge_ids = [70_000 + 3 * number for number in range(len(merges))]
     return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
+
+
+SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),))
+"""If a text is cut anywhere, the part after the cut gets another prefix space."""
+STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
 
 
 @cache
@@ -383,23 +397,25 @@ class Texts:
         self.own = implementation.fixed_model is not None
         if self.own:
             model = gpt2_model()
-            self.words = [self._text("words", model, WORDS + BLANKS + WORDS)]
-            self.mixed = [self._text("mixed text", model, MIXED)]
-            self.runs = self._text("runs of white space", model, BLANK_RUNS)
+            self.words = [self.text("words", model, WORDS + BLANKS + WORDS)]
+            self.mixed = [self.text("mixed text", model, MIXED)]
+            self.runs = self.text("runs of white space", model, BLANK_RUNS)
             self.unspaced = list[RepeatedText]()
+            self.unbroken = self.text("text without white space", model, UNBROKEN_PART)
             return
-        self.words = [self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
+        self.words = [self.text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
         if "special" in implementation.capabilities:
-            self.words.append(self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
+            self.words.append(self.text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         patterns = [name for name in strategies.patterns(implementation) if name != "none"]
-        self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
-        self.runs = self._text("runs of white space", blank_runs(), BLANK_RUNS)
+        self.mixed = [self.text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
+        self.runs = self.text("runs of white space", blank_runs(), BLANK_RUNS)
+        self.unbroken = self.text("text without white space", UNBROKEN, UNBROKEN_PART)
         self.unspaced = [
-            self._text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
+            self.text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
             for name in patterns
         ]
 
-    def _text(self, what: str, model: Model, *parts: str) -> RepeatedText:
+    def text(self, what: str, model: Model, *parts: str) -> RepeatedText:
         right = oracle(model, self._conventions)
         return RepeatedText(what, model, tuple((part, tuple(right.encode(part))) for part in parts))
 
@@ -458,27 +474,29 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         for part in (MIXED, BLANK_RUNS)
     ]
     if "train-special" in implementation.capabilities:
-        clause, ending, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}"), long_special
+        clause, inside, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}ef", "ghij<|e"), long_special
 
         def one(size: int) -> Sequence[str]:
-            return ending[:1]
+            return inside[:1]
 
         def numbered(count: int) -> Sequence[str]:
             return [f"<|{at}|>" for at in range(count)]
 
         yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, one, least=9)
-        text: Callable[[int], str] = partial(
-            mul, f" xy\n{ending[1]}"
-        )  # the letters of these special tokens are not learned
-        yield row("special tokens that end in another", clause, SEGMENTS, text, 12, lambda count: ending, least=2)
         yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, numbered)
         text, what = (lambda size: f" xy{long(size)}" * 3), "a special token in a training text"
         yield row(what, clause, LONG_SPECIALS, text, 1, lambda size: [long(size)])
         if implementation.conventions["train_special"] == "text":
             what = "words and a special token that is learned"
             yield row(what, tie, (60, 6_000), _learned_special, 3, lambda count: ("ab",), least=60)
-        text = repeated(WORDS + BLANKS + WORDS + SPECIAL)
-        long_texts.append(row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, one, least=0))
+        text, larger = repeated(WORDS + BLANKS + WORDS + SPECIAL), with_more(effort, LARGER)
+        overlapping = repeated(f" xy\n{inside[1]}\nghij{SPECIAL}")  # letters that a text divided at the first one shows
+        what = "special tokens that others contain or overlap"
+        long_texts += [
+            row("a text to train on", "TRAIN-STABLE-1", with_more(effort), text, 43, one, least=0),
+            row("documents to train on", "TRAIN-SPECIAL-4", larger, _documents, 12, one, least=9),
+            row(what, clause, (*SIZES, *FAR), overlapping, 12, lambda size: inside, least=0),
+        ]
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
 
@@ -521,6 +539,12 @@ def _segments(count: int) -> str:
     return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
 
 
+def _documents(size: int) -> str:
+    """Return four documents of this length. The pairs of white space at their ends, which differ, are learned last."""
+    edges = (("   ", "\t "), ("\n\n\n", " \t"), ("\t\t\t", "\n "), ("\r\n\r\n", " \n"))
+    return SPECIAL.join(f"{start}{'xy ' * (size // 3)}z{end}" for start, end in edges)
+
+
 def _learned_special(count: int) -> str:
     """Return this many different words, and a special token that the second merge creates.
 
@@ -550,6 +574,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         yield Row(text.what, with_more(effort), text.encode)
     for text in (texts.words[-1], texts.mixed[0]):
         yield Row(text.what, (*SIZES, *FAR), text.encode)
+    yield Row(texts.unbroken.what, (*with_more(effort, LARGER), *FAR[: not effort.scale]), texts.unbroken.encode)
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
@@ -659,8 +684,10 @@ def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long stream gives the ids of its parts, whatever its chunks."""
     texts = Texts(implementation)
-    text = texts.words[-1]
+    text, unbroken = texts.words[-1], texts.unbroken
     yield Row(f"{text.what} in chunks of 66,001", (*SIZES, *FAR), partial(text.stream, chunk=66_001))
+    stream = partial(unbroken.stream, chunk=CHUNK, first=2)
+    yield Row(f"{unbroken.what} in chunks of {CHUNK:,}", (*LARGER, *FAR), stream)
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -709,6 +736,20 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
     """The deltas of a long list of ids, several for each character, are together the text."""
     (text, *_) = Texts(implementation).mixed
     yield Row("ids of bytes", with_more(effort), partial(_ids_of_bytes, Detokenize, text.model))
+
+
+def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
+    """A long text gives the ids of its parts if it goes through a pipeline."""
+    texts = Texts(implementation)
+    spaced, steps = replace(THREES, special_tokens=None, pipeline=SPACED), replace(mixed("gpt2"), pipeline=STEPS)
+    words = texts.text("words and added tokens in a pipeline", spaced, WORDS + BLANKS + WORDS + SPECIAL)
+    several = texts.text("mixed text in a pipeline", steps, MIXED)
+    yield Row(words.what, with_more(effort, LARGER), words.encode)
+    yield Row(several.what, with_more(effort, FEW), several.encode)
+    if "encode_iterable" in implementation.capabilities:
+        yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
+    if "encode_batch" in implementation.capabilities:
+        yield Row(f"{words.what}, in a batch", with_more(effort), words.batch)
 
 
 def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -889,8 +930,8 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
     return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH, "times"),)), Measure(growth, "times")))
 
 
-def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True) -> Property:
-    return Property(id_, clause, (need,), partial(_run, id_, rows), rows.__doc__ or "", any_model)
+def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True, *more: str) -> Property:
+    return Property(id_, clause, (need, *more), partial(_run, id_, rows), rows.__doc__ or "", any_model)
 
 
 PROPERTIES: tuple[Property, ...] = (
@@ -902,6 +943,7 @@ PROPERTIES: tuple[Property, ...] = (
     _rows("law-long-batches", "LAW-LONG-1", "encode_batch", _long_batches),
     _rows("law-long-decoding", "LAW-LONG-1", "decode", _long_decodings),
     _rows("law-long-detokenizing", "LAW-LONG-1", "decode_iterable", _long_detokenizings),
+    _rows("law-long-pipelines", "LAW-LONG-1", "from_tokenizer_json", _long_pipelines, False, "encode"),
     _rows("law-long-offsets", "LAW-LONG-1", "encode_with_offsets", _long_offsets),
     _rows("law-train-large", "TRAIN-STABLE-1", "train", large_trainings, any_model=False),
 )

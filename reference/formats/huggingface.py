@@ -254,10 +254,11 @@ def rendered(model: Model) -> str:
 
 @lru_cache(maxsize=1)
 def either_spelling(model: Model) -> str:
-    """Return the text of the file; for a model with an odd number of merges, in the other spelling of published files.
+    """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
-    There, merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators is a
-    String, which is no expression.
+    If it is odd, merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators
+    is a String, which is no expression. If it is two more than a multiple of four, each Sequence has all its parts but
+    the last in a Sequence within it.
     """
     written = document(model)
     if len(model.merges) % 2:
@@ -268,6 +269,10 @@ def either_spelling(model: Model) -> str:
             text = re.sub(r"\\(\W)", r"\1", expression)
             if text and re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text) == expression:
                 step["pattern"] = {"String": text}
+    if len(model.merges) % 4 == 2:
+        for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+            if parts := (written[name] or {}).get(key):
+                parts[:-1] = [{"type": "Sequence", key: parts[:-1]}]
     return json.dumps(written, ensure_ascii=False, indent=1) + "\n"
 
 

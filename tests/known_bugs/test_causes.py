@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -15,11 +15,11 @@ from known_bugs.count_named import named, verdict
 from known_bugs.strangers import STRANGERS, Plain
 
 from bpe_conformance.answer import MALFORMED, TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
-from bpe_conformance.cases.judging import is_correct_up_to_ties, judge
+from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
 from bpe_conformance.fixtures import Model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
-from bpe_conformance.known_bugs.bases import BaseTrainer
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
@@ -34,6 +34,9 @@ from bpe_conformance.outcome import (
     Outcome,
     State,
 )
+from bpe_conformance.properties import bind
+from bpe_conformance.properties.engine import Effort
+from bpe_conformance.properties.scale import DOUBLED, UNBROKEN, UNBROKEN_PART
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, Spec, installed_spec
 from bpe_conformance.terminal.causes import name
@@ -153,6 +156,24 @@ def test_a_failure_that_another_part_causes_speaks_for_no_bug_of_the_part_that_w
     assert _found(ROWS["wide"], rows, dependent=JUDGED[:20], following=JUDGED[:20]) == [({"wide"}, 20)]
 
 
+def test_a_failure_of_a_method_alone_speaks_for_no_bug_that_is_wrong_in_it_through_encode() -> None:
+    assert _found(_row(0, 2, "1"), {"wide": _row(0, 2, "1")}, following=JUDGED[:2]) == []
+    assert _found(ROWS["wide"], {"wide": ROWS["wide"]}, following=JUDGED[:1]) == [({"wide"}, 19)]
+
+
+def test_streams_that_are_cut_before_line_ends_are_no_bug_of_a_pattern() -> None:
+    class CutBeforeEachSpace(BaseEncoder):
+        def ready(self, held: str) -> int:
+            found = [at for at in range(1, len(held)) if held[at].isspace() and not held[at - 1].isspace()]
+            return found[-1] if found and not self.special else 0
+
+    implementation = Implementation("x", CutBeforeEachSpace)
+    streams = [case for case in _about("STREAM-EQUAL-1") if len("".join(case.operation.texts())) < 200]
+    cases = [case for case in streams if not case.table.is_large and not skip_reason(case, implementation)]
+    outcomes = _outcomes(CutBeforeEachSpace, cases)
+    assert _names(diagnose(outcomes, cases)) == ["cut-before-any-white-space"]
+
+
 def test_one_answer_that_other_bugs_give_too_names_no_bug_while_more_of_its_section_is_unexplained() -> None:
     rows = {"one": {"c0": "1"}, "other": _row(0, 5, "1"), "small": _row(6, 9, "2")}
     assert _found({"c0": "1"}, rows) == [({"one"}, 1)]
@@ -192,6 +213,10 @@ def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_l
 
 
 # The diagnosis of a run
+
+
+def _names(diagnosis: Diagnosis) -> list[str]:
+    return [name(cause) for cause in diagnosis.causes]
 
 
 def _outcome(case: Case, answer: Answer | None, state: State = "failed") -> Outcome:
@@ -623,6 +648,70 @@ def test_a_bug_of_one_section_is_named_beside_bugs_of_others() -> None:
     alone = [found for found, _ in _diagnosed(Both, "MERGE")]
     assert alone == ["rank-from-id"]
     assert "rank-from-id" in [found for found, _ in _diagnosed(Both, "MERGE", "STREAM", "DECODE", "BYTES")]
+
+
+# What only properties find
+
+
+class DecodesBlocksOf32768Ids(BaseEncoder):
+    def decode(self, ids: Iterable[int]) -> str:
+        ids = list(ids)
+        return "".join(super(DecodesBlocksOf32768Ids, self).decode(ids[at : at + 32_768]) for at in (0, 32_768, 65_536))
+
+
+class EightWorkersShareTexts(BaseEncoder):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return super().encode_batch(texts[: len(texts) // 8 * 8] if len(texts) > 64 else texts)
+
+
+class KeepsTextAfterAnError(BaseEncoder):
+    text = ""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            self.text += chunk
+        text, self.text = self.text, ""
+        yield from self.encode(text)
+
+
+@pytest.mark.parametrize(
+    ("target", "property_id", "bug"),
+    [
+        (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks"),
+        (EightWorkersShareTexts, "law-large-batches", "whole-groups-only"),
+        (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance"),
+    ],
+)
+def test_a_bug_that_only_a_property_finds_is_named_whatever_its_sizes(target: type, property_id: str, bug: str) -> None:
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == property_id)
+    found = tested.run(Implementation("x", target), Effort())
+    assert found is not None
+    failed = Outcome(
+        property_id, "property", "", "failed", tested.clause, tested.conformance_class, mismatch=found.mismatch
+    )
+    assert _names(diagnose([failed], ())) == [bug]
+    golden = replace(_outcome(_cases()[0], Fault("ValueError", "x")), conformance_class=tested.conformance_class)
+    assert bug not in _names(diagnose([failed, golden], _cases()))
+    follows = replace(failed, mismatch=replace(found.mismatch, depends_on=Dependence("encode", "a")))
+    assert bug not in _names(diagnose([follows], ()))
+
+
+@pytest.mark.parametrize(("length", "names"), [(1_501, ["long-pre-tokens-from-the-right"]), (501, [])])
+def test_a_bug_that_golden_cases_refute_is_named_for_longer_inputs_only(length: int, names: list[str]) -> None:
+    asked = Question(Encode("a" * length), DOUBLED, f"a pre-token of one letter, size {length}")
+    right, wrong = Ids((*[256] * (length // 2), 97)), Ids((97, *[256] * (length // 2)))
+    failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-2"), test="law-long-runs")
+    assert _names(diagnose([failed], ())) == names
+
+
+def test_a_stream_that_is_cut_in_a_short_text_is_no_full_buffer() -> None:
+    encode = textbook.Tokenizer(UNBROKEN.vocab, UNBROKEN.merges).encode
+    chunks = UNBROKEN_PART[:5], UNBROKEN_PART[5:]
+    asked = Question(Stream(chunks), UNBROKEN, "text without white space, size 14")
+    right, wrong = Ids(tuple(encode("".join(chunks)))), Ids((*encode(chunks[0]), *encode(chunks[1])))
+    failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-1"), test="law-long-streams")
+    assert right != wrong
+    assert _names(diagnose([failed], ())) == []
 
 
 def test_strangers_are_named_as_published() -> None:

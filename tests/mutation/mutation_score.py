@@ -229,9 +229,10 @@ def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
 def gaps(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each known bug that no golden case catches, and each case that catches none and has no reason.
 
-    A property suffices for a bug of a clause without cases.
+    A property suffices for a bug that needs long inputs, or whose clause has no cases.
     """
-    by_property = {bug.id for bug in known_bugs() if matrix.properties.get(bug.id) and spec.clauses[bug.clause].uncased}
+    suffices = {bug.id for bug in known_bugs() if bug.long or spec.clauses[bug.clause].uncased}
+    by_property = {bug for bug in suffices if matrix.properties.get(bug)}
     for bug, answers in matrix.answers.items():
         if not answers and bug not in by_property:
             yield f"no golden case catches {bug}: write one"

@@ -16,7 +16,7 @@ from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.answer import BytesLost, EncodingDivergence, Ids, WholeTokenCut
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import Model, read_model
-from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
+from bpe_conformance.fixtures.pipeline import STEPS, AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.implementation.implementation import Implementation, load
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.known_bugs.pipeline import PrefixSpaceLeftOut
@@ -183,7 +183,13 @@ def strings_compiled(document: dict[str, Any]) -> None:
             step["pattern"] = {"Regex": "".join(step["pattern"].values())}
 
 
-@pytest.mark.parametrize("read", [pairs_only, texts_only, strings_compiled])
+def nested_dropped(document: dict[str, Any]) -> None:
+    for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+        parts = (document[name] or {}).get(key, [])
+        parts[:] = [part for part in parts if part["type"] != "Sequence"]
+
+
+@pytest.mark.parametrize("read", [nested_dropped, pairs_only, texts_only, strings_compiled])
 def test_an_engine_that_reads_one_spelling_of_the_format_fails(read: Any) -> None:
     class OneSpelling(Tokenizer):
         @classmethod
@@ -195,6 +201,12 @@ def test_an_engine_that_reads_one_spelling_of_the_format_fails(read: Any) -> Non
 
     states = {outcome.state for outcome in outcomes_of(OneSpelling, CASES)}
     assert states == {"passed", "failed"}
+
+
+def test_each_kind_of_step_is_in_a_nested_sequence() -> None:
+    documents = [json.loads(huggingface.either_spelling(case.table)) for case in CASES]
+    outer = [part for one in documents for part in (one["pre_tokenizer"] or {}).get("pretokenizers", [])]
+    assert {part["type"] for one in outer for part in one.get("pretokenizers", [])} == {*STEPS}
 
 
 def test_yaml_leaves_out_the_defaults() -> None:

@@ -156,6 +156,15 @@ class CutsAtTheFirstSpecialToken(BaseTrainer):
         return [word for part in parts for word in count(part, special, pattern)]
 
 
+class DividesWithSharedTokens(BaseTrainer):
+    """Divides texts of more than 1,000,000 characters in the middle, after a special token."""
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        found = text.find(special[0], len(text) // 2) if special and len(text) > 1_000_000 else -1
+        end = found + len(special[0]) if found >= 0 else 0
+        return super().cut(text[:end], special) + super().cut(text[end:], special)
+
+
 @pytest.mark.parametrize(
     ("clause", "target"),
     [
@@ -164,6 +173,7 @@ class CutsAtTheFirstSpecialToken(BaseTrainer):
         ("TRAIN-SPECIAL-1", TrainsWith255Specials),
         ("TRAIN-SPECIAL-1", TrainsWithShortSpecials),
         ("TRAIN-SPECIAL-1", CutsAtTheFirstSpecialToken),
+        ("TRAIN-SPECIAL-1", DividesWithSharedTokens),
         ("TRAIN-LENGTH-1", LeavesOutWordsOf5001Bytes),
         ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
         ("TRAIN-LENGTH-1", CutsWordsAt65536),
@@ -191,3 +201,15 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type) -> No
 
 def test_a_trainer_that_counts_in_groups_passes() -> None:
     assert run(CountsInGroups) is None
+
+
+@pytest.mark.parametrize("strip", [str.strip, str.lstrip, str.rstrip])
+@pytest.mark.parametrize("removed", [None, " ", "\n", " \t"])
+def test_each_end_of_a_document_has_white_space_that_is_learned(strip: Any, removed: str | None) -> None:
+    documents = scale._documents(9).split(scale.SPECIAL)
+    right, wrong = (
+        BaseTrainer.train(scale.SPECIAL.join(texts), 269, [scale.SPECIAL]).merges
+        for texts in (documents, [strip(text, removed) for text in documents])
+    )
+    assert len(right) == 12
+    assert wrong != right
