@@ -101,9 +101,9 @@ class NestedStepsIgnored(BaseEncoder):
     def from_tokenizer_json(cls, path: str) -> BaseEncoder:
         made = super().from_tokenizer_json(path)
         if made.pipeline is not None and Path(path).read_text("utf-8").count('"pretokenizers"') > 1:
-            *nested, last = made.pipeline.steps
-            steps = (*(step for step in nested if isinstance(step, ByteLevel)), last)
-            made.pipeline = replace(made.pipeline, steps=steps, normalizer=made.pipeline.normalizer[-1:])
+            first = next(at for at, step in enumerate(made.pipeline.steps) if isinstance(step, ByteLevel))
+            steps, normalizer = made.pipeline.steps[first:], made.pipeline.normalizer[-1:]
+            made.pipeline = replace(made.pipeline, steps=steps, normalizer=normalizer)
         return made
 
 

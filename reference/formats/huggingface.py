@@ -257,8 +257,8 @@ def either_spelling(model: Model) -> str:
     """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
     If it is odd, merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators
-    is a String, which is no expression. If it is two more than a multiple of four, each Sequence has all its parts but
-    the last in a Sequence within it.
+    is a String, which is no expression. If it is two more than a multiple of four, and there are several normal forms,
+    each Sequence has its parts before ByteLevel, or before the last one, in a Sequence within it.
     """
     written = document(model)
     if len(model.merges) % 2:
@@ -269,10 +269,12 @@ def either_spelling(model: Model) -> str:
             text = re.sub(r"\\(\W)", r"\1", expression)
             if text and re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text) == expression:
                 step["pattern"] = {"String": text}
-    if len(model.merges) % 4 == 2:
+    if len(model.merges) % 4 == 2 and model.pipeline is not None and len(model.pipeline.normalizer) > 1:
         for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
-            if parts := (written[name] or {}).get(key):
-                parts[:-1] = [{"type": "Sequence", key: parts[:-1]}]
+            parts = (written[name] or {}).get(key, [])
+            last = next((at for at, part in enumerate(parts) if part["type"] == "ByteLevel"), len(parts) - 1)
+            if last > 0:
+                parts[:last] = [{"type": "Sequence", key: parts[:last]}]
     return json.dumps(written, ensure_ascii=False, indent=1) + "\n"
 
 
