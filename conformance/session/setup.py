@@ -125,7 +125,7 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
         if (pack := config.getoption("--bpe-pack")) and spec.cases:
             from ..packs.files import fit
 
-            fit(loaded, spec.cases[0].question.model, pack)
+            fit(loaded, spec.cases[0].table, pack)
         return loaded
     except CommandError as error:
         raise pytest.UsageError(str(error)) from None
