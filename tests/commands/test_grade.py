@@ -236,9 +236,8 @@ def write(folder: Path, files: dict[str, str]) -> str:
 def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]
     results = tmp_path / "results"
-    done = run_grade(
-        *folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=str(tmp_path)
-    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run_grade(*folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=path)
     assert done.returncode == 1, done.stderr
     found = marks(results)
     assert {name: row["encoder"] for name, row in found.items()} == {

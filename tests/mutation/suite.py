@@ -117,7 +117,9 @@ def lenient(node: ast.AST) -> Iterator[Site]:
             yield node, f"({word.join(map(ast.unparse, values[1:]))})", probe, values[0]
         case ast.Raise() | ast.Expr(ast.Yield() | ast.YieldFrom()):
             yield node, "pass", "note", node
-        case ast.ExceptHandler(body=[*_, ast.Raise()]) | ast.ExceptHandler(type=ast.Name("Exception")):
+        case (
+            ast.ExceptHandler(body=[*_, ast.Raise()]) | ast.ExceptHandler(type=ast.Name("Exception" | "BaseException"))
+        ):
             return  # what else is raised is a bug of ours, which shows in any case
         case ast.ExceptHandler(type=ast.expr() as kind):
             yield kind, "Exception", "if_another_error", kind
@@ -178,6 +180,9 @@ def faults(package: Path, part: str) -> Iterator[Fault]:
             yield Fault(key, part, module, old.lineno, was, new, source)
 
 
+INNER = ("if_equal", "if_it_ends")  # these need the node itself, not what another call makes of it
+
+
 class Instrument(ast.NodeTransformer):
     """Puts the calls of difference.py into a module."""
 
@@ -189,7 +194,9 @@ class Instrument(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         changed = self.generic_visit(node)
         before: list[ast.stmt] = []
-        for key, probe in self.found.get(node, ()):
+        for key, probe in sorted(
+            self.found.get(node, ()), key=lambda one: one[1] != "if_equal"
+        ):  # it replaces the node
             called = ast.Attribute(ast.Name("_difference", ast.Load()), probe, ast.Load())
             fault = ast.Constant(key)
             if probe == "note":
@@ -212,6 +219,8 @@ def instrument(package: Path) -> None:
             tree.body.insert(place, ast.Import([ast.alias("difference", "_difference")]))
             file.write_text(ast.unparse(ast.fix_missing_locations(changed)), "utf-8")
     shutil.copy(HERE / "difference.py", package.parent)
+    with (package / "commands" / "grade.py").open("a", encoding="utf-8") as grade:
+        grade.write(f"\nVARIABLES += {(NOTES, TEST)}\n")  # no other variable reaches the processes of a submission
 
 
 def is_first(statement: ast.stmt) -> bool:
