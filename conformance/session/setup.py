@@ -98,7 +98,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     from ..packs.files import load_pack
 
     cases = load_pack(Path(directory), spec.clauses)
-    models = {case.model.name: case.model for case in cases if case.model is not None}
+    models = {cases[0].table.name: cases[0].table} if cases else {}  # all cases have one model
     return replace(spec, cases=cases, models={**spec.models, **models})
 
 
