@@ -100,10 +100,13 @@ def lenient(node: ast.AST) -> Iterator[Site]:
     match node:
         case ast.If(test=test, body=[ast.Return() | ast.Raise() | ast.Continue() | ast.Expr(ast.Yield()), *_]):
             yield test, "False", "if_true", test
-        case ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE()], comparators=[ast.Name(id=name)]) if (
-            name.isupper()
-        ):
+        case ast.Compare(
+            ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE()],
+            comparators=[ast.Name(id=name) | ast.Attribute(attr=name)],
+        ) if name.isupper():
             return  # a limit is a round number
+        case ast.Compare(left=ast.Attribute(ast.Name("os" | "sys"), "name" | "platform" | "maxsize")):
+            return  # on which system it runs
         case ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() as op], left=left, comparators=[right]):
             yield node, f"{ast.unparse(left)} {OTHER[type(op)]} {ast.unparse(right)}", "if_equal", node
         case ast.Compare(ops=[ast.Eq() | ast.In() | ast.Is()]):
