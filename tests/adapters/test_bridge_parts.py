@@ -163,6 +163,20 @@ def test_a_reply_without_its_member_is_malformed(value: Any) -> None:
             wire.read_handle({"model": handle}, "model")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_a_server_leaves_with_its_parent_and_its_group_if_it_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    for group, killed in ((os.getpid(), [0]), (1, [])):
+        parents, asked, ended = iter([7, 7, 1]), [], []  # type: ignore[var-annotated]
+        monkeypatch.setattr(server.os, "getppid", lambda parents=parents: next(parents))
+        monkeypatch.setattr(server.os, "getpgrp", lambda group=group: group)
+        monkeypatch.setattr(server.os, "killpg", lambda pid, number, asked=asked: asked.append(pid))
+        monkeypatch.setattr(server.os, "_exit", ended.append)
+        server._leave_with(7)
+        assert (asked, ended) == (killed, [1])
+        assert next(parents, None) is None
+
+
 # The client
 
 

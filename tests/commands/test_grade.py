@@ -351,6 +351,17 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
 
+def test_a_directory_of_submissions_is_named_only_if_none_has_the_module(tmp_path: Path) -> None:
+    folders = [
+        Path(write(tmp_path / name, {file: RIGHT}))
+        for name, file in (("a", "b/tok.py"), ("c", "tok.py"), ("d", "tok/x.py"))
+    ]
+    assert [*grade._named(folders, TOK)] == ["a", "c", "d"]  # some import it from another place
+    for adapter in (TOK, "tok.deep:T", "cs336:tok:T"):
+        with pytest.raises(CommandError, match="its subdirectories have tok; name each of them"):
+            grade._named(folders[:1], adapter)
+
+
 @pytest.mark.parametrize("adapter", ["/home/ann/tok.py:Tokenizer", ":Tokenizer", "", "**:T"])
 def test_the_directories_are_named_whatever_the_adapter_is(adapter: str, tmp_path: Path) -> None:
     assert grade._named([Path(write(tmp_path / "a" / "b", {"tok.py": RIGHT})).parent], adapter) == {"a": tmp_path / "a"}
@@ -450,6 +461,15 @@ def test_the_suite_gets_each_option_of_the_command() -> None:
     assert "--bpe-isolate" in few
 
 
+def test_a_grade_has_every_cause_of_its_failures_and_none_of_warnings() -> None:
+    causes = [{"name": name} for name in ("one", "two", "three")]
+    for verdicts, named in (([BAD], ["one", "two", "three"]), ([VERDICT], []), ([], [])):
+        made = grade.Grade("ann", "graded", 3, {"verdicts": verdicts, "causes": causes})  # type: ignore[arg-type]
+        assert made.plain()["causes"] == named
+        assert made.row(10).endswith("  " + "; ".join(named) if named else str(made.must()[1]))
+    assert grade.Grade("ann", "no").causes == []
+
+
 @pytest.mark.parametrize("first", "=+-@\t\r")
 def test_no_cell_of_the_table_is_a_formula(first: str) -> None:
     assert grade._cell(f"{first}A1") == f"'{first}A1"
@@ -490,6 +510,85 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
     "prints no report": ("print('{')", "the run ended with status 0"),
     "hangs": ("time.sleep(60)", "no result within 0.3 seconds"),
 }
+
+
+class Suite:
+    """The process of the suite, which is interrupted, or late, and then gives no result."""
+
+    def __init__(self, *events: Any) -> None:
+        self.events, self.ended, self.returncode = [*events], list[str](), -15
+
+    def __enter__(self) -> Suite:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.append("waited")
+
+    def communicate(self, job: bytes = b"", timeout: float = 0) -> tuple[bytes, bytes]:
+        event = self.events.pop(0)
+        if isinstance(event, BaseException):
+            raise event
+        return event  # type: ignore[no-any-return]
+
+    def terminate(self) -> None:
+        self.ended.append("terminated")
+
+    def kill(self) -> None:
+        self.ended.append("killed")
+
+
+LATE = subprocess.TimeoutExpired("suite", 1)
+STOP = KeyboardInterrupt()
+HOUR = "no result within 3600 seconds"
+
+
+@pytest.mark.parametrize(
+    ("events", "ended", "report", "status", "is_interrupted"),
+    [
+        ([STOP, (b'{"run": 1}', b"")], ["terminated", "waited"], {"run": 1}, "interrupted", True),
+        ([STOP, (b"", b"words")], ["terminated", "waited"], None, "interrupted", True),
+        ([STOP, LATE], ["terminated", "killed", "waited"], None, "interrupted", True),
+        ([LATE, (b'{"run": 1}', b"")], ["terminated", "waited"], {"run": 1}, "interrupted", False),
+        ([LATE, (b"", b"")], ["terminated", "waited"], None, HOUR, False),
+        ([LATE, LATE], ["terminated", "killed", "waited"], None, HOUR, False),
+        ([(b"", b"ERROR: words\n")], ["waited"], None, "signal 15 ended the suite's process", False),
+    ],
+)
+def test_a_run_that_is_stopped_gives_what_it_has_so_far(
+    events: list[Any],
+    ended: list[str],
+    report: Any,
+    status: str,
+    is_interrupted: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suite = Suite(*events)
+    monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, **__: suite)
+    found = grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+    assert (found[0], found[2] is not None) == (report, is_interrupted)
+    assert report is not None or found[1] == status
+    assert suite.ended == ended
+
+
+def test_whatever_stops_the_command_the_suite_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for events in ([SystemExit()], [STOP, KeyboardInterrupt()], [LATE, ZeroDivisionError()]):
+        suite = Suite(*events)
+        monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, suite=suite, **__: suite)
+        with pytest.raises(type(events[-1])):
+            grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+        assert "killed" in suite.ended
+
+
+def test_how_far_it_is_is_shown_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, shown in (
+        (MagicMock(isatty=lambda: True), True),
+        (MagicMock(isatty=lambda: False), False),
+        (None, False),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        grade._progress("ann, 1 of 2")
+        assert stream is None or bool(stream.write.called) == shown
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
