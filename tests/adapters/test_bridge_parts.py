@@ -491,3 +491,35 @@ def test_the_result_of_an_unknown_operation_has_any_form() -> None:
     assert check._result(Reply("no_such_operation", "", {"seq": 1, "result": {"any": [1]}})) == {"any": [1]}
     with pytest.raises(Breach):
         check._result(Reply("encode", "", {"seq": 1, "result": {"any": [1]}}))
+
+
+def test_a_restarted_program_is_asked_only_what_it_announces() -> None:
+    asked: list[str] = []
+    hello = {"capabilities": ["train"]}
+
+    def ask(operation: str, **fields: Any) -> Reply:
+        asked.append(operation)
+        return Reply(operation, "", {"seq": 1, "result": [1]})
+
+    def result(operation: str, **fields: Any) -> Any:
+        asked.append(operation)
+        return {"model": 1, "vocab": [], "merges": []}
+
+    trains = program("train", hello=hello, launch=lambda: Reply("start", "", {"result": hello}), ask=ask, result=result)
+    trains.encode = lambda text, **_: []
+    check._again(trains)
+    assert asked == ["train", "table", "unload"] * 2
+    asked.clear()
+    trains.capabilities = {"encode"}
+    check._again(trains)
+    assert asked == ["encode"] * 2 * len(check.TEXTS)
+
+
+def test_the_last_words_of_a_program_are_its_error() -> None:
+    for stderr, shown in (
+        ("a\nb\nValueError: no", ["a", "b", "ValueError: no"]),
+        ("\n".join("abcdefg"), [*"cdefg"]),
+        ("ValueError: no\n" + "    at f (x:1)\n" * 9, ["ValueError: no"]),
+        ("", [""]),
+    ):
+        assert check._last_words(stderr) == shown

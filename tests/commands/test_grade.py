@@ -18,6 +18,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+import bpe_conformance
 from bpe_conformance import cli
 from bpe_conformance.adapters.bridge import confinement
 from bpe_conformance.command_line import CommandError
@@ -390,6 +391,9 @@ def test_allowed_imports_are_not_blocked() -> None:
     assert not {"bpe_conformance.protocol", "bpe_conformance.adapters", "bpe_conformance.fixtures"} & {
         *grade._blocked([])
     }
+    every = {path.stem for path in Path(bpe_conformance.__file__).parent.iterdir() if path.suffix in ("", ".py")}
+    modules = {name for name in every if name.isidentifier() and not name.startswith("__")}
+    assert {f"bpe_conformance.{name}" for name in modules - grade.OPEN} <= {*grade._blocked([])}
     left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
     assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
     assert not [name for name in left if name.startswith("tiktoken")]  # tiktoken imports tiktoken_ext
@@ -422,7 +426,13 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
 ) -> None:
     run = {"complete": True, "missing": [], **run}
     report = {"adapter": {"name": "tok"}, "run": run, "verdicts": verdicts, "causes": []}
-    monkeypatch.setattr(grade, "_suite", lambda *_: (report, "", interrupt))
+
+    def suite(job: dict[str, Any], empty: Path) -> Any:
+        assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
+        assert list(empty.iterdir()) == []
+        return report, "", interrupt
+
+    monkeypatch.setattr(grade, "_suite", suite)
     monkeypatch.setattr(grade.ctypes, "CDLL", MagicMock())  # this process adopts no orphans
     packed = io.BytesIO()
     tarfile.open(fileobj=packed, mode="w").close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +299,20 @@ def test_every_pattern_has_mutants(name: str) -> None:
     found = mutants(PATTERNS[name])
     assert len({mutant.pattern for mutant in found}) == len(found) >= 5
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}
+
+
+def test_each_part_of_a_pattern_is_mistaken() -> None:
+    whats = [mutant.what for mutant in mutants(r"a(?!b)|c{2}(?=d)|(?<!x)[e\s]+|\p{N}{1,3}")]
+    alternatives = ["a(?!b)", "c{2}(?=d)", r"(?<!x)[e\s]+", r"\p{N}{1,3}"]
+    assert whats == [
+        *(f"without `{part}`" for part in alternatives),
+        *(f"`{later}` before `{part}`" for part, later in pairwise(alternatives)),
+        "`{2}` as `{3}`",
+        *(r"[e\s] without e", r"[e\s] without \s", r"[e\s] with  \t\r\n for \s", r"[e\s] with \s\ufeff for \s"),
+        *("`+` as ``", "`+` as `{1,2}`", r"\p{N} as [0-9]", r"\p{N} as [\p{Nd}]"),
+        *("`{1,3}` as `{1,}`", "`{1,3}` as `{1,4}`", "`{1,3}` as `{1,2}`"),
+        *("without (?!b)", "without (?=d)", "without (?<!x)"),
+    ]
 
 
 @pytest.mark.parametrize("pattern", [r"(?i:'s|\p{L})|x", r"(?i:é)|x", "'s|x"])

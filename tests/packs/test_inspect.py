@@ -93,6 +93,7 @@ def test_equal_entries_and_missing_bytes_are_odd() -> None:
         "2 tokens: the merges do not build them from their bytes, such as 'abc' is 'a' | 'bc', 'qq' is 'q' | 'q'"
         in found
     )
+    assert "2 entries whose text is not one token, because a step cuts it, such as id 259" in found  # `qq` is not cut
     assert "token only by the lookup whole" not in found
     assert "1 token with several ids: 'ab' has the ids 257, 300" in found
     assert "1 byte without an entry, such as ff" in found

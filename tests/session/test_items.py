@@ -15,7 +15,7 @@ from bpe_conformance.answer import TIMED_OUT, Fault, Ids
 from bpe_conformance.operations import Stream
 from bpe_conformance.outcome import Dependence
 from bpe_conformance.properties.engine import Found
-from bpe_conformance.session import items, setup
+from bpe_conformance.session import fuzzing, items, setup
 from bpe_conformance.session import run as session_run
 from bpe_conformance.session.fuzzing import Fuzzing
 from bpe_conformance.session.items import BpeItem, CaseItem, PropertyItem
@@ -255,14 +255,14 @@ def test_ctrl_c_skips_the_properties_that_are_left(
 def test_a_search_divides_its_time_and_shows_what_it_found() -> None:
     tried: list[Any] = []
     tested: Any = SimpleNamespace(run=lambda implementation, effort: tried.append(effort) or "failure")
-    for fuzzing, expected in (
+    for shared, expected in (
         (None, ("usual", "failure")),
         (
             SimpleNamespace(effort=lambda *_: "share", ended=lambda tested, failure: f"shown {failure}"),
             ("share", "shown failure"),
         ),
     ):
-        item = item_of(PropertyItem, fuzzing=fuzzing, effort="usual")
+        item = item_of(PropertyItem, fuzzing=shared, effort="usual")
         item.tested, item.operations = tested, set()
         assert (item.test(), tried.pop()) == (expected[1], expected[0])
 
@@ -295,8 +295,13 @@ def test_the_time_is_shared_and_a_terminal_is_told_from_time_to_time(monkeypatch
             assert not search._watch("a", 7)
         assert len(lines) == shown
         assert all("7 examples; 0:5" in line for line in lines)
-    monkeypatch.setattr("sys.__stderr__", None)  # as under pythonw
-    assert not Fuzzing(1, ("a",), lines.append)._is_live
+    for stream, is_live in (
+        (None, False),
+        (SimpleNamespace(isatty=bool), False),
+        (SimpleNamespace(isatty=lambda: True), True),
+    ):
+        monkeypatch.setattr("sys.__stderr__", stream)  # None as under pythonw
+        assert Fuzzing(1, ("a",), lines.append)._is_live == is_live
 
 
 SPEC_EFFORT = setup.Effort.of_seed(None)
@@ -323,6 +328,18 @@ def test_a_search_cannot_be_combined_with_another_choice(options: dict[str, Any]
         assert Fuzzing.of(config, []) is not None
     given["--bpe-fuzz"] = None  # type: ignore[assignment]
     assert Fuzzing.of(config, []) is None
+
+
+@pytest.mark.parametrize("has_terminal", [True, False])
+def test_the_progress_of_a_search_is_written_past_the_capture(
+    has_terminal: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+    terminal = SimpleNamespace(ensure_newline=lambda: asked.append("new line")) if has_terminal else None
+    plugins = {"capturemanager": SimpleNamespace(global_and_fixture_disabled=nullcontext), "terminalreporter": terminal}
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(getplugin=plugins.get))
+    fuzzing._past_capture(config, "words")
+    assert (capsys.readouterr().err, asked) == ("words", ["new line"] * has_terminal)
 
 
 # Pytest's reports
