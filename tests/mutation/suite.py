@@ -121,7 +121,10 @@ def lenient(node: ast.AST) -> Iterator[Site]:
         case ast.Raise() | ast.Expr(ast.Yield() | ast.YieldFrom()):
             yield node, "pass", "note", node
         case (
-            ast.ExceptHandler(body=[*_, ast.Raise()]) | ast.ExceptHandler(type=ast.Name("Exception" | "BaseException"))
+            ast.ExceptHandler(body=[*_, ast.Raise()])
+            | ast.ExceptHandler(
+                type=ast.Name("Exception" | "BaseException" | "UnicodeDecodeError" | "UnicodeEncodeError")
+            )
         ):
             return  # what else is raised is a bug of ours, which shows in any case
         case ast.ExceptHandler(type=ast.expr() as kind):

@@ -166,3 +166,13 @@ def test_a_pack_cannot_be_combined_with_a_spec_or_a_seed(project: Project) -> No
     message = "--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed"
     assert message in project.refused("textbook", "--bpe-pack=x")  # with the small spec
     assert message in project.refused("textbook", "--bpe-pack=x", "--bpe-spec", "", "--bpe-seed=0")
+
+
+def test_a_pack_without_cases_tests_nothing(project: Project) -> None:
+    manifest, cases = (json.loads(PACKS["plain"][1][name]) for name in ("pack.json", "cases.json"))
+    documents = {**PACKS["plain"][1], "cases.json": json.dumps({"kind": cases["kind"], "cases": []}).encode("ascii")}
+    manifest["files"]["cases.json"] = hashlib.sha256(documents["cases.json"]).hexdigest()
+    save(project.path, {**documents, "pack.json": json.dumps(manifest).encode("ascii")})
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter=textbook", "--bpe-pack=.")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["nothing was tested*"])

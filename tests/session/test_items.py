@@ -330,6 +330,20 @@ def test_a_search_cannot_be_combined_with_another_choice(options: dict[str, Any]
     assert Fuzzing.of(config, []) is None
 
 
+def test_a_counterexample_is_a_case_of_the_clause_that_it_breaks(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tested: Any = SimpleNamespace(id="law-encode", clause_id="LAW-ENCODE-1")
+    assert fuzzing._written(tested, found()) == found()
+    for clause in ("", "MERGE-ORDER-1"):
+        failure = replace(found(clause_id=clause), case="as a case")
+        written = fuzzing._written(tested, failure)
+        text = (tmp_path / written.file).read_text("utf-8")
+        assert text.startswith(f"clause: {clause or 'LAW-ENCODE-1'}\ncases:\n  - id: law-encode-found-")
+        assert text == f"{written.case}\n"
+
+
 @pytest.mark.parametrize("has_terminal", [True, False])
 def test_the_progress_of_a_search_is_written_past_the_capture(
     has_terminal: bool, capsys: pytest.CaptureFixture[str]
