@@ -26,7 +26,7 @@ from bpe_conformance.answer import (
     fingerprint,
     first_difference,
 )
-from bpe_conformance.operations import Decode, Encode, Question, Stream
+from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Stream
 from bpe_conformance.outcome import (
     BugCause,
     Command,
@@ -232,6 +232,7 @@ def test_a_failure_counts_elsewhere_only_if_that_class_fails_by_itself(
         ("streaming", Stream(("a",)), "encode", "encoder"),
         ("streaming", Stream(("a",)), "pipeline", "pipeline"),
         ("encoder", Stream(("a",)), "undisturbed", "streaming"),
+        ("batch", ManyCalls("many"), "undisturbed", "batch"),
         ("pipeline", Encode("a"), "", "pipeline"),
         ("pipeline", Stream(("a",)), "", "streaming"),
         ("pipeline", Decode((97,)), "", "decoder"),

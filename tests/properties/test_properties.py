@@ -413,6 +413,38 @@ def test_a_wrong_encoder_is_not_blamed_for_its_training() -> None:
     assert broken.mismatch.depends_on is not None
 
 
+def ids_of(text: str) -> list[int]:
+    return list(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize(
+    ("refuses", "rows", "fails"),
+    [
+        (ValueError, ValueError, False),
+        (ValueError, None, True),
+        (None, None, False),
+        (None, "other", True),
+        (None, ValueError, True),
+        (SystemExit, None, False),  # the golden cases report it
+        (SystemExit, ValueError, False),
+    ],
+)
+def test_a_text_that_encode_refuses_is_refused_in_a_batch_and_no_other(refuses: Any, rows: Any, fails: bool) -> None:
+    class Batches(wrong.Whole):
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]
+            if refuses is not None and not text.isascii():
+                raise refuses
+            return ids_of(text)
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            if isinstance(rows, type) and not "".join(texts).isascii():
+                raise rows
+            return [ids_of(text) + [0] * (rows == "other" and not text.isascii()) for text in texts]
+
+    broken = found("law-batch-bad-text", Batches)
+    assert (broken is not None) == fails
+
+
 class CountsRepeats(textbook.Tokenizer):
     """Numbers each mention of a special token, which violates a SHOULD only (TRAIN-SIZE-4)."""
 
