@@ -609,3 +609,23 @@ def test_only_a_training_without_an_error_is_correct_up_to_ties(change: Any, rig
     table = TRAIN.operation.answer(setting)
     wrong = Mismatch(Question(TRAIN.operation), Expectation(change(table)), table)
     assert judging.is_correct_up_to_ties(wrong, "TRAIN-TIE-1", DEFAULTS) == right
+
+
+def test_a_second_call_is_asked_of_the_same_tokenizer() -> None:
+    class Spent(Right):
+        """After `decode`, `decode_bytes` of the same instance gives nothing."""
+
+        spent = False
+
+        def decode(self, ids: Sequence[int]) -> str:
+            text = super().decode(ids)
+            self.spent = True
+            return text
+
+        def decode_bytes(self, ids: Sequence[int]) -> bytes:
+            return b"" if self.spent else super().decode_bytes(ids)
+
+    assert judged(DECODE, Right) is None
+    found = judged(DECODE, Spent)
+    assert found is not None
+    assert found.asked.operation.name == "decode_bytes"

@@ -832,9 +832,14 @@ def test_only_a_class_is_like_minbpes() -> None:
         def train(self, text: str, vocab_size: int) -> None:
             pass
 
+    class Trainer:
+        def __call__(self, text: str, vocab_size: int) -> None:
+            pass
+
     for name in ("encode", "decode", "train"):
         setattr(made, name, getattr(Like, name))
-    assert (capabilities._is_like_minbpe(Like), capabilities._is_like_minbpe(made)) == (True, False)
+    trains_alone = type("TrainsAlone", (Like,), {"train": Trainer()})  # no instance is trained
+    assert [capabilities._is_like_minbpe(one) for one in (Like, made, trains_alone)] == [True, False, False]
 
 
 def raising(error: Exception) -> Any:

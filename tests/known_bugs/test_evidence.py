@@ -22,6 +22,7 @@ from bpe_conformance.outcome import (
     ConventionCause,
     Dependence,
     Diagnosis,
+    ErrorCause,
     Expectation,
     Mismatch,
     Outcome,
@@ -305,6 +306,19 @@ def test_a_listed_test_that_passes_is_no_evidence() -> None:
     answer = causes.judge(case, Implementation("x", greedy.target))
     outcome = Outcome(case.id, "case", "", "failed", case.clause, "encoder", answer)
     stale = Outcome("law-encode", "property", "", "failed", CLAUSES["LAW-ENCODE-1"], "encoder", stale=True)
-    found: Diagnosis = causes.diagnose([outcome, stale], [case])
+    corpus = Outcome("corpus-x", "corpus", "", "failed", None, "corpus", wrong())
+    found: Diagnosis = causes.diagnose([outcome, stale, corpus], [case])
     assert [test for cause in found.causes for test in cause.tests] == [case.id]
     assert found.failing == (case.id,)
+
+
+def test_what_one_cause_explains_is_not_added_to_another() -> None:
+    def failed(test: str, message: str) -> Outcome:
+        answer = Refusal("ValueError", message)
+        return Outcome(test, "property", "", "failed", CLAUSES["LAW-ENCODE-1"], "encoder", wrong(answer=answer))
+
+    outcomes = {name: failed(name, message) for name, message in (("a", "x"), ("b", "x"), ("c", "x"), ("d", "y"))}
+    explained, left = {"a"}, {"b", "d"}
+    cause = Candidate(ErrorCause("x", "", ()), {"a"})
+    search(failing=outcomes)._add_what_follows([(cause, explained)], left)
+    assert (explained, left) == ({"a", "b"}, {"d"})  # another cause explains `c`
