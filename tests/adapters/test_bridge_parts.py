@@ -207,6 +207,7 @@ def reply(sequence: int = 1, **kinds: Any) -> bytes:
         (b'{"seq": 1, "result": "\xff"}\n', ProtocolError, '{"seq": 1, "result": "\\xff"}'),
         (b'{"seq": 2, "result": 1}\n', ProtocolError, '{"seq": 2, "result": 1}'),
         (b'{"seq": true, "result": 1}\n', ProtocolError, '{"seq": true, "result": 1}'),
+        (b'{"seq": 1, "result": NaN}\n', ProtocolError, '{"seq": 1, "result": NaN}'),
         (b'{"result": 1}\n', ProtocolError, '{"result": 1}'),
         (b"x" * 200 + b"\n", ProtocolError, "x" * 130 + "... (201 characters)"),
         (b"x" * 160 + b"\n", ProtocolError, "x" * 160),

@@ -205,8 +205,9 @@ def test_a_case_without_an_answer_in_time_is_counted(
     ended = iter([1, 2 if ends_processes else 1])
     monkeypatch.setattr(items, "_ended_processes", lambda: next(ended))
     monkeypatch.setattr(items.judging, "judge", lambda case, tested: mismatch)
-    monkeypatch.setattr(items.dependence, "explained", lambda given, *_: given)
-    counts: Any = {"encode": 0}, {"encode": 4}
+    limits: list[float] = []
+    monkeypatch.setattr(items.dependence, "explained", lambda given, _, one: limits.append(one.limit) or given)
+    counts: Any = {"encode": 0, "decode": 1}, {"encode": 4, "decode": items.MOST_LATE_IN_A_ROW}
     tested = implementation(last_call=calls[0], longest_call=calls[1])
     item = item_of(CaseItem, late=counts[0], late_in_a_row=counts[1], implementation=tested)
     found = item.test()
@@ -214,6 +215,7 @@ def test_a_case_without_an_answer_in_time_is_counted(
     assert bool(item.untestable) == untestable
     assert counts[0]["encode"] == late
     assert counts[1].get("encode", 0) == (5 if late else 0)
+    assert limits == ([] if found is None or untestable else [1.0])  # the explanation may ask what never answers
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,14 @@ def test_ctrl_c_skips_the_properties_that_are_left(
 
 def test_a_search_divides_its_time_and_shows_what_it_found() -> None:
     tried: list[Any] = []
-    tested: Any = SimpleNamespace(run=lambda implementation, effort: tried.append(effort) or "failure")
+    limits: list[float] = []
+
+    def run(implementation: Any, effort: Any) -> str:
+        tried.append(effort)
+        limits.append(implementation.limit)
+        return "failure"
+
+    tested: Any = SimpleNamespace(run=run)
     for shared, expected in (
         (None, ("usual", "failure")),
         (
@@ -262,9 +271,10 @@ def test_a_search_divides_its_time_and_shows_what_it_found() -> None:
             ("share", "shown failure"),
         ),
     ):
-        item = item_of(PropertyItem, fuzzing=shared, effort="usual")
-        item.tested, item.operations = tested, set()
+        item = item_of(PropertyItem, fuzzing=shared, effort="usual", late={"encode": items.MOST_LATE, "decode": 0})
+        item.tested, item.operations = tested, {"encode"} if shared is None else {"decode"}
         assert (item.test(), tried.pop()) == (expected[1], expected[0])
+    assert limits == [1.0, 10.0]  # an operation that is often late gets less time in properties, too
 
 
 class Clock:
