@@ -322,3 +322,6 @@ def test_what_one_cause_explains_is_not_added_to_another() -> None:
     cause = Candidate(ErrorCause("x", "", ()), {"a"})
     search(failing=outcomes)._add_what_follows([(cause, explained)], left)
     assert (explained, left) == ({"a", "b"}, {"d"})  # another cause explains `c`
+    explained, left = {"a"}, {"b", "d"}
+    search(failing=outcomes, golden={"b": None})._add_what_follows([(cause, explained)], left)
+    assert (explained, left) == ({"a"}, {"b", "d"})  # golden cases are evidence themselves

@@ -116,6 +116,7 @@ ALONE = SimpleNamespace(id="case-2"), SimpleNamespace(id="case-1")
     [
         ({}, "case-2"),
         ({"unexplained": ("stale", "case-2")}, "case-2"),
+        ({"unexplained": ("law", "case-1"), "right": "case-1"}, "case-1"),
         ({"unexplained": ("law", "case-1")}, ""),  # it fails alone, too
         ({"unexplained": ("law",)}, ""),
         ({"unexplained": ()}, ""),
@@ -136,6 +137,7 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
         "answer": Ids(()),
         "spawn": 1,
         "outcomes": 2,
+        "right": "case-2",
         "raised": None,
         **changes,
     }
@@ -144,7 +146,7 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
         assert implementation == "a new process"
         if given["raised"] is not None:
             raise given["raised"]
-        return None if case.id == "case-2" else "wrong"
+        return None if case.id == given["right"] else "wrong"
 
     monkeypatch.setattr(session_run, "judge", judged)
     answered = [
