@@ -53,7 +53,7 @@ def odd(model: Model) -> str:
 def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
     found = odd(MODEL)
     for line in (
-        "2 entries whose text is not one token, because normalization changes it, such as id 262; see --text $'\\u212b'",
+        "2 entries whose text is not one token, because normalization changes it, such as id 262; see --text $'",
         "2 entries whose text is not one token, because a step cuts it, such as id 259; see --text '12'",
         "2 entries whose text is one token only by the lookup whole, such as id 261; see --text 'qq'",
         "13 tokens: no UTF-8 text contains their bytes, such as <c0> (id 192), <c1> (id 193), <f5> (id 245)",
