@@ -67,7 +67,7 @@ def test_what_a_method_raises_is_the_reply(error: BaseException, memory: float, 
 
 
 @pytest.mark.parametrize("operation", ["no_such_operation", ["encode"], 5, None, "answer"])
-def test_another_operation_is_not_claimed(operation: Any) -> None:
+def test_another_operation_is_refused(operation: Any) -> None:
     assert replies(Tokenizer, {"op": operation}) == [{"not_claimed": f"unknown operation {operation!a}"}]
 
 
@@ -115,7 +115,7 @@ def test_the_table_of_what_training_returned(name: str) -> None:
     assert reply == ({"result": table} if is_table else {"not_claimed": lacks})
 
 
-def test_a_method_that_the_adapter_lacks_is_not_claimed() -> None:
+def test_a_method_that_the_adapter_lacks_is_refused() -> None:
     assert replies(Tokenizer, {"op": "save", "model": 1, "folder": "x"}) == [{"not_claimed": "the adapter has no save"}]
 
 

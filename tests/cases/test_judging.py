@@ -533,7 +533,7 @@ def test_a_text_is_asked_of_decode_bytes_as_bytes(text: str, data: bytes, is_cor
     assert (judged(made, like(OnlyBytes, data=data)) is None) == is_correct
 
 
-def test_a_case_about_special_tokens_is_judged_even_if_it_should_be_skipped() -> None:
+def test_a_case_about_special_tokens_fails_even_if_it_should_be_skipped() -> None:
     class Without(Reference):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
             if special_tokens:

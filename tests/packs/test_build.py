@@ -351,8 +351,8 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
         "note      one thing",
         "note      another",
         "entries   3 are texts: 2 give their id alone, 1 others",
-        "tokens            2 of 4 reached, 66.67 % of the possible ones",
-        "merges            0 of 1 reached, none is possible",
+        "tokens            2 of 4 occur in answers, 66.67 % of those that can",
+        "merges            0 of 1 apply in answers, none can",
         "        1 token: a reason, such as 'a'",
         "        2 tokens: another, such as 'b', 'c'",
         "pattern   2 of 3 alternatives matched, 8 of 9 mistakes in the pattern detected"
@@ -364,7 +364,7 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
         "not run   v: no",
         "not run   w: neither",
         "differs   t in 2 cases: why",
-        "differs   u in 1 cases: else",
+        "differs   u in 1 case: else",
     ]
     normalized = replace(model, pipeline=Pipeline(("NFC", "NFKC"), steps=(ByteLevel(), ByteLevel())))
     assert [build._splits(one) for one in (normalized, ABC)] == [

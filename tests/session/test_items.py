@@ -284,7 +284,7 @@ class Clock:
         return self.now
 
 
-def test_the_time_is_shared_and_a_terminal_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_is_shared_and_a_terminal_shows_it_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, lines = Clock(), []
     monkeypatch.setattr("bpe_conformance.session.fuzzing.time", clock)
     search = Fuzzing(1, ("a", "b", "c"), lines.append)
