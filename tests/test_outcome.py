@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from itertools import takewhile
+from itertools import permutations, takewhile
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -26,7 +26,7 @@ from bpe_conformance.answer import (
     fingerprint,
     first_difference,
 )
-from bpe_conformance.operations import Decode, Encode, Question, Stream
+from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Stream
 from bpe_conformance.outcome import (
     BugCause,
     Command,
@@ -232,6 +232,7 @@ def test_a_failure_counts_elsewhere_only_if_that_class_fails_by_itself(
         ("streaming", Stream(("a",)), "encode", "encoder"),
         ("streaming", Stream(("a",)), "pipeline", "pipeline"),
         ("encoder", Stream(("a",)), "undisturbed", "streaming"),
+        ("batch", ManyCalls("many"), "undisturbed", "batch"),
         ("pipeline", Encode("a"), "", "pipeline"),
         ("pipeline", Stream(("a",)), "", "streaming"),
         ("pipeline", Decode((97,)), "", "decoder"),
@@ -244,6 +245,13 @@ def test_a_failure_is_of_the_part_that_is_at_fault(name: str, operation: Any, de
     assert (one.class_at_fault, one.depends) == (at_fault, bool(depends_on))
     passed = replace(one, state="passed", mismatch=None)
     assert (passed.class_at_fault, passed.depends) == (name, False)
+
+
+def test_a_class_of_which_no_case_was_tested_has_no_verdict_in_any_order() -> None:
+    law = Outcome("law", "property", "", "passed", MUST, "batch")
+    skipped, other = replace(law, test="case", kind="case", state="skipped"), replace(law, conformance_class="encoder")
+    for order in permutations([law, skipped, other]):
+        assert [one.name for one in verdicts(order)] == ["encoder"]
 
 
 # Commands that a failure shows

@@ -399,8 +399,8 @@ def _streams(program: Program, name: str, *many: Sequence[Any], between: str = "
 
     for turn in range(max(map(len, many))):
         for index, items in enumerate(many):
-            for item in items[turn : turn + 1]:
-                ask("stream_feed", index, **{kind.item: item})
+            if turn < len(items):
+                ask("stream_feed", index, **{kind.item: items[turn]})
         if between:
             program.ask(between)
     for index in range(len(many)):

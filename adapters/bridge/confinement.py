@@ -113,7 +113,7 @@ def _files(name: str) -> Iterator[str]:
         if spec := util.find_spec(name):
             folders = list(spec.submodule_search_locations or ())
             yield from map(_real, folders)
-            if spec.has_location and spec.origin:
+            if spec.has_location:
                 yield str(Path(_real(spec.origin)).parent) if folders else _real(spec.origin)
 
 
@@ -217,7 +217,7 @@ def audit_hook(
         elif event in _CHANGES:
             refused = any(is_refused(path, True) for path in arguments if isinstance(path, (str, bytes, os.PathLike)))
         elif event in _NETWORK:
-            refused = not isinstance(arguments[1] if len(arguments) > 1 else (), (str, bytes))
+            refused = not isinstance(arguments[1], (str, bytes))
         elif event in ("os.kill", "os.killpg") and hasattr(os, "getsid"):
             refused = arguments[0] < 0 or os.getsid(arguments[0]) != os.getsid(0)
         elif event == "resource.prlimit":

@@ -214,7 +214,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
         parts.append(text[done:end])
         done = end
     is_right = [index for part in parts for index in right.encode(part)] == right.encode(text)
-    return Dependence("encode", text) if is_right and done == len(text) else None
+    return Dependence("encode", text) if is_right else None
 
 
 def _on_pieces(text: str, section: str, model: Model, implementation: Implementation, got: Ids) -> Dependence | None:

@@ -261,7 +261,7 @@ class Implementation:
             raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing}; {fix}")
         vocab = self.call("train(...).vocab", lambda: rebuild_vocab(result[0] if missing else result.vocab))
         merges = self.call("train(...).merges", lambda: rebuild_merges(result[1] if missing else result.merges))
-        self.returns_pair = bool(missing) and is_pair
+        self.returns_pair = bool(missing)
         if is_pair and not any(map(has, ("encode", "decode"))):
             return Trained(vocab, merges)
         return Trained(vocab, merges, TokenizerProxy(result, self.call))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,7 @@ def cut_captured() -> None:
     """Cut captured output before anything reads it, if the standard streams go to temporary files."""
     for descriptor in (1, 2):
         with contextlib.suppress(OSError):
-            file = os.fstat(descriptor)
-            if stat.S_ISREG(file.st_mode) and file.st_size > KEPT:
+            if os.fstat(descriptor).st_size > KEPT:
                 os.ftruncate(descriptor, KEPT)
                 os.lseek(descriptor, 0, os.SEEK_END)
                 os.write(descriptor, CUT)

@@ -191,7 +191,7 @@ class _Search:
         self.golden = golden
         self.declared = declared
         tested = [outcome for outcome in tested if outcome.test in golden]
-        self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch and outcome.state != "passed"}
+        self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch}
         self.evidence = Evidence(
             {outcome.test: golden[outcome.test].clause.id for outcome in tested},
             {test: outcome.fingerprint for test, outcome in self.wrong.items()},

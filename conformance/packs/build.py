@@ -236,8 +236,10 @@ def _known_reason(operation: Operation, model: Model, witness: Witness, got: Any
     added = {text.encode("utf-8") for text in model.special_tokens or () if not text.isascii()}
     if any(model.vocab.get(index) in added for index in dict(operation.arguments()).get("ids", ())):
         return "it decodes added tokens that are not ASCII as mapped characters"
-    texts = operation.texts() if witness.package == "tiktoken" else ()
-    if model.pipeline is not None and texts:
+    if witness.package != "tiktoken":
+        return ""
+    texts = operation.texts()
+    if model.pipeline is not None:
         by_bytes = oracle(model, {**DEFAULTS, "lookup": "bytes"})
         return "it merges by the ids of tokens" if got == list(map(by_bytes.encode, texts)) else ""
     for text in texts:

@@ -152,14 +152,12 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
         raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
 
 
-def fit(implementation: Implementation, model: Model | None, where: str) -> None:
+def fit(implementation: Implementation, model: Model, where: str) -> None:
     """Let a tokenizer be tested on `model`: one that has loaded a model's file, or that takes its own expression.
 
     It is a CommandError if an id is another token in the file. Ids that only one of the two has do not count, because
     some formats pad the vocabulary.
     """
-    if model is None:
-        return
     if (file := implementation.model_file) is None:
         if implementation.fixed_model is None and model.expression not in PATTERNS.values():
             implementation.take_expression(model.expression)
@@ -433,7 +431,7 @@ def _model_with_pipeline(file: Path, manifest: Mapping[str, Any]) -> Model:
 
 def _entries(raw: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:
     others = {row["id"]: Expected.read(row["expect"]) for row in raw["otherwise"]}
-    ids = [index for first, last in raw["ids"] for index in range(first, last + 1)]
+    ids = (index for first, last in raw["ids"] for index in range(first, last + 1))  # as many as the file says
     try:
         texts = {index: model.vocab[index].decode("utf-8") for index in ids}
     except (KeyError, UnicodeDecodeError):

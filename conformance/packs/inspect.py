@@ -130,10 +130,8 @@ def _odd(reach: Reach) -> Iterator[str]:
     cut = [index for index in others if index not in changed and len(reach.pre_tokens(texts[index])) > 1]
     yield from _about(changed, texts, "whose text is not one token, because normalization changes it")
     yield from _about(cut, texts, "whose text is not one token, because a step cuts it")
-    if reach.oracle.lookup == "whole":
-        built = {index: reach.steps(model.vocab[index])[0] for index in ids}
-        whole = [index for index, word in built.items() if len(word) > 1 and ids[index] == [index]]
-        yield from _about(whole, texts, "whose text is one token only by the lookup whole")
+    whole = [index for index in ids if ids[index] == [index] and len(reach.steps(model.vocab[index])[0]) > 1]
+    yield from _about(whole, texts, "whose text is one token only by the lookup whole")
     alone = {model.vocab[index] for index in ids.keys() - others}
     coverage = measure(reach, covering(reach, Draw("inspect"), alone), alone)
     id_of = {show.token(token): index for index, token in model.vocab.items()}

@@ -157,7 +157,7 @@ class Reach:
         built = self.steps(token)[0]
         if built != (token,):
             return NOT_BUILT, f"{show.token(token)} is {' | '.join(map(show.token, built))}"
-        return NOT_FOUND if any(map(settled, bodies)) else UNSETTLED, show.token(token)
+        return NOT_FOUND if settled(bodies[0]) else UNSETTLED, show.token(token)  # what is added to it always is
 
     def can_merge(self, pair: Merge) -> bool:
         """Whether a merge is possible: on the bytes of its result alone, it is the last merge."""

@@ -282,7 +282,8 @@ class Run:
     ) -> RunResult:
         option = self.config.getoption
         implementation = self.implementation
-        of_pack = (case.model.name for case in self.setup.spec.cases if case.model is not None)
+        cases = self.setup.spec.cases
+        of_pack = cases[0].table.name if cases and option("--bpe-pack") else ""  # all cases of a pack have one model
         return RunResult(
             Tested(
                 implementation.name,
@@ -306,7 +307,7 @@ class Run:
                 bool(option("--bpe-strict")),
                 bool(option("--bpe-isolate")),
                 option("--bpe-seed"),
-                next(of_pack, "") if option("--bpe-pack") else None,
+                of_pack if option("--bpe-pack") else None,
                 bool(self.setup.command.selecting),
             ),
             spec=Path(option("--bpe-spec") or FOLDER),

@@ -98,7 +98,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     from ..packs.files import load_pack
 
     cases = load_pack(Path(directory), spec.clauses)
-    models = {case.model.name: case.model for case in cases if case.model is not None}
+    models = {cases[0].table.name: cases[0].table} if cases else {}  # all cases have one model
     return replace(spec, cases=cases, models={**spec.models, **models})
 
 
@@ -125,7 +125,7 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
         if (pack := config.getoption("--bpe-pack")) and spec.cases:
             from ..packs.files import fit
 
-            fit(loaded, spec.cases[0].question.model, pack)
+            fit(loaded, spec.cases[0].table, pack)
         return loaded
     except CommandError as error:
         raise pytest.UsageError(str(error)) from None

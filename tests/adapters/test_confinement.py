@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bpe_conformance.adapters.bridge import confinement
 from bpe_conformance.adapters.bridge.confinement import audit_hook
 
 READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT
@@ -40,6 +43,7 @@ def events(folder: Path, other_session: int) -> dict[str, list[tuple[str, tuple[
             ("socket.connect", (None, "/run/a-socket")),
             ("socket.connect", (None, b"/run/a-socket")),
             ("os.kill", (os.getpid(), 9)),
+            ("os.kill", (0, 15)),
             ("resource.prlimit", (0, 7, None)),
             ("resource.prlimit", (os.getpid(), 7, None)),
             ("import", ("os", None, None, None, None)),
@@ -92,3 +96,62 @@ def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path, othe
         except PermissionError:
             found = "refused"
         assert found == kind, (event, arguments)
+
+
+class Kernel:
+    """A kernel with a version of Landlock, of which one step can fail."""
+
+    def __init__(self, version: int, rules: int = 5, privileges: int = 0, restricted: int = 0) -> None:
+        self.version, self.rules, self.privileges, self.restricted = version, rules, privileges, restricted
+        self.sizes: list[int] = []
+        self.filters: list[int] = []
+
+    def syscall(self, number: int, *arguments: Any) -> int:
+        if number == confinement._CREATE:
+            if arguments[2] == 1:
+                return self.version
+            self.sizes.append(arguments[1])
+            return self.rules
+        return self.restricted if number == confinement._RESTRICT else 0
+
+    def prctl(self, operation: int, *_: Any) -> int:
+        if operation == confinement._SECCOMP:
+            self.filters.append(operation)
+        return self.privileges
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock")
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "confines"),
+    [
+        (Kernel(-1), [], False),
+        (Kernel(0), [], False),
+        (Kernel(1), [8], True),
+        (Kernel(3), [8], True),
+        (Kernel(4), [16], True),
+        (Kernel(5), [16], True),
+        (Kernel(6), [24], True),
+        (Kernel(7), [24], True),
+        (Kernel(6, rules=0), [24], True),
+        (Kernel(6, rules=-1), [24], False),
+        (Kernel(6, privileges=-1), [24], False),
+        (Kernel(6, restricted=-1), [24], False),
+    ],
+)
+def test_a_process_is_confined_only_if_each_step_of_the_kernel_succeeds(
+    kernel: Kernel, sizes: list[int], confines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confinement.ctypes, "CDLL", lambda _: kernel)
+    assert confinement.has_landlock() == (kernel.version > 0)
+    assert confinement.landlocked(["/no/such"], [], ["/no/such"]) == confines
+    assert kernel.sizes == sizes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp")
+def test_only_a_machine_whose_system_calls_are_known_gets_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement.ctypes, "CDLL", lambda _: kernel)
+    for machine, filters in (("riscv64", 0), ("x86_64", 1), ("aarch64", 1)):
+        kernel = Kernel(6)
+        monkeypatch.setattr(confinement.os, "uname", lambda name=machine: SimpleNamespace(machine=name))
+        confinement._refuse_calls()
+        assert len(kernel.filters) == filters

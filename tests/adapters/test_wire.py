@@ -101,3 +101,10 @@ def test_ids_that_no_program_can_hold_are_not_sent(ids: list[int]) -> None:
 def test_a_program_is_tested_with_the_same_methods_as_a_class() -> None:
     assert wire.TESTABLE == capabilities.TESTABLE
     assert {"train", *wire.METHODS} >= wire.TESTABLE
+
+
+def test_the_form_of_every_result_is_known() -> None:
+    named = [request["properties"]["op"] for request in VALIDATOR.schema["$defs"]["request"]["oneOf"]]
+    every = {name for one in named for name in one.get("enum", [one.get("const")])}
+    assert {*wire.RESULTS, "start"} == every
+    assert all(result.shape in VALIDATOR.schema["$defs"] for result in wire.RESULTS.values())

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+import pytest
 from helpers.golden_cases import read_case, with_value
+from helpers.wrong_tokenizers import Whole
 
-from bpe_conformance.answer import Ids
+from bpe_conformance.answer import Fault, Ids, Refusal, Table
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
-from bpe_conformance.operations import Encode, Question
+from bpe_conformance.operations import Batch, Decode, Encode, Question, Save
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome
 from bpe_conformance.spec import Clause, installed_spec
 
@@ -143,8 +147,11 @@ def test_a_token_that_no_merge_builds_is_not_blamed_on_splitting() -> None:
 def test_splitting_is_not_blamed_if_its_section_passes() -> None:
     clauses = installed_spec().clauses
     blamed = _blamed_on_splitting(clauses["MERGE-ORDER-1"])
+    assert blamed.mismatch is not None
+    encodes = replace(blamed, test="a stream", mismatch=replace(blamed.mismatch, depends_on=Dependence("encode")))
+    alone = replace(blamed, test="alone", mismatch=replace(blamed.mismatch, depends_on=None))
     splits = replace(blamed, test="split", clause=clauses["SPLIT-FENCE-1"], mismatch=None, state="passed")
-    (freed,) = dependence.without_blame_of_splitting([blamed, splits]).values()
+    (freed,) = dependence.without_blame_of_splitting([encodes, blamed, alone, splits]).values()
     assert freed.test == blamed.test
     assert not freed.depends
     for others in ([], [replace(splits, state="skipped")], [splits, replace(splits, test="other", state="failed")]):
@@ -158,7 +165,8 @@ def _blamed_on_splitting(clause: Clause) -> Outcome:
 
 
 def test_a_pre_token_that_is_incorrect_alone_is_no_fault_of_the_split() -> None:
-    assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, **AB) is None
+    for text in ("ab-ab", "ab-x", "x-ab", "x-ab-x"):
+        assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": text}, **AB) is None
 
 
 class WrongInBoth(WrongRanks):
@@ -192,3 +200,219 @@ def test_the_error_of_a_batch_depends_on_encode_of_any_of_its_texts() -> None:
         wrong = next(text for text in texts if "x" in text)
         given = {"texts": texts}
         assert _depends_on(Raises, "BATCH-EQUAL-1", "batch", given, **AB) == Dependence("encode", wrong)
+
+
+# The parts that can be at fault
+
+END = {"special_tokens": ["<|e|>"]}  # without an entry: its id is the next one
+
+
+class Renumbers(BaseEncoder):
+    """Gives a special token without an entry another id."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        for token in set(map(str.encode, self.special)) - {*vocab.values()}:
+            del self.vocab[self.ids[token]]
+            self.vocab[500], self.ids[token] = token, 500
+
+
+class RenumbersWithoutEncode:
+    def __init__(self, *given: Any) -> None:
+        self.decode = Renumbers(*given).decode
+
+
+class RenumbersAndLosesText(Renumbers):
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode([index for index in ids if index != 500])
+
+
+class LosesSpecialTokens(BaseEncoder):
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(index for index in ids if index < 258)
+
+
+class RefusesUnknownTokens(BaseEncoder):
+    """Its constructor raises an error for a special token without an entry, another one each time."""
+
+    errors: ClassVar[list[type[Exception]]] = []
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        if special_tokens:
+            raise self.errors.pop(0)("no")
+
+
+@pytest.mark.parametrize(
+    ("target", "is_constructor"),
+    [(Renumbers, True), (RenumbersWithoutEncode, False), (RenumbersAndLosesText, False), (LosesSpecialTokens, False)],
+)
+def test_a_decoding_depends_on_the_constructor_that_gave_another_id(target: type, is_constructor: bool) -> None:
+    found = _depends_on(target, "DECODE-SPECIAL-1", "decode", {"ids": [97, 258]}, **AB, **END)
+    assert found == (Dependence("construct") if is_constructor else None)
+
+
+def test_an_error_of_the_constructor_is_that_of_the_call() -> None:
+    for errors, found in (([KeyError, KeyError], Dependence("construct")), ([KeyError, IndexError], None)):
+        RefusesUnknownTokens.errors = [*errors, *errors]
+        implementation = Implementation("x", RefusesUnknownTokens)
+        RefusesUnknownTokens.errors = [*errors]
+        case = with_value(
+            read_case(
+                {"id": "i", "title": "t", "expect": {}, "op": "decode", "model": {**AB, **END}, "input": {"ids": [97]}},
+                installed_spec().clauses["DECODE-BYTES-1"],
+            )
+        )
+        wrong = judge(case, implementation)
+        assert wrong is not None
+        assert dependence.explained(wrong, case.clause.id, implementation).depends_on == found
+
+
+MODEL = read_model({**AB, **END})
+SAVED = Table({**MODEL.vocab, 258: b"<|e|>"}, MODEL.merges)
+MORE = {**SAVED.vocab, 500: b"<|f|>"}
+
+
+class KnowsMore(BaseEncoder):
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.vocab[500] = b"<|f|>"
+
+
+class OnlyEncodes:
+    def __init__(self, *given: Any) -> None:
+        self.encode = BaseEncoder(*given).encode
+
+
+@pytest.mark.parametrize(
+    ("saved", "target", "is_constructor"),
+    [
+        (Table(MORE, SAVED.merges), KnowsMore, True),
+        (Table(MORE, SAVED.merges), BaseEncoder, False),
+        (Table({**MORE, 501: b"x"}, SAVED.merges), KnowsMore, False),
+        (Table({**SAVED.vocab, 499: b"x", 500: b"<|f|>"}, SAVED.merges), KnowsMore, False),
+        (Table(MORE, SAVED.merges[:1]), KnowsMore, False),
+        (SAVED, KnowsMore, False),
+        (Table({index: token for index, token in MORE.items() if index != 97}, SAVED.merges), KnowsMore, False),
+        (Table(MORE, SAVED.merges), OnlyEncodes, False),
+        (Refusal("ValueError", "no"), KnowsMore, False),
+    ],
+)
+def test_saved_files_are_right_but_for_what_the_constructor_added(
+    saved: Any, target: type, is_constructor: bool
+) -> None:
+    wrong = Mismatch(Question(Save(), MODEL), Expectation((SAVED,)), saved)
+    assert dependence._holds_what_it_saved(wrong, MODEL, Implementation("x", target)) == is_constructor
+
+
+PIPELINE = replace(read_model(AB), pipeline=Pipeline(steps=(Split("-"), ByteLevel())))
+
+
+class NoPattern(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *, pipeline: Any = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pipeline=pipeline)
+
+
+@pytest.mark.parametrize(
+    ("target", "operation", "model", "wrong"),
+    [
+        (Whole, Encode("ab"), PIPELINE, None),
+        (NoPattern, Encode("ab"), PIPELINE, None),
+        (WrongRanks, Encode("x ab"), PIPELINE, " ab"),
+        (WrongRanks, Batch(("x", "y-ab")), PIPELINE, "ab"),
+        (WrongRanks, Batch(("x", "y")), PIPELINE, None),
+        (RenumbersWithoutEncode, Decode((97,)), PIPELINE, None),
+        (WrongRanks, Encode("ab"), replace(PIPELINE, name="large"), None),
+    ],
+)
+def test_what_is_wrong_without_the_pipeline_is_no_fault_of_the_pipeline(
+    target: type, operation: Any, model: Any, wrong: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 1)  # merges; only models with a name are large
+    assert dependence._plainly_wrong(operation, model, Implementation("x", target)) == wrong
+
+
+class DecodesNothing(Whole):
+    def decode(self, ids: Iterable[int]) -> str:
+        return ""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield ""
+
+
+def test_what_another_method_gets_wrong_with_a_pipeline_is_its_own_fault() -> None:
+    pipeline = {"steps": [{"step": "ByteLevel"}]}
+    found = _depends_on(DecodesNothing, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB, pipeline=pipeline)
+    assert found == Dependence("decode")
+
+
+class RaisesInC:
+    """Its error has no line of its own."""
+
+    encode = staticmethod(int)
+
+    def __init__(self, *given: Any) -> None:
+        pass
+
+
+def test_the_parts_of_a_stream_explain_it_only_if_they_are_cut_correctly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on_parts(target: type, text: str, got: Any, model: Any = MODEL) -> Dependence | None:
+        return dependence._on_parts(text, model, Implementation("x", target), got)
+
+    text = " ba" * 65
+    got = Ids(tuple(StripsParts(MODEL.vocab, MODEL.merges).encode_iterable([text])))
+    assert on_parts(StripsParts, text, got) == Dependence("encode", text)
+    assert on_parts(StripsParts, text, Fault("TimedOut", "late")) is None
+    assert on_parts(RaisesInC, "ab", Refusal("ValueError", "invalid literal for int() with base 10: ''")) is None
+    for name, value in (("MOST_PARTS", 2), ("LONGEST_IN_PARTS", 100)):
+        with monkeypatch.context() as patch:
+            patch.setattr(dependence, name, value)
+            assert on_parts(StripsParts, text, got) is None
+    # `bc` alone is split otherwise than after an `a`.
+    behind = replace(read_model({"merges": [["b", "c"]]}), pattern="(?<=a)bc|[a-z]")
+    assert on_parts(BaseEncoder, "abc", Ids((97, 98, 99)), behind) is None
+
+
+class IgnoresSpecialTokens(BaseEncoder):
+    def find_special(self, text: str, allowed: list[str]) -> Any:
+        return [(text, False)]
+
+
+class JoinsTwoByBytes(JoinsTwo):
+    conventions: ClassVar[dict[str, str]] = {"lookup": "bytes"}
+
+    def encode(self, text: str) -> list[int]:
+        alone = {"ab-": [300], "ab": [256], "-": [45]}
+        return [index for piece in self.split(text) for index in alone[piece]]
+
+
+def test_a_text_depends_on_its_segments_and_its_pre_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
+    text = {"text": "x<|e|>ab"}
+    found = _depends_on(IgnoresSpecialTokens, "MERGE-ORDER-1", "encode", text, **AB, **special)
+    assert found == Dependence("segments", text["text"])
+    assert _depends_on(IgnoresSpecialTokens, "SPECIAL-SCAN-1", "encode", text, **AB, **special) is None
+    joined = replace(read_model({"merges": [["b", "-"], ["a", "b"]]}), name="large")
+    implementation, got = Implementation("x", JoinsTwo), Ids((97, 256, 97, 98))
+    assert dependence._on_pieces("ab-ab", "MERGE", joined, implementation, got) == Dependence("pre-tokens", "ab-ab")
+    entries = read_model({"merges": [["a", "b"]], "extra": [[300, "ab-"]]})  # no merge builds it
+    for by_bytes, pieces in ((JoinsTwoByBytes, Dependence("pre-tokens", "ab-ab")), (JoinsTwo, None)):
+        asked = Implementation("x", by_bytes)
+        assert dependence._on_pieces("ab-ab", "MERGE", entries, asked, Ids((300, 256))) == pieces
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 1)
+    assert dependence._on_pieces("ab-ab", "MERGE", joined, implementation, got) is None
+
+
+def test_the_error_of_a_batch_is_looked_for_in_all_its_texts() -> None:
+    wrong = judge(BATCH_WITH_X, implementation := Implementation("x", Raises))
+    assert wrong is not None
+    found = dependence._of_batch(BATCH_WITH_X.operation, wrong, BATCH_WITH_X.table, implementation)  # type: ignore[arg-type]
+    assert found == Dependence("encode", "x")
+
+
+BATCH_WITH_X = with_value(
+    read_case(
+        {"id": "i", "title": "t", "expect": {}, "op": "batch", "model": AB, "input": {"texts": ["a", "b", "x"]}},
+        installed_spec().clauses["BATCH-EQUAL-1"],
+    )
+)

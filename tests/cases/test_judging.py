@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Greedy, Right, TrainOnly
+from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.answer import (
+    AnyError,
     BytesLost,
     CrossesBoundary,
     EncodingCause,
@@ -28,10 +32,13 @@ from bpe_conformance.answer import (
     WrongId,
     WrongMerge,
 )
-from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, skip_reason
+from bpe_conformance.cases import judging
+from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, judge, skip_reason
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import StoredIds
+from bpe_conformance.operations import Expected, Question, Setting, StoredIds
+from bpe_conformance.outcome import Expectation, Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, installed_spec
@@ -493,3 +500,132 @@ def test_an_absent_special_token_in_any_text_permits_an_error(texts: list[str]) 
 
     assert not fails(RefusesNewTokens, texts)
     assert fails(like(encode_batch=lambda self, texts: 1 / 0), ["ab"] * len(texts))
+
+
+# What is asked, and of whom
+
+
+class OnlyBytes:
+    """Decodes to these bytes, and does nothing else."""
+
+    data = b""
+
+    def __init__(self, *given: Any) -> None:
+        pass
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        return self.data
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "is_correct"),
+    [
+        ("a", b"a", True),
+        ("b", b"b", True),
+        ("b", b"a", False),
+        ("\ufffd", b"\xff", True),
+        ("\ufffd", b"\xef\xbf\xbd", False),
+    ],
+)
+def test_a_text_is_asked_of_decode_bytes_as_bytes(text: str, data: bytes, is_correct: bool) -> None:
+    ids = [255] if text == "\ufffd" else [97]
+    made = case("decode", {}, {"ids": ids}, {"text": text})
+    assert (judged(made, like(OnlyBytes, data=data)) is None) == is_correct
+
+
+def test_a_case_about_special_tokens_fails_even_if_it_should_be_skipped() -> None:
+    class Without(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if special_tokens:
+                raise NotImplementedError
+            super().__init__(vocab, merges, special_tokens, pattern=pattern)
+
+    implementation = Implementation("x", Without)
+    assert adapted(ENCODE_SPECIAL, implementation) is None
+    assert judge(ENCODE_SPECIAL, implementation) is not None
+
+
+def test_what_the_clauses_leave_open_is_correct() -> None:
+    opened: Any = SimpleNamespace(correct=lambda expected, setting: None)
+    implementation = Implementation("x", Reference)
+    setting = Setting(None, implementation.conventions, "MERGE-ORDER-1")
+    assert judging.compare(Question(opened), Expected({}), setting, implementation) is None
+
+
+def test_the_smallest_change_of_conventions_under_which_any_value_fits_is_named() -> None:
+    changes = [
+        (("lookup", "bytes"),),
+        (("lookup", "bytes"), ("tie_break", "first-seen")),
+        (("tie_break", "first-seen"),),
+    ]
+    answers = {"bytes": (1, 2), "pair": (3,)}
+    asked: Any = SimpleNamespace(
+        other_conventions=lambda conventions: changes,
+        correct=lambda expected, setting: answers[setting.conventions["lookup"]],
+        accepts=lambda value, answer, setting: value == answer,
+    )
+    setting = Setting(None, {"lookup": "pair", "tie_break": "lex-greater"}, "MERGE-ORDER-1")
+    for answer, fitting in ((1, changes[:1]), (2, changes[:1]), (3, changes[2:]), (4, [])):
+        assert judging._fitting_conventions(asked, Expected({}), setting, answer) == tuple(fitting)  # type: ignore[arg-type]
+
+
+ANY_OF = case(
+    "encode", {"merges": [["3", "4"]]}, {"text": "1234"}, {"any_of": [{"ids": [49, 50, 256]}, {"error": "x"}]}
+)
+TEXTS = case("batch", {}, {"texts": ["a", "b" * 3000]})
+
+
+def test_a_value_that_is_not_computed_holds_under_every_pattern() -> None:
+    for pattern, is_same in (("gpt2", True), ("cl100k", False)):
+        conventions = {**DEFAULTS, "pattern": pattern}
+        assert judging.under(ANY_OF, conventions) is ANY_OF
+        assert (judging.under(ENCODE, conventions) is ENCODE) == is_same
+        empty = judging.under(replace(ENCODE, expected=Expected({})), conventions)
+        assert empty.expected.alternatives == (Ids((97, 256)),)
+
+
+@pytest.mark.parametrize(
+    ("made", "is_skipped"),
+    [
+        (ANY_OF, True),
+        (case("encode", {"merges": [["3", "4"]]}, {"text": "34"}, {"any_of": [{"ids": [256]}, {"error": "x"}]}), False),
+        (ENCODE, False),
+        (LAZY, True),
+        (TEXTS, True),
+        (case("batch", {}, {"texts": ["a", "b" * 2000]}), False),
+    ],
+)
+def test_what_needs_the_split_of_gpt2_is_skipped_under_another(made: Case, is_skipped: bool) -> None:
+    implementation = Implementation("x", like(Whole, pattern="cl100k"))
+    assert skip_reason(made, implementation) == (OTHER_SPLIT if is_skipped else None)
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [(lambda right: (right,), True), (lambda right: (right, AnyError()), False), (lambda _: (AnyError(),), False)],
+)
+def test_only_a_training_without_an_error_is_correct_up_to_ties(change: Any, right: bool) -> None:
+    setting = Setting(None, DEFAULTS, "TRAIN-TIE-1")
+    table = TRAIN.operation.answer(setting)
+    wrong = Mismatch(Question(TRAIN.operation), Expectation(change(table)), table)
+    assert judging.is_correct_up_to_ties(wrong, "TRAIN-TIE-1", DEFAULTS) == right
+
+
+def test_a_second_call_is_asked_of_the_same_tokenizer() -> None:
+    class Spent(Right):
+        """After `decode`, `decode_bytes` of the same instance gives nothing."""
+
+        spent = False
+
+        def decode(self, ids: Sequence[int]) -> str:
+            text = super().decode(ids)
+            self.spent = True
+            return text
+
+        def decode_bytes(self, ids: Sequence[int]) -> bytes:
+            return b"" if self.spent else super().decode_bytes(ids)
+
+    assert judged(DECODE, Right) is None
+    found = judged(DECODE, Spent)
+    assert found is not None
+    assert found.asked.operation.name == "decode_bytes"

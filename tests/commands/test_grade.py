@@ -18,6 +18,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+import bpe_conformance
 from bpe_conformance import cli
 from bpe_conformance.adapters.bridge import confinement
 from bpe_conformance.command_line import CommandError
@@ -236,9 +237,8 @@ def write(folder: Path, files: dict[str, str]) -> str:
 def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]
     results = tmp_path / "results"
-    done = run_grade(
-        *folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=str(tmp_path)
-    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run_grade(*folders, "--section", "BYTES", "-o", str(results), PYTEST_ADDOPTS="-p forge", PYTHONPATH=path)
     assert done.returncode == 1, done.stderr
     found = marks(results)
     assert {name: row["encoder"] for name, row in found.items()} == {
@@ -352,6 +352,17 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
 
+def test_a_directory_of_submissions_is_named_only_if_none_has_the_module(tmp_path: Path) -> None:
+    folders = [
+        Path(write(tmp_path / name, {file: RIGHT}))
+        for name, file in (("a", "b/tok.py"), ("c", "tok.py"), ("d", "tok/x.py"))
+    ]
+    assert [*grade._named(folders, TOK)] == ["a", "c", "d"]  # some import it from another place
+    for adapter in (TOK, "tok.deep:T", "cs336:tok:T"):
+        with pytest.raises(CommandError, match="its subdirectories have tok; name each of them"):
+            grade._named(folders[:1], adapter)
+
+
 @pytest.mark.parametrize("adapter", ["/home/ann/tok.py:Tokenizer", ":Tokenizer", "", "**:T"])
 def test_the_directories_are_named_whatever_the_adapter_is(adapter: str, tmp_path: Path) -> None:
     assert grade._named([Path(write(tmp_path / "a" / "b", {"tok.py": RIGHT})).parent], adapter) == {"a": tmp_path / "a"}
@@ -380,6 +391,9 @@ def test_allowed_imports_are_not_blocked() -> None:
     assert not {"bpe_conformance.protocol", "bpe_conformance.adapters", "bpe_conformance.fixtures"} & {
         *grade._blocked([])
     }
+    every = {path.stem for path in Path(bpe_conformance.__file__).parent.iterdir() if path.suffix in ("", ".py")}
+    modules = {name for name in every if name.isidentifier() and not name.startswith("__")}
+    assert {f"bpe_conformance.{name}" for name in modules - grade.OPEN} <= {*grade._blocked([])}
     left = grade._blocked(["tiktoken", "bpe_conformance.reference"])
     assert {*grade._blocked([])} - {*left} == {"tiktoken", "bpe_conformance.reference"}
     assert not [name for name in left if name.startswith("tiktoken")]  # tiktoken imports tiktoken_ext
@@ -412,7 +426,13 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
 ) -> None:
     run = {"complete": True, "missing": [], **run}
     report = {"adapter": {"name": "tok"}, "run": run, "verdicts": verdicts, "causes": []}
-    monkeypatch.setattr(grade, "_suite", lambda *_: (report, "", interrupt))
+
+    def suite(job: dict[str, Any], empty: Path) -> Any:
+        assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
+        assert list(empty.iterdir()) == []
+        return report, "", interrupt
+
+    monkeypatch.setattr(grade, "_suite", suite)
     monkeypatch.setattr(grade.ctypes, "CDLL", MagicMock())  # this process adopts no orphans
     packed = io.BytesIO()
     tarfile.open(fileobj=packed, mode="w").close()
@@ -449,6 +469,15 @@ def test_the_suite_gets_each_option_of_the_command() -> None:
     assert {*every} - {*few} == {*options, "--bpe-trainer", "t:train"}
     assert {*few} - {*every} == {"--bpe-time-limit=10.0"}
     assert "--bpe-isolate" in few
+
+
+def test_a_grade_has_every_cause_of_its_failures_and_none_of_warnings() -> None:
+    causes = [{"name": name} for name in ("one", "two", "three")]
+    for verdicts, named in (([BAD], ["one", "two", "three"]), ([VERDICT], []), ([], [])):
+        made = grade.Grade("ann", "graded", 3, {"verdicts": verdicts, "causes": causes})  # type: ignore[arg-type]
+        assert made.plain()["causes"] == named
+        assert made.row(10).endswith("  " + "; ".join(named) if named else str(made.must()[1]))
+    assert grade.Grade("ann", "no").causes == []
 
 
 @pytest.mark.parametrize("first", "=+-@\t\r")
@@ -491,6 +520,85 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
     "prints no report": ("print('{')", "the run ended with status 0"),
     "hangs": ("time.sleep(60)", "no result within 0.3 seconds"),
 }
+
+
+class Suite:
+    """The process of the suite, which is interrupted, or late, and then gives no result."""
+
+    def __init__(self, *events: Any) -> None:
+        self.events, self.ended, self.returncode = [*events], list[str](), -15
+
+    def __enter__(self) -> Suite:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.append("waited")
+
+    def communicate(self, job: bytes = b"", timeout: float = 0) -> tuple[bytes, bytes]:
+        event = self.events.pop(0)
+        if isinstance(event, BaseException):
+            raise event
+        return event  # type: ignore[no-any-return]
+
+    def terminate(self) -> None:
+        self.ended.append("terminated")
+
+    def kill(self) -> None:
+        self.ended.append("killed")
+
+
+LATE = subprocess.TimeoutExpired("suite", 1)
+STOP = KeyboardInterrupt()
+HOUR = "no result within 3600 seconds"
+
+
+@pytest.mark.parametrize(
+    ("events", "ended", "report", "status", "is_interrupted"),
+    [
+        ([STOP, (b'{"run": 1}', b"")], ["terminated", "waited"], {"run": 1}, "interrupted", True),
+        ([STOP, (b"", b"words")], ["terminated", "waited"], None, "interrupted", True),
+        ([STOP, LATE], ["terminated", "killed", "waited"], None, "interrupted", True),
+        ([LATE, (b'{"run": 1}', b"")], ["terminated", "waited"], {"run": 1}, "interrupted", False),
+        ([LATE, (b"", b"")], ["terminated", "waited"], None, HOUR, False),
+        ([LATE, LATE], ["terminated", "killed", "waited"], None, HOUR, False),
+        ([(b"", b"ERROR: words\n")], ["waited"], None, "signal 15 ended the suite's process", False),
+    ],
+)
+def test_a_run_that_is_stopped_gives_what_it_has_so_far(
+    events: list[Any],
+    ended: list[str],
+    report: Any,
+    status: str,
+    is_interrupted: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suite = Suite(*events)
+    monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, **__: suite)
+    found = grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+    assert (found[0], found[2] is not None) == (report, is_interrupted)
+    assert report is not None or found[1] == status
+    assert suite.ended == ended
+
+
+def test_whatever_stops_the_command_the_suite_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for events in ([SystemExit()], [STOP, KeyboardInterrupt()], [LATE, ZeroDivisionError()]):
+        suite = Suite(*events)
+        monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, suite=suite, **__: suite)
+        with pytest.raises(type(events[-1])):
+            grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+        assert "killed" in suite.ended
+
+
+def test_how_far_it_is_is_shown_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, shown in (
+        (MagicMock(isatty=lambda: True), True),
+        (MagicMock(isatty=lambda: False), False),
+        (None, False),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        grade._progress("ann, 1 of 2")
+        assert stream is None or bool(stream.write.called) == shown
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import time
 from collections import UserDict
@@ -18,10 +19,12 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
-from bpe_conformance.implementation import capabilities
+from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.implementation import capabilities, time_limit
+from bpe_conformance.implementation import implementation as loaded
 from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
-from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut
+from bpe_conformance.implementation.implementation import Implementation, Trained
+from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Encode
 from bpe_conformance.reference import Tokenizer as Reference
@@ -730,3 +733,240 @@ def test_special_tokens_are_passed_to_from_files_only_if_there_are_some() -> Non
         ("v.json", "m.txt", ["<e>"]),
     ]
     assert passed[-2][2] is listed  # the caller's own list, which the tokenizer must not change
+
+
+# Which patterns, files and tokenizers there are
+
+OWN = r"\w+|\W"
+
+
+def taking(*spellings: str, **attributes: Any) -> Implementation:
+    """Return an implementation whose constructor takes only these patterns, and its own `pattern`."""
+
+    class Takes(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if pattern not in (None, *spellings):
+                raise ValueError(f"no pattern {pattern}")
+            super().__init__(vocab, merges, special_tokens)
+
+    return Implementation("x", type("Takes", (Takes,), attributes))
+
+
+@pytest.mark.parametrize(
+    ("implementation", "is_taken"),
+    [
+        (taking(*PATTERNS.values(), OWN), True),
+        (taking(*PATTERNS.values()), False),
+        (taking(*PATTERNS, OWN), False),  # it takes names, and this is none
+        (taking("cl100k", PATTERNS["o200k"], OWN), True),
+        (taking("o200k", PATTERNS["cl100k"], OWN), True),
+        (taking(pattern=OWN), True),
+        (taking(), False),
+    ],
+)
+def test_an_expression_without_a_name_is_taken_like_those_with_one(
+    implementation: Implementation, is_taken: bool
+) -> None:
+    implementation.take_expression(OWN)
+    name = pattern_name(OWN)
+    assert (f"pattern:{name}" in implementation.capabilities) == is_taken
+    assert (OWN in implementation.spellings) == (is_taken and implementation.conventions["pattern"] != OWN)
+    refused = [note for note in implementation.notes if name in note]
+    assert bool(refused) == (not is_taken and implementation.spellings.get("cl100k") == PATTERNS["cl100k"])
+
+
+def test_the_patterns_that_a_constructor_refuses_are_noted() -> None:
+    for names, what in ((["none"], "pattern none"), (["none", "cl100k"], "patterns cl100k, none")):
+        others = [PATTERNS[name] for name in PATTERNS if name not in names]
+        refused = f"the constructor refuses the {what}: "
+        assert [note.startswith(refused) for note in taking(*others).notes].count(True) == 1
+
+
+def test_a_tokenizer_of_one_model_reads_no_other() -> None:
+    read: list[str] = []
+
+    class Fixed(Reference):
+        model = "gpt2"
+
+        def __init__(self) -> None:
+            super().__init__(MODEL.vocab, MODEL.merges)
+
+        from_tokenizer_json = classmethod(lambda cls, path: read.append(path))
+
+    assert "from_tokenizer_json" not in Implementation("x", Fixed).capabilities
+    assert read == []
+
+
+def test_a_train_that_cannot_be_called_is_noted_if_the_rest_can_be_tested() -> None:
+    class Trains(EncodeOnly):
+        def train(self, text: str, vocab_size: int) -> None:
+            raise AssertionError
+
+    implementation = Implementation("x", Trains)
+    assert "train" not in implementation.capabilities
+    assert implementation.notes[-1].startswith("training is not tested: x: train is an instance method; write")
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+def test_a_probe_that_does_not_end_is_not_repeated() -> None:
+    class Late(Reference):
+        calls = 0
+
+        def encode(self, text: str, *, allowed_special: Any = (), disallowed_special: Any = ()) -> list[int]:  # type: ignore[override]
+            Late.calls += 1
+            while True:
+                pass
+
+    implementation = Implementation("x", Late, 0.1)
+    assert {"encode", "allowed_special"} <= implementation.capabilities  # the tests report it
+    assert Late.calls == 1
+
+
+def test_only_a_class_is_like_minbpes() -> None:
+    def made() -> Any:
+        raise AssertionError
+
+    class Like:
+        encode = decode = lambda self, given: given
+
+        def train(self, text: str, vocab_size: int) -> None:
+            pass
+
+    class Trainer:
+        def __call__(self, text: str, vocab_size: int) -> None:
+            pass
+
+    for name in ("encode", "decode", "train"):
+        setattr(made, name, getattr(Like, name))
+    trains_alone = type("TrainsAlone", (Like,), {"train": Trainer()})  # no instance is trained
+    assert [capabilities._is_like_minbpe(one) for one in (Like, made, trains_alone)] == [True, False, False]
+
+
+def raising(error: Exception) -> Any:
+    def raises(text: str) -> list[int]:
+        raise error
+
+    return SimpleNamespace(encode=raises)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "encodes"),
+    [
+        (SimpleNamespace(encode=lambda text: []), True),
+        (SimpleNamespace(decode=lambda ids: ""), False),
+        (raising(NotImplementedError()), False),
+        (raising(ValueError()), None),
+        (None, False),
+    ],
+)
+def test_a_training_gives_a_tokenizer_only_if_it_encodes(tokenizer: Any, encodes: bool | None) -> None:
+    proxy = tokenizer and TokenizerProxy(tokenizer)
+    trained = Trained({}, [], proxy)
+    if encodes is None:
+        with pytest.raises(Raised):
+            trained.tokenizer()
+    else:
+        assert trained.tokenizer() is (proxy if encodes else None)
+
+
+def test_a_trained_pair_can_encode() -> None:
+    class Pair(tuple):  # type: ignore[type-arg]
+        encode = None
+
+    class Decodes(tuple):  # type: ignore[type-arg]
+        decode = None
+
+    table = MODEL.vocab, MODEL.merges
+    for result, has_tokenizer in ((table, False), (Pair(table), True), (Decodes(table), True)):
+        implementation = Implementation("x", like(train=classmethod(lambda *_, result=result: result)))
+        trained = implementation.train("ab", 257, [])
+        assert (trained.proxy is not None, implementation.returns_pair) == (has_tokenizer, True)
+        assert (trained.vocab, trained.merges) == (dict(MODEL.vocab), list(MODEL.merges))
+
+
+def like(**methods: Any) -> type:
+    return type("Like", (Reference,), methods)
+
+
+def test_a_limit_of_0_is_none() -> None:
+    assert Implementation("x", Right, 0).limit == math.inf
+    assert Implementation("x", Right, 3).limit == 3
+
+
+def test_the_model_of_an_engine_is_a_file_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tokenizer.json").touch()
+    monkeypatch.chdir(tmp_path)
+    for model, is_file in (
+        (str(tmp_path / "tokenizer.json"), True),
+        ("tokenizer.json", False),
+        (str(tmp_path), False),
+        ("gpt2", False),
+        (None, False),
+    ):
+        engine: Any = SimpleNamespace(target=SimpleNamespace(model=model))
+        assert Implementation.model_file.fget(engine) == (Path(model) if is_file else None)  # type: ignore[attr-defined]
+
+
+def test_a_target_without_a_name_has_that_of_its_adapter() -> None:
+    for name, short in (("T", "T"), ("", "Tok"), (None, "Tok"), (5, "Tok")):
+        named: Any = SimpleNamespace(name="a.b:Tok", target=SimpleNamespace(__name__=name))
+        assert Implementation._short.fget(named) == short  # type: ignore[attr-defined]
+
+
+def test_a_large_model_is_built_once_even_if_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 0)
+    large, calls = read_model({"merges": [["a", "b"]]}, "large"), []
+
+    class Fails(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__(vocab, merges, special_tokens)
+            if len(merges) == len(large.merges) and (97 in vocab) and calls is not None and Fails.fails:
+                calls.append(1)
+                raise KeyError("no")
+
+        fails = False
+
+    implementation = Implementation("x", Fails)
+    for fails in (True, False):
+        calls.clear()
+        Fails.fails, implementation._large = fails, {}
+        for _ in range(2):
+            if fails:
+                with pytest.raises(Raised, match="KeyError"):
+                    implementation.build(large)
+            else:
+                assert implementation.build(large) is implementation.build(large)
+        assert len(calls) == (1 if fails else 0)
+
+
+def test_a_process_with_other_variables_is_started_once() -> None:
+    started: list[Any] = []
+    implementation = Implementation("x", Right, spawn=lambda variables: started.append(variables) or Right)
+    first = implementation.elsewhere({"PYTHONHASHSEED": "1"})
+    assert implementation.elsewhere({"PYTHONHASHSEED": "1"}) is first
+    assert implementation.elsewhere({"PYTHONHASHSEED": "2"}) is not first
+    assert started == [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"}]
+
+
+def test_a_program_is_in_a_process_of_its_own_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+    monkeypatch.setattr(loaded, "isolated", lambda *_, **__: found.append("isolated") or Right)
+    monkeypatch.setattr(loaded, "resolve", lambda name: found.append("resolved") or Right)
+    for name, isolate, way in (("cmd:x", True, "resolved"), ("a:T", True, "isolated"), ("a:T", False, "resolved")):
+        loaded.load(name, isolate=isolate)
+        assert found.pop() == way
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a:T", "a:T: importing it gave no answer within"),
+        ("cmd:x", "to start; run bpe-conformance check-bridge to see"),
+    ],
+)
+def test_an_import_that_does_not_end_is_named(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded, "resolve", lambda name: time.sleep(60))
+    monkeypatch.setattr(loaded, "IMPORT_FACTOR", 1)
+    with pytest.raises(LoadError, match=re.escape(message)):
+        loaded.load(name, limit=0.05)

@@ -14,6 +14,7 @@ import pytest
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.answer import MALFORMED, Fault, Refusal
 from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.implementation import proxy
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, frames_of, is_ours
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.reference import Tokenizer
@@ -136,3 +137,23 @@ def innermost(error: BaseException) -> TracebackType | None:
 )
 def test_own_modules_are_recognized(module: str, ours: bool) -> None:
     assert is_ours(module) == ours
+
+
+@pytest.mark.parametrize(
+    ("file", "is_of_python"),
+    [
+        ("<frozen importlib._bootstrap>", True),
+        (json.__file__, True),
+        (pytest.__file__, False),
+        (__file__, False),
+        ("<string>", False),
+    ],
+)
+def test_the_files_of_python_are_those_of_no_package(file: str, is_of_python: bool) -> None:
+    assert proxy._is_of_python(file) == is_of_python
+
+
+def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:
+    ours, theirs = f"at f (node_modules{proxy._OUR_MODULE}1:2)", "at g (t.js:3:4)"
+    assert proxy.remote_frames(f"TypeError: no\n  {ours}\n  {theirs}") == ["TypeError: no", "g (t.js:3:4)"]
+    assert proxy.remote_frames(f"TypeError: no\n  {ours}") == ["TypeError: no", ours.removeprefix("at ")]

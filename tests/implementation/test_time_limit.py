@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
+import sys
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -84,3 +87,37 @@ def test_the_time_of_a_diagnosis_is_not_that_of_the_calls(clock: Clock) -> None:
     with limit.within(100, is_diagnosis=True), limit.within(math.inf):
         limit.run("encode", clock.spend(40))
     assert limit.seconds == 0
+
+
+def test_a_signal_outside_a_call_is_ignored() -> None:
+    limit = TimeLimit()
+    assert limit._ring(signal.SIGALRM, None) is None  # type: ignore[func-returns-value]
+    assert limit._ring(signal.SIGALRM, sys._getframe()) is None  # type: ignore[func-returns-value]
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+def test_a_call_that_takes_the_signal_for_itself_takes_it_from_no_later_call() -> None:
+    def loops() -> None:
+        while True:
+            pass
+
+    limit = TimeLimit()
+    with limit.within(math.inf):
+        with limit.within(5.0):
+            limit.run("first", lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN))
+        with pytest.raises(TimedOut), limit.within(0.05):
+            limit.run("second", loops)
+    limit.stop_watchdog()
+
+
+def test_a_call_can_be_interrupted_only_in_the_main_thread_and_where_there_are_timers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(time_limit.is_available()))
+    thread.start()
+    thread.join()
+    assert found == [False]
+    assert time_limit.is_available() == hasattr(signal, "setitimer")
+    monkeypatch.delattr(signal, "setitimer", raising=False)
+    assert not time_limit.is_available()

@@ -13,6 +13,7 @@ from typing import Any
 NOTES, TEST = "NOTES_OF_DIFFERENCES", "TEST_THAT_RUNS"
 """Environment variables, for other processes, too: the file, and the test or the command that runs."""
 _seen: set[tuple[str, str]] = set()
+_files: dict[str, int] = {}  # stay open: a process that is confined cannot open them
 
 
 def note(fault: str) -> None:
@@ -20,8 +21,10 @@ def note(fault: str) -> None:
     if (test, fault) not in _seen:
         _seen.add((test, fault))
         if NOTES in os.environ:
-            with open(os.environ[NOTES], "a", encoding="utf-8") as notes:  # noqa: PTH123  # no more imports
-                notes.write(f"{fault} {test}\n")
+            name = os.environ[NOTES]
+            if name not in _files:
+                _files[name] = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            os.write(_files[name], f"{fault} {test}\n".encode())
 
 
 def if_true(fault: str, value: Any) -> Any:
@@ -57,11 +60,13 @@ def if_several(fault: str, items: Any) -> Iterator[Any]:
 
 
 def if_it_ends(fault: str, items: Any) -> Iterator[Any]:
-    is_empty = True
-    for item in items:
-        is_empty = False
+    last = len(items) if hasattr(items, "__len__") else None
+    number = 0
+    for number, item in enumerate(items, 1):
+        if number == last:
+            note(fault)
         yield item
-    if not is_empty:
+    if number and last is None:
         note(fault)
 
 

@@ -100,10 +100,13 @@ def lenient(node: ast.AST) -> Iterator[Site]:
     match node:
         case ast.If(test=test, body=[ast.Return() | ast.Raise() | ast.Continue() | ast.Expr(ast.Yield()), *_]):
             yield test, "False", "if_true", test
-        case ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE()], comparators=[ast.Name(id=name)]) if (
-            name.isupper()
-        ):
+        case ast.Compare(
+            ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE()],
+            comparators=[ast.Name(id=name) | ast.Attribute(attr=name)],
+        ) if name.isupper():
             return  # a limit is a round number
+        case ast.Compare(left=ast.Attribute(ast.Name("os" | "sys"), "name" | "platform" | "maxsize")):
+            return  # on which system it runs
         case ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() as op], left=left, comparators=[right]):
             yield node, f"{ast.unparse(left)} {OTHER[type(op)]} {ast.unparse(right)}", "if_equal", node
         case ast.Compare(ops=[ast.Eq() | ast.In() | ast.Is()]):
@@ -117,7 +120,12 @@ def lenient(node: ast.AST) -> Iterator[Site]:
             yield node, f"({word.join(map(ast.unparse, values[1:]))})", probe, values[0]
         case ast.Raise() | ast.Expr(ast.Yield() | ast.YieldFrom()):
             yield node, "pass", "note", node
-        case ast.ExceptHandler(body=[*_, ast.Raise()]) | ast.ExceptHandler(type=ast.Name("Exception")):
+        case (
+            ast.ExceptHandler(body=[*_, ast.Raise()])
+            | ast.ExceptHandler(
+                type=ast.Name("Exception" | "BaseException" | "UnicodeDecodeError" | "UnicodeEncodeError")
+            )
+        ):
             return  # what else is raised is a bug of ours, which shows in any case
         case ast.ExceptHandler(type=ast.expr() as kind):
             yield kind, "Exception", "if_another_error", kind
@@ -178,6 +186,9 @@ def faults(package: Path, part: str) -> Iterator[Fault]:
             yield Fault(key, part, module, old.lineno, was, new, source)
 
 
+INNER = ("if_equal", "if_it_ends")  # these need the node itself, not what another call makes of it
+
+
 class Instrument(ast.NodeTransformer):
     """Puts the calls of difference.py into a module."""
 
@@ -189,7 +200,9 @@ class Instrument(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         changed = self.generic_visit(node)
         before: list[ast.stmt] = []
-        for key, probe in self.found.get(node, ()):
+        for key, probe in sorted(
+            self.found.get(node, ()), key=lambda one: one[1] != "if_equal"
+        ):  # it replaces the node
             called = ast.Attribute(ast.Name("_difference", ast.Load()), probe, ast.Load())
             fault = ast.Constant(key)
             if probe == "note":
@@ -212,6 +225,8 @@ def instrument(package: Path) -> None:
             tree.body.insert(place, ast.Import([ast.alias("difference", "_difference")]))
             file.write_text(ast.unparse(ast.fix_missing_locations(changed)), "utf-8")
     shutil.copy(HERE / "difference.py", package.parent)
+    with (package / "commands" / "grade.py").open("a", encoding="utf-8") as grade:
+        grade.write(f"\nVARIABLES += {(NOTES, TEST)}\n")  # no other variable reaches the processes of a submission
 
 
 def is_first(statement: ast.stmt) -> bool:
@@ -269,7 +284,7 @@ def trace(folder: str, name: str) -> None:
 
     A test that fails without a fault, because it does not expect an instrumented package, is not used.
     """
-    os.environ |= {NOTES: str(Path(folder, "notes")), TEST: name}
+    os.environ |= {NOTES: str(Path(folder, "notes")), TEST: name if name in COMMANDS else ""}
     if name in COMMANDS:
         since = sum(os.times()[:4])
         subprocess.run([sys.executable, *COMMANDS[name]], check=True)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bpe_conformance import cli
+from bpe_conformance.adapters.textbook import Tokenizer as TokenizerOfFile
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
+from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
-from bpe_conformance.packs import cases
+from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.build import agree, answered, engines
-from bpe_conformance.packs.cases import Draft, Draw, covering, mistakes, words
+from bpe_conformance.packs.cases import Draft, Draw, alternatives_met, mistakes, tokens, words
+from bpe_conformance.packs.files import ModelSource
 from bpe_conformance.packs.patterns import alternatives, mutants
-from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure
+from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure, text_of
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.witnesses import Witness
 
@@ -60,6 +67,16 @@ class Panics(Honest):
 class Refuses(Honest):
     def __init__(self, *arguments: Any) -> None:
         raise BaseException("no\n  pattern")
+
+
+class LiesAboutTheFile(TokenizerOfFile):
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        return super().encode(text, **chosen) + [0] * text.startswith("x")
+
+
+class Interrupted(Honest):
+    def __init__(self, *arguments: Any) -> None:
+        raise KeyboardInterrupt
 
 
 def engine(name: str, package: str = "tokenizers", lookup: str = "pair") -> Witness:
@@ -115,13 +132,24 @@ def test_tiktoken_may_differ_for_a_known_reason() -> None:
         ("Refuses", ABC, "it rejects the model or the pattern: no pattern"),
         ("Missing", ABC, "has no 'Missing'"),
         ("Honest", replace(ABC, merges=ABC.merges[::-1]), "its lookup by bytes cannot represent this model"),
+        (
+            "Honest",
+            replace(ABC, merges=ABC.merges[::-1], pipeline=Pipeline(steps=(ByteLevel(),))),
+            "its lookup by bytes cannot represent this model",
+        ),
     ],
 )
 def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, model: Model, reason: str) -> None:
-    agreement = agree(model, [], [engine(name, "tiktoken", "bytes")])
+    agreement = agree(model, [], [engine(name, "tiktoken", "bytes"), engine("Missing")])
     assert agreement.asked == {}
     assert reason in agreement.not_asked["tiktoken"]
-    assert agreement.lines() == [f"not run   tiktoken: {agreement.not_asked['tiktoken']}"]
+    assert agreement.lines() == [f"not run   {package}: {why}" for package, why in agreement.not_asked.items()]
+    assert len(agreement.lines()) == 2
+
+
+def test_ctrl_c_in_an_engine_ends_the_command() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        agree(ABC, [], [engine("Interrupted")])
 
 
 def test_a_model_without_a_lookup_by_bytes_is_asked_of_engines_that_look_up_pairs() -> None:
@@ -143,6 +171,8 @@ def test_tiktoken_is_asked_about_a_pipeline_that_it_can_load() -> None:
     agreement = agree(model, list(answered(Reach(model), drafts)), [tiktoken])
     assert agreement.asked["tiktoken"]["agrees"] == 1
     assert [row["reason"] for row in agreement.differs] == ["it merges by the ids of tokens"]
+    with pytest.raises(CommandError, match=r"^whole-kind-0002: tiktoken gives .* no pack is written$"):  # for no reason
+        agree(model, list(answered(Reach(model), drafts)), [engine("LiesAboutTheFile", "tiktoken", "bytes")])
     normalized = replace(model, pipeline=replace(model.pipeline, normalizer=("NFC",)))  # type: ignore[arg-type]
     assert "the normalizer is NFC" in agree(normalized, [], [tiktoken]).not_asked["tiktoken"]
 
@@ -156,7 +186,7 @@ def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
     assert reach.text_for(b"abc") is None
     assert reach.why_not(b"abc") == (NOT_BUILT, "'abc' is 'a' | 'bc'")
     assert reach.why_not(b"whole")[0] == NOT_BUILT
-    assert reach.why_not(b"\xc0")[0] == NO_UTF8
+    assert reach.why_not(b"\xc0")[0] == reach.why_not(b"\x80" * 4)[0] == NO_UTF8
     assert not reach.can_merge((b"ab", b"c"))
     assert reach.can_merge((b"a", b"b"))
     assert reach.text_for(b"\xe2") is not None
@@ -183,10 +213,29 @@ def test_coverage_counts_only_what_the_texts_reach() -> None:
 def test_covering_texts_reach_every_token_for_which_there_is_a_text() -> None:
     merges = [["a", "b"], ["ab", " "], [" ", "ab"], ["1", "2"], ["\n", "\n"], [{"hex": "c3"}, {"hex": "a9"}]]
     reach = Reach(read_model({"merges": merges}))
-    texts = covering(reach, Draw("0"))
+    texts = [one.operation.texts()[0] for one in tokens(reach, Draw("0"), ())]
     reached = {token for text in texts for token in reach.tokens(text)}
     assert reached == {token for token in reach.model.vocab.values() if reach.text_for(token) is not None}
-    assert len(texts) < 20
+    assert 1 < len(texts) < 20
+    anchored = Reach(read_model({"merges": [["a", "b"], ["c", "d"], ["e", "f"]], "pattern": r"\A(?:ab|cd|ef)|[\s\S]"}))
+    starts = {one.operation.texts()[0][:2] for one in tokens(anchored, Draw("0"), ())}
+    assert {"ab", "cd", "ef"} <= starts  # only at its beginning does a text have them
+    (one,) = tokens(reach, Draw("0"), reached - {b" ab"})
+    assert b" ab" in reach.tokens(*one.operation.texts())
+
+
+@pytest.mark.parametrize("step", ["atoms", "merge", "stays_whole"])
+def test_an_encoder_with_one_wrong_step_is_wrong(step: str) -> None:
+    steps = {
+        "atoms": lambda self, text: (b"x",),
+        "merge": lambda self, word: word,
+        "stays_whole": lambda self, word: b"".join(word) == b"xyz",
+    }
+    model = replace(ABC, pipeline=Pipeline(steps=(ByteLevel(),)), vocab={**ABC.vocab, 400: b"xyz"})
+    reach, text = Reach(model), "xyz abc"
+    right = reach.ids(text)
+    wrong = reach.wrong(type("Wrong", (BaseEncoder,), {step: steps[step]}))
+    assert wrong.encode_segments(reach.segments(text)) != right == reach.ids(text)
 
 
 def test_unassigned_characters_are_not_used() -> None:
@@ -194,6 +243,12 @@ def test_unassigned_characters_are_not_used() -> None:
     reach = Reach(model)
     assert reach.text_for(b"\xcd\xb8") is None
     assert reach.why_not(b"\xcd\xb8")[0] == UNSETTLED
+    assert (text_of(b"ab"), text_of(b"a\xcd\xb8"), text_of(b"\xcd"), text_of(b"\xf3\xb0\x80\x80")) == (
+        "ab",
+        "",
+        "",
+        "\U000f0000",
+    )
 
 
 @pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
@@ -246,6 +301,91 @@ def test_every_pattern_has_mutants(name: str) -> None:
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}
 
 
+def test_each_part_of_a_pattern_is_mistaken() -> None:
+    whats = [mutant.what for mutant in mutants(r"a(?!b)|c{2}(?=d)|(?<!x)[e\s]+|\p{N}{1,3}")]
+    alternatives = ["a(?!b)", "c{2}(?=d)", r"(?<!x)[e\s]+", r"\p{N}{1,3}"]
+    assert whats == [
+        *(f"without `{part}`" for part in alternatives),
+        *(f"`{later}` before `{part}`" for part, later in pairwise(alternatives)),
+        "`{2}` as `{3}`",
+        *(r"[e\s] without e", r"[e\s] without \s", r"[e\s] with  \t\r\n for \s", r"[e\s] with \s\ufeff for \s"),
+        *("`+` as ``", "`+` as `{1,2}`", r"\p{N} as [0-9]", r"\p{N} as [\p{Nd}]"),
+        *("`{1,3}` as `{1,}`", "`{1,3}` as `{1,4}`", "`{1,3}` as `{1,2}`"),
+        *("without (?!b)", "without (?=d)", "without (?<!x)"),
+    ]
+
+
+@pytest.mark.parametrize("pattern", [r"(?i:'s|\p{L})|x", r"(?i:é)|x", "'s|x"])
+def test_only_a_group_of_letters_is_compared_by_ascii(pattern: str) -> None:
+    assert not [mutant for mutant in mutants(pattern) if "by ASCII" in mutant.what]
+
+
+def test_what_the_command_prints_is_what_the_pack_has() -> None:
+    counts = {"all": 4, "reached": 2, "impossible": 1}
+    pattern = {
+        "mutants": 9,
+        "told_apart": 8,
+        "not_told_apart": ["x"],
+        "alternatives": {"all": 3, "met": 2, "not_met": ["y"]},
+    }
+    coverage = {
+        "tokens": counts,
+        "merges": {"all": 1, "reached": 0, "impossible": 1},
+        "pattern": pattern,
+        "not_reached": {
+            "a reason": {"count": 1, "examples": ["'a'"]},
+            "another": {"count": 2, "examples": ["'b'", "'c'"]},
+        },
+        "words_that_a_wrong_encoder_encodes_otherwise": {"by-id": 2, "never": 0, "single-pass": 0},
+        "texts_that_a_wrong_pipeline_encodes_otherwise": {"seen": 1, "unseen": 0, "seen-too": 2},
+    }
+    model = replace(ABC, pipeline=Pipeline(steps=(ByteLevel(),)))
+    source = ModelSource(model, "", {"a.json": "12", "b.txt": "34"}, ("one thing", "another"))
+    rows = [{"engine": name, "case": "c", "reason": why} for name, why in (("t", "why"), ("u", "else"), ("t", "why"))]
+    asked = {name: {"version": "1.2", "lookup": "pair", "agrees": 1234} for name in ("t", "u")}
+    pack = build.Pack([], coverage, (1, 2, 3), {3: Reach(ABC).expected(Encode("abc"))})
+    assert build._lines(source, pack, build.Agreement(asked, {"v": "no", "w": "neither"}, rows)) == [
+        "model     abc: 259 tokens, 2 merges, no normalizer, 1 split step, lookup pair",
+        "source    a.json sha256 12",
+        "source    b.txt sha256 34",
+        "note      one thing",
+        "note      another",
+        "entries   3 are texts: 2 give their id alone, 1 others",
+        "tokens            2 of 4 occur in answers, 66.67 % of those that can",
+        "merges            0 of 1 apply in answers, none can",
+        "        1 token: a reason, such as 'a'",
+        "        2 tokens: another, such as 'b', 'c'",
+        "pattern   2 of 3 alternatives matched, 8 of 9 mistakes in the pattern detected"
+        "; with the others, all texts that were tried have the same ids",
+        "encoders  1 of 3 incorrect ways to merge detected; no text was found that exposes never, single-pass",
+        "settings  2 of 3 mistakes in other steps detected: seen, seen-too",
+        "agrees    t 1.2 (pair lookup) in 1,234 cases",
+        "agrees    u 1.2 (pair lookup) in 1,234 cases",
+        "not run   v: no",
+        "not run   w: neither",
+        "differs   t in 2 cases: why",
+        "differs   u in 1 case: else",
+    ]
+    normalized = replace(model, pipeline=Pipeline(("NFC", "NFKC"), steps=(ByteLevel(), ByteLevel())))
+    assert [build._splits(one) for one in (normalized, ABC)] == [
+        "NFC and NFKC, 2 split steps, lookup pair",
+        "pattern gpt2",
+    ]
+
+
+def test_a_negative_seed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["pack", "gpt2", "-o", str(tmp_path / "out"), "--seed", "-1"]) == 2
+    assert capsys.readouterr().err == "bpe-conformance: --seed -1: must be 0 or more\n"
+
+
 def test_the_alternatives_of_a_pattern_are_cut_at_its_own_bars() -> None:
     assert alternatives(r"a|(b|c)|[|)]|\||d") == ["a", "(b|c)", "[|)]", r"\|", "d"]
     assert alternatives(r"[[a])]+|b")[-1] == "b"  # a set in a set
+    assert mutants(r"[[a]((]+|b") == []  # `regex` reads it otherwise
+    assert not [mutant.what for mutant in mutants(r"[a]|[b]") if mutant.what.startswith("[")]
+
+
+def test_the_alternatives_that_match_are_counted() -> None:
+    reach = Reach(read_model({"extra": [[300, "<b>"]], "special_tokens": ["<b>"], "pattern": "a|b|cd|c|e"}))
+    assert alternatives_met(reach, ["ac", "cd<b>"]) == {"all": 5, "met": 3, "not_met": ["b", "e"]}
+    assert alternatives_met(reach, ["xbe"]) == {"all": 5, "met": 2, "not_met": ["a", "cd", "c"]}

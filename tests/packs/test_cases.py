@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import pytest
 
 from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 from bpe_conformance.operations import Batch, Encode, Stream, StreamCutEverywhere
 from bpe_conformance.packs import cases
 from bpe_conformance.packs.cases import Draft, Draw
@@ -62,8 +63,11 @@ def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch:
         assert len(alone) == min(count, cases.ALONE), kind
 
 
-def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(reach: Reach) -> None:
+def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(
+    reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vocab = reach.model.vocab
+    monkeypatch.setattr(cases, "IDS", 60)
     broken = {index for index, token in vocab.items() if not isinstance(write_token(token), str)}
     decoded, streamed = (by_kind(make(reach, Draw("0"))) for make in (cases.decoding, cases.detokenizing))
     for made, whole, part in ((decoded, "decode-all", "decode-broken"), (streamed, "detok-all", "detok-broken")):
@@ -147,6 +151,15 @@ def test_offsets_are_asked_where_the_tokens_spell_the_text(reach: Reach) -> None
     assert {reach.oracle.decode(reach.ids(text)) for text in asked} == {*asked}
 
 
+def test_two_tokens_overlap_in_every_way() -> None:
+    names = ["".join(letters) for size in range(2, 6) for letters in product("ab", repeat=size)]
+    for first, second in product(names, names):
+        lengths = range(max(len(first), len(second)) + 1, len(first) + len(second))
+        texts = [first + second[len(first) + len(second) - length :] for length in lengths]
+        shared = [text for text in texts if text.endswith(second)]
+        assert sorted(cases._overlaps(first, second)) == sorted([*shared, first + second[1:], first[:-1] + second])
+
+
 def test_long_pre_tokens_have_their_lengths() -> None:
     lengths = [len(draft.operation.text.encode()) for draft in cases.long(Draw("0"))]
     assert {*lengths} >= {*cases.LONG}
@@ -156,6 +169,12 @@ def test_long_pre_tokens_have_their_lengths() -> None:
 
 def round_up(length: int) -> int:
     return min(size for size in cases.LONG if length <= size)
+
+
+def test_texts_have_every_overlap_of_added_tokens(reach: Reach) -> None:
+    pipeline = Pipeline(added_tokens=(AddedToken("aabaa"),), steps=(ByteLevel(),))
+    texts = "\n".join(text for _, text in cases._texts(Reach(replace(reach.model, pipeline=pipeline)), Draw("0")))
+    assert [text for text in ("aabaaabaa", "aabaabaa") if text not in texts] == []
 
 
 def test_texts_have_every_literal_of_a_pattern(reach: Reach) -> None:

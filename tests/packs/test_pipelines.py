@@ -26,11 +26,11 @@ from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.cases import Draw
 from bpe_conformance.packs.files import BLOCK, load_pack
 from bpe_conformance.packs.patterns import expressions, variants
-from bpe_conformance.packs.reach import CHANGED, Reach
+from bpe_conformance.packs.reach import CHANGED, NOT_BUILT, Reach
 from bpe_conformance.plugin import SETTINGS
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.formats import gguf, huggingface
 from bpe_conformance.session.items import LARGE_TIMEOUT_FACTOR
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal.causes import name as name_of
@@ -47,6 +47,7 @@ ADDED = (
     AddedToken("sep", single_word=True),
     AddedToken("e\u0301e\u0301", normalized=True),
 )
+NEW = "\u07fd"  # a mark since Unicode 11: the version decides how it is ordered among others
 STEPS = (Digits(), Split("the"), Split(PATTERNS["llama3"], "Removed", invert=True), ByteLevel(split=False))
 
 
@@ -75,7 +76,8 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(cases, "TRIED", 800)
         patch.setattr(cases, "real", lambda reach: ())
         patch.setattr(cases, "scripts", lambda reach, draw: ())
-        assert main(["pack", str(folder / "toy.json"), "-o", str(folder / "pack")]) == 0
+        tests = ["--llamacpp", str(folder / "toy.gguf")]
+        assert main(["pack", str(folder / "toy.json"), "-o", str(folder / "pack"), *tests]) == 0
     return folder / "pack"
 
 
@@ -103,6 +105,29 @@ def test_a_pack_is_read_as_it_was_made(pack: Path) -> None:
     assert {"qzqz", "the", "<mask>"} <= set(entries[0].operation.texts())
 
 
+def test_an_entry_whose_normal_form_depends_on_the_version_of_unicode_is_no_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build, "measure", lambda *_: {})
+    monkeypatch.setattr(cases, "words", lambda *_: ([], {}))
+    monkeypatch.setattr(cases, "mistakes", lambda *_: ([], {}, {}))
+    for name in ("special", "scripts", "real", "long", "tokens", "decoding", "streams", "batches", "detokenizing"):
+        monkeypatch.setattr(cases, name, lambda *_: ())
+    model = toy()
+    model = replace(model, vocab={**model.vocab, 900: b"zz", 901: NEW.encode(), 902: b"\xff", 903: b"yy"})
+    pack = build.build(model, 0)
+    assert [index for index in pack.entries if index >= 900] == [900, 903]
+    assert not [case.id for case in pack.cases for text in case.operation.texts() if NEW in text]
+    assert {index for index in pack.others if index >= 900} == set()  # the lookup is whole
+
+
+def test_no_text_of_many_scripts_depends_on_the_version_of_unicode() -> None:
+    reach = Reach(toy())
+    texts = [draft.operation.texts()[0] for draft in cases.scripts(reach, Draw("0"))]
+    assert len(texts) > 20
+    assert not list(filter(reach.is_open, texts))
+
+
 def test_a_pack_of_one_engine_says_which_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> object:
         raise AdapterError(f"{name} is not installed")
@@ -118,7 +143,9 @@ def test_a_slow_server_has_time_for_each_case_of_entries() -> None:
 
 def test_the_tests_of_llamacpp_have_the_texts_without_special_tokens(pack: Path) -> None:
     read = load_pack(pack, installed_spec().clauses)
-    found = dict(build._ordinary(read))
+    written = gguf.read_tests(pack.with_name("toy.gguf"))
+    found = dict(written)
+    assert [(text, tuple(ids)) for text, ids in written] == [(text, tuple(ids)) for text, ids in build._ordinary(read)]
     tokenizer = Reference.from_model(toy())
     assert {"the", "qzqz"} <= found.keys()
     assert not any(token.content in text for text in found for token in ADDED)
@@ -339,5 +366,6 @@ def test_tokens_that_normalization_changes_are_named() -> None:
     )
     assert reach.text_for("ﬁ".encode()) is None
     assert reach.why_not("ﬁ".encode()) == (CHANGED, "'\\ufb01'")
+    assert reach.why_not(b"\xa5\x98")[0] == NOT_BUILT  # changed in U+0958, but not in other characters
     assert reach.is_open("\u32ff")
     assert not Reach(toy(normalizer=())).is_open("\u32ff")

@@ -10,6 +10,7 @@ import pytest
 
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.packs import cases
 from bpe_conformance.reference.formats import huggingface
 
 SPEC = str(Path(__file__).parents[1] / "spec")
@@ -72,7 +73,9 @@ def test_what_no_pack_wrote_is_kept(
     assert states(tmp_path) == before
 
 
-def test_an_earlier_pack_is_replaced(tmp_path: Path) -> None:
+def test_an_earlier_pack_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, few in (("LONG", (9,)), ("TRIED", 9), ("CANDIDATES", 9), ("real", lambda reach: ())):
+        monkeypatch.setattr(cases, name, few)
     model = read_model({"merges": [["a", "b"], ["ab", "c"]]})
     huggingface.write(tmp_path / "tokenizer.json", model)
     out = pack(tmp_path / "out")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,14 +16,16 @@ from helpers.wrong_tokenizers import Whole
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Refusal, WrongMerge
+from bpe_conformance.answer import MALFORMED, TIMED_OUT, Fault, Ids, Refusal, WrongMerge
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import Encode, Question
+from bpe_conformance.operations import Encode, ManyCalls, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
-from bpe_conformance.properties import encoding, streaming
-from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
-from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Verdicts
+from bpe_conformance.properties import bind, choices, encoding, streaming
+from bpe_conformance.properties.asking import Instance, as_yaml, ask, is_late, is_lost, undisturbed, write_model
+from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Search, Verdicts, skip_reason
+from bpe_conformance.spec import installed_spec
 
 ENCODE, STREAM = encoding.PROPERTIES[0], streaming.PROPERTIES[0]
 ROUND_TRIP = next(one for one in encoding.PROPERTIES if one.id == "law-round-trip")
@@ -296,3 +299,104 @@ def test_a_model_is_written_as_it_is_read(raw: dict[str, Any]) -> None:
     shuffled = read_model(raw)
     swapped = {**shuffled.vocab, 97: shuffled.vocab[98], 98: shuffled.vocab[97]}
     assert write_model(replace(shuffled, vocab=swapped)) is None
+
+
+@pytest.mark.parametrize(
+    ("any_model", "fixed", "reason"),
+    [
+        (False, None, None),
+        (True, "gpt2", None),
+        (True, "llama3", "other models than its own"),
+        (False, "gpt2", "other models than its own"),
+        (False, "llama3", "other models than its own"),
+    ],
+)
+def test_a_tokenizer_of_one_model_is_asked_only_about_that(
+    any_model: bool, fixed: str | None, reason: str | None
+) -> None:
+    implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"})
+    assert skip_reason(replace(ENCODE, needs=("encode",), any_model=any_model), implementation) == reason
+    for needs, lacks in ((("decode",), "decode"), (("encode", "special"), "special tokens"), (("pattern",), "pattern")):
+        assert skip_reason(replace(ENCODE, needs=needs, any_model=True), implementation) == (reason or lacks) or fixed
+    implementation.capabilities |= {"pattern:cl100k"}
+    implementation.fixed_model = None
+    assert skip_reason(replace(ENCODE, needs=("pattern",)), implementation) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        (choices.write([1, True, b"a"]), [1, True, b"a"]),
+        (choices.write([]), []),
+        (b"[1, 'a']", None),
+        (b"[1.5]", None),
+        (b"(1, 2)", None),
+        (b"{1: 2}", None),
+        (b"5", None),
+        (b"[1", None),
+        (b"open('x')", None),
+        (b"\xff", None),
+    ],
+)
+def test_only_choices_that_were_written_are_read(data: bytes, read: Any) -> None:
+    assert choices.read(data) == read
+
+
+def test_a_search_that_failed_before_begins_with_its_example_and_forgets_what_passes(tmp_path: Path) -> None:
+    saved: dict[bytes, list[bytes]] = {b"law-numbers": [choices.write([b"z"]), choices.write([b"abc"]), b"no choices"]}
+    database = SimpleNamespace(
+        fetch=lambda key: list(saved[key]),
+        save=lambda key, value: saved[key].append(value),
+        delete=lambda key, value: saved[key].remove(value),
+    )
+    search = Search("law-numbers", Implementation("x", Whole), Effort(database=tmp_path, shrink=False))
+    search._database = database  # type: ignore[assignment]
+    seen: list[bytes] = []
+
+    def judged(example: bytes) -> None:
+        seen.append(example)
+        search.judge(Mismatch(Question(Encode("a")), Expectation(()), Ids(())) if b"z" in example else None)
+
+    search.run(st.binary(max_size=3), judged, 5)
+    assert seen[1:3] == [b"abc", b"z"]
+    assert choices.write([b"abc"]) not in saved[b"law-numbers"]
+    assert choices.write([b"z"]) in saved[b"law-numbers"]
+
+
+def test_every_error_of_the_suite_ends_the_search() -> None:
+    search = Search("law-numbers", Implementation("x", Whole), Effort())
+
+    def fails(example: bytes) -> None:
+        raise LookupError(search.examples)
+
+    with pytest.raises(LookupError, match="1"):
+        search.run(st.binary(), fails, 5)
+
+
+def test_a_question_with_a_context_or_an_unnamed_order_of_bytes_is_no_case() -> None:
+    question = Question(Encode("a"), MODEL)
+    assert as_yaml(question, "LAW-ENCODE-1", "one").startswith("clause: LAW-ENCODE-1\ncases:\n  - id: one\n")
+    assert as_yaml(replace(question, context="again"), "LAW-ENCODE-1", "one") == ""
+    assert as_yaml(Question(ManyCalls("many"), MODEL), "LAW-ENCODE-1", "one") == ""
+    swapped = replace(MODEL, vocab={**MODEL.vocab, 97: b"b", 98: b"a"})
+    assert as_yaml(Question(Encode("a"), swapped), "LAW-ENCODE-1", "one") == ""
+    assert 'model: "named"' in as_yaml(Question(Encode("a"), replace(MODEL, name="named")), "LAW-ENCODE-1", "one")
+
+
+def test_an_answer_is_lost_if_a_call_gave_none_and_late_if_it_took_too_long() -> None:
+    for answer, lost, late in (
+        (Fault(TIMED_OUT, "no"), True, True),
+        (Fault("SystemExit", "3"), True, False),
+        (Fault(MALFORMED, "no"), False, False),
+        (Refusal("ValueError", "no"), False, False),
+        (Ids(()), False, False),
+    ):
+        assert (is_lost(answer), is_late(answer)) == (lost, late)
+
+
+def test_a_property_without_its_clause_is_an_error_of_the_spec() -> None:
+    clauses = dict(installed_spec().clauses)
+    assert len(bind(clauses, to_scale=True)) == len(bind(clauses)) + 1
+    for name in ("LAW-ENCODE-1", bind(clauses)[-1].clause_id):
+        with pytest.raises(SpecError, match=f"names the clause {name}, which does not exist"):
+            bind({key: clause for key, clause in clauses.items() if key != name})

@@ -15,12 +15,13 @@ from helpers import wrong_tokenizers as wrong
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import Answer, Changed, Text
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.operations import Detokenize, Question
 from bpe_conformance.outcome import Command, Outcome
-from bpe_conformance.properties import SECTIONS, bind, detokenizing, scale, streaming, training
+from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, scale, streaming, training
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
@@ -255,6 +256,56 @@ def test_a_correct_tokenizer_passes(property_id: str) -> None:
     assert PROPERTIES[property_id].run(implementation, Effort(examples_factor=0.2)) is None
 
 
+def lacking(*hidden: str, special: bool = True, **attributes: Any) -> type:
+    """Return a class that does all that a correct tokenizer does, without some methods or without special tokens."""
+    own, lookup = PATTERNS[attributes.get("pattern", "gpt2")], attributes.get("conventions", {}).get("lookup", "pair")
+    whole = type("Whole", (wrong.Whole,), {"conventions": {"lookup": lookup}})
+
+    class Lacking:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if special_tokens and not special:
+                raise NotImplementedError
+            self.inner = whole(vocab, merges, special_tokens, pattern or own)
+            self.vocab, self.merges = self.inner.vocab, self.inner.merges
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            if special_tokens and not special:
+                raise NotImplementedError
+            trained = wrong.Whole.train(text, vocab_size, special_tokens, pattern or own)
+            return cls(trained.vocab, trained.merges, special_tokens, pattern)
+
+    methods = ("encode", "decode", "decode_bytes", "encode_iterable", "encode_batch", "save")
+    for name in {*methods} - {*hidden}:
+        setattr(Lacking, name, lambda self, *given, name=name: getattr(self.inner, name)(*given))
+    return type("Lacking", (Lacking,), attributes)
+
+
+LACKING = {
+    "special tokens": lacking(special=False),
+    "decode": lacking("decode", "decode_bytes"),
+    "decode_bytes": lacking("decode_bytes"),
+    "encode": lacking("encode"),
+    "files": lacking("save"),
+    "the split of GPT-2": lacking(pattern="cl100k"),
+    "merging by pairs": lacking(conventions={"lookup": "bytes"}),
+    "a rule for ties": lacking(conventions={"tie_break": "unspecified"}),
+}
+ASKED = ("law-cached-ids", "law-cached-trainings", "law-encode-characters")
+"""The properties of `complete` that look at what a tokenizer lacks."""
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_tokenizer_passes_whatever_it_lacks(name: str) -> None:
+    implementation = Implementation("x", LACKING[name])
+    asked = [*PROPERTIES.values(), *(one for one in complete.PROPERTIES if one.id in ASKED)]
+    tested = [one for one in asked if one.id not in IN_NEW_PROCESSES and skip_reason(one, implementation) is None]
+    assert len(tested) > 10
+    for one in tested:
+        broken = one.run(implementation, Effort(examples_factor=0.1, shrink=False))
+        assert broken is None, (one.id, broken.mismatch.asked.operation, broken.mismatch.answer)
+
+
 @pytest.mark.parametrize(("property_id", "target"), WRONG, ids=lambda one: one if isinstance(one, str) else "")
 def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) -> None:
     target = BUGS[target] if isinstance(target, str) else target
@@ -360,6 +411,38 @@ def test_a_wrong_encoder_is_not_blamed_for_its_training() -> None:
     broken = PROPERTIES["law-train-encode"].run(implementation, Effort(examples_factor=3))
     assert broken is not None
     assert broken.mismatch.depends_on is not None
+
+
+def ids_of(text: str) -> list[int]:
+    return list(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize(
+    ("refuses", "rows", "fails"),
+    [
+        (ValueError, ValueError, False),
+        (ValueError, None, True),
+        (None, None, False),
+        (None, "other", True),
+        (None, ValueError, True),
+        (SystemExit, None, False),  # the golden cases report it
+        (SystemExit, ValueError, False),
+    ],
+)
+def test_a_text_that_encode_refuses_is_refused_in_a_batch_and_no_other(refuses: Any, rows: Any, fails: bool) -> None:
+    class Batches(wrong.Whole):
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]
+            if refuses is not None and not text.isascii():
+                raise refuses
+            return ids_of(text)
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            if isinstance(rows, type) and not "".join(texts).isascii():
+                raise rows
+            return [ids_of(text) + [0] * (rows == "other" and not text.isascii()) for text in texts]
+
+    broken = found("law-batch-bad-text", Batches)
+    assert (broken is not None) == fails
 
 
 class CountsRepeats(textbook.Tokenizer):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bpe_conformance.answer import TIMED_OUT, Fault, Ids, Measure
+from bpe_conformance.answer import MALFORMED, TIMED_OUT, Fault, Ids, Measure, Refusal
+from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder
-from bpe_conformance.operations import Question
+from bpe_conformance.operations import Encode, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.reference import Tokenizer
@@ -109,3 +112,124 @@ def test_a_constructor_that_is_slow_for_long_tokens_passes_with_a_note(
     implementation = Implementation("x", Tokenizer)
     assert PROPERTIES[property_id].run(implementation, Effort()) is None
     assert any("token" in note and "were not tested" in note for note in implementation.notes)
+
+
+# One row
+
+MODEL = read_model({"merges": [["a", "b"]]})
+
+
+def row(*sizes: int, **fields: Any) -> scale.Row:
+    return scale.Row("letters", sizes, lambda size: (Question(Encode("a" * size), MODEL), Ids((97,) * size)), **fields)
+
+
+def timed_by(seconds: Any, answer: Any = None) -> Any:
+    """Return a replacement for `scale.timed`: the answer is correct unless another one is given."""
+
+    def timed(implementation: Implementation, question: Any, instance: Any = None) -> tuple[Any, float, float]:
+        size = len(question.operation.text)
+        given = answer(size) if answer is not None else None
+        return given or Ids((97,) * size), seconds(size), seconds(size)
+
+    return timed
+
+
+@pytest.mark.parametrize(
+    ("right", "is_asked"),
+    [
+        ([True, True, True], True),
+        ([False, True, True], False),
+        ([True, False, True], False),
+        ([True, True, False], True),  # the oracle is not asked about longer ones
+    ],
+)
+def test_a_row_whose_answers_depend_on_the_pattern_is_left_out(
+    right: list[bool], is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[scale.Row] = []
+    monkeypatch.setattr(scale, "_first_wrong", lambda id_, row, *_: asked.append(row))
+    sizes = (2, 5, scale.MOST_BY_ORACLE + 1)
+
+    def pose(size: int) -> Any:
+        return Question(Encode("a" * size), MODEL), Ids((97,) * size if right[sizes.index(size)] else ())
+
+    made = scale.Row("letters", sizes, pose)
+    for pattern in ("gpt2", "cl100k"):
+        asked.clear()
+        implementation = Implementation(
+            "x", type("T", (BaseEncoder,), {} if pattern == "gpt2" else {"pattern": pattern})
+        )
+        assert scale._run("law", lambda *_: iter([made]), implementation, Effort()) is None
+        assert [one.may_refuse for one in asked] == ([False] if pattern == "gpt2" else [True] * is_asked)
+
+
+def test_a_length_that_takes_too_long_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    far = scale.FAR[0]
+    for effort, seconds, notes in (
+        (Effort(), lambda size: size * 1e-4, 1),  # 42 seconds for the first far size
+        (Effort(scale=True), lambda size: size * 1e-4, 0),
+        (Effort(), lambda size: size * 1e-9, 0),
+        (Effort(), lambda size: 0.05 if size > 99 else 1e-9, 0),  # too quick for a forecast
+    ):
+        monkeypatch.setattr(scale, "timed", timed_by(seconds))
+        implementation = Implementation("x", BaseEncoder)
+        for _ in range(2):
+            assert scale._first_wrong("law", row(60, 1_100, far), implementation, effort) is None
+        found = [note for note in implementation.notes if note.startswith("law: lengths of 420,000 and more were not")]
+        assert len(found) == notes, seconds
+    implementation.notes[:0] = ["law: lengths of 420,000 and more were not tested", "another"]
+    monkeypatch.setattr(scale, "timed", timed_by(lambda size: size * 1e-4))
+    assert scale._first_wrong("law", row(60, 1_100, far), implementation, Effort()) is None
+    assert len(implementation.notes) == 2
+
+
+def late(size: int) -> Any:
+    return Fault(TIMED_OUT, "no answer within 60 s") if size > 99 else None
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields", "passes"),
+    [
+        (late, {}, False),
+        (lambda size: Fault(MALFORMED, "no") if size > 99 else None, {}, False),
+        (lambda size: Refusal("ValueError", "too long") if size > 99 else None, {}, False),
+        (lambda size: Refusal("ValueError", "too long") if size > 99 else None, {"may_refuse": True}, False),
+        (lambda size: Refusal("ValueError", "too long") if size > 3_000 else None, {"may_refuse": True}, True),
+        (lambda size: Ids(()) if size > 99 else None, {}, False),
+    ],
+)
+def test_a_long_answer_that_is_wrong_fails_unless_it_may_be_refused(
+    answer: Any, fields: dict[str, bool], passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scale, "timed", timed_by(lambda size: 1e-6, answer))
+    found = scale._first_wrong("law", row(60, 1_100, 4_400, **fields), Implementation("x", BaseEncoder), Effort())
+    assert (found is None) == passes
+
+
+def test_the_time_of_a_program_is_that_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale.time, "process_time", lambda: 0.0)  # as of a program, whose time is not this process's
+    implementation = Implementation("x", BaseEncoder)
+    clock = SimpleNamespace(seconds=8.0)
+    monkeypatch.setattr(implementation, "time_limit", lambda factor: nullcontext(clock))
+    monkeypatch.setattr(scale, "ask", lambda *_: Ids(()))
+    question = Question(Encode("a"), MODEL)
+    for is_remote, seconds in ((True, 8.0), (False, 8.0 / scale.MOST_PROCESSES)):
+        monkeypatch.setattr(Implementation, "is_remote", is_remote)
+        assert scale.timed(implementation, question) == (Ids(()), seconds, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "growth"),
+    [(lambda size: size * 1e-4, None), (lambda size: size**2 * 1e-6, 64), (lambda size: size**2 * 1e-12, 64)],
+)
+def test_growth_is_measured_where_a_call_takes_some_time(
+    seconds: Any, growth: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    timed = timed_by(lambda size: asked.append(size) or seconds(size))
+    monkeypatch.setattr(scale, "timed", timed)
+    found = scale._growth(Implementation("x", BaseEncoder), Effort())
+    assert (found and found.mismatch.answer) == (growth and Measure(growth, "times"))
+    shortest = asked[-1] // 8
+    assert seconds(shortest) >= scale.SHORTEST or scale.LONGEST_GROWTH <= shortest < 2 * scale.LONGEST_GROWTH
+    assert asked[-2:] == [8 * shortest] * 2

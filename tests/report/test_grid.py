@@ -39,7 +39,8 @@ def test_a_new_result_replaces_that_of_the_same_version_only() -> None:
 
 def test_an_engine_that_did_not_load_has_the_version_of_its_other_results() -> None:
     refused = Cell("right", "", "other", "2026-11-01", problem="does not load it")
-    assert [cell.version for cell in grid.merged([], [RIGHT, refused])] == ["1.0", "1.0"]
+    for new in ([RIGHT, refused], [refused, RIGHT]):
+        assert [cell.version for cell in grid.merged([], new)] == ["1.0", "1.0"]
     assert [cell.version for cell in grid.merged([RIGHT], [refused])] == ["", "1.0"]
 
 

@@ -497,7 +497,10 @@ def test_no_character_of_a_text_is_markup(char: str) -> None:
         ([outcome(), outcome("two", "error")], {}, "encoder fail", "red"),
         ([outcome(), outcome("d", "error", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
         ([outcome(), outcome("d", "failed", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
-        ([outcome()], {"complete": False}, "encoder pass; in part", "yellow"),
+        *(
+            ([outcome()], partial, "encoder pass; in part", "yellow")
+            for partial in ({"complete": False}, {"missing": ("one",)}, {"part": "MERGE"}, {"selected": True})
+        ),
         ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )

@@ -227,6 +227,18 @@ def test_a_failure_of_the_suite_itself_is_an_error(monkeypatch: pytest.MonkeyPat
         check(Tokenizer, case=CASE)
 
 
+def test_a_run_after_which_pytest_itself_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = pytest.main
+
+    def fails(arguments: list[str], plugins: list[Any]) -> pytest.ExitCode:
+        assert run(arguments, plugins) == pytest.ExitCode.OK
+        return pytest.ExitCode.INTERNAL_ERROR
+
+    monkeypatch.setattr(notebook.pytest, "main", fails)
+    with pytest.raises(RuntimeError, match="the suite itself failed; please report this"):
+        check(Tokenizer, case=CASE)
+
+
 def test_a_result_has_every_class_cause_and_part() -> None:
     class TwoBugs(GREEDY):  # type: ignore[misc]
         def decode(self, ids: list[int]) -> str:

@@ -118,3 +118,13 @@ def test_corpora_of_one_name_are_numbered(tmp_path: Path) -> None:
         *("corpus-x.txt", "corpus-y.txt", "corpus-x.txt-2", "corpus-y.txt-2", "corpus-x.txt-3", "corpus-y.txt-3")
     ]
     assert [one.files for one in found] == [(file,) for file in paths]
+
+
+def test_a_directory_is_read_whatever_its_name_is(tmp_path: Path) -> None:
+    for name in ("site-packages", "texts"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text("a")
+        assert [file.name for file in corpus.find(str(tmp_path / name)).files] == ["a.txt"]
+    library = corpus.find("stdlib").files
+    assert library
+    assert not [file for file in library if "site-packages" in file.parts or file.suffix != ".py"]

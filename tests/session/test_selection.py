@@ -38,6 +38,15 @@ from bpe_conformance.session.items import spread
         ),
         ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
         ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot write here"),
+        ("textbook", ("--bpe-write-known-failures", "."), ".: cannot write here: name a file in an existing directory"),
+        *(
+            (
+                "textbook",
+                ("--bpe-time-limit", limit),
+                f"--bpe-time-limit {limit}: must be above 0 seconds and at most a",
+            )
+            for limit in ("0", "-1", "nan", "inf", "86401")
+        ),
         ("textbok", (), "no adapter 'textbok'; did you mean 'textbook'"),
         ("nothing:Tokenizer", (), "there is no module 'nothing'"),
         ("mine:Greeddy", (), "mine has no 'Greeddy'; did you mean 'Greedy'"),

@@ -15,10 +15,8 @@ from types import SimpleNamespace
 import pytest
 from helpers.project import Project, states
 
-from bpe_conformance.cases import dependence, judging
+from bpe_conformance.cases import judging
 from bpe_conformance.implementation import time_limit
-from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import Mismatch
 from bpe_conformance.session import items, run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
@@ -248,26 +246,6 @@ def test_probes_get_less_time_after_two_methods_without_an_answer(project: Proje
     assert limits == {"encode": "0.5", "decode": "0.5", "encode_iterable": "0.05", "encode_batch": "0.05"}
 
 
-def test_if_an_operation_is_given_up_one_time_out_shortens_the_limit_of_another(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.write("never.py", NEVER)
-    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
-    limits = []
-
-    def explained(mismatch: Mismatch, _: str, implementation: Implementation) -> Mismatch:
-        limits.append(implementation.limit)
-        return mismatch
-
-    monkeypatch.setattr(dependence, "explained", explained)
-    options = ("--adapter", "never:Never", "--bpe-section", "BYTES", "--bpe-time-limit", "0.4")
-    notes = " ".join(project.pytester.runpytest_inprocess("conformance", *options).stdout.str().split())
-    assert "some encode cases took longer than 0.4 s; further encode tests get 0.05 s" in notes
-    assert "some decode cases took longer than 0.4 s; further decode tests get 0.05 s" in notes
-    assert limits == [*[0.4] * (items.MOST_LATE_IN_A_ROW - 1), *[0.05] * (len(limits) - 5)]
-    assert len(limits) > 6
-
-
 HANGS = """
 from mine import Right
 
@@ -327,18 +305,6 @@ class Process(Right):
 def test_a_run_ends_with_its_own_status_whatever_an_implementation_leaves_running(project: Project, name: str) -> None:
     project.write("leaves.py", LEAVES)
     assert project.run(f"leaves:{name}", "--bpe-case", "merge-priority").ret == pytest.ExitCode.OK
-
-
-def test_the_shorter_limit_applies_to_properties_of_the_operation(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.write("loops.py", LOOPS)
-    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
-    tests = ("merge-left-three", "merge-left-four", "merge-left-five", "law-encode")
-    options = [f"--bpe-case={name}" for name in tests]
-    whole = ["conformance", "--adapter", "loops:Loops", "--bpe-time-limit", "0.4", *options, "-v"]
-    printed = project.pytester.runpytest_inprocess(*whole).stdout.str()
-    assert "gave no answer within 0.05 s" in printed.partition("FAILED law-encode [")[2].partition("\nFAILED")[0]
 
 
 BACKWARD_ROWS = """

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from bpe_conformance.answer import Ids
-from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.fixtures.models import gpt2_model, read_model
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Expectation, Mismatch, Outcome
 from bpe_conformance.session.items import pack, unpack
 
-MODELS = {"gpt2": gpt2_model()}
+MODELS = {"small": read_model({"merges": [["a", "b"]]}, "small"), "gpt2": gpt2_model()}
 
 
 @pytest.mark.parametrize("special", [MODELS["gpt2"].special_tokens, None])

@@ -84,14 +84,3 @@ def test_a_second_ctrl_c_ends_the_run() -> None:
         assert fuzzing.interrupted
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--bpe-fuzz", "0"), "--bpe-fuzz 0: must be more than 0 and at most 10080 minutes"),
-        (("--bpe-fuzz", "1"), "--bpe-fuzz tests only the properties; remove --bpe-spec and --bpe-pack"),
-    ],
-)
-def test_incompatible_options_are_refused(project: Project, options: tuple[str, ...], message: str) -> None:
-    assert project.refused("textbook", *options) == f"ERROR: {message}"

@@ -1,0 +1,526 @@
+"""The parts of the bridge without a process: what each makes of any request, reply, or state of a program."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import queue
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers.bridge_adapters import MERGES, VOCAB
+
+from bpe_conformance.adapters import AdapterError, CrashError, HangError, MalformedAnswer, ProtocolError
+from bpe_conformance.adapters.bridge import check, client, process, server, wire
+from bpe_conformance.adapters.bridge.check import Breach
+from bpe_conformance.adapters.bridge.client import Client, Reply
+from bpe_conformance.adapters.bridge.confinement import Confinement
+from bpe_conformance.adapters.errors import OutOfMemoryError
+from bpe_conformance.fixtures import answers
+from bpe_conformance.reference.textbook import Tokenizer
+
+# The server
+
+
+def replies(adapter: Any, *requests: dict[str, Any], memory: float = 0) -> list[Any]:
+    """Return the replies of a server, whose first model is that of `load`, without their numbers."""
+    served = server.Server(lambda: adapter, memory)
+    table = {"vocab": wire.write_vocab(VOCAB), "merges": wire.write_merges(MERGES), "special_tokens": None}
+    every = [{"op": "start", "protocol": 1}, {"op": "load", **table}, *requests]
+    made = [json.loads(served.answer(wire.dump({"seq": number, **one}))) for number, one in enumerate(every)]
+    assert [one.pop("seq") for one in made] == [*range(len(every))]
+    return made[2:]
+
+
+def raises(error: BaseException) -> type:
+    class Raises(Tokenizer):
+        def encode(self, text: str, **more: Any) -> list[int]:
+            raise error
+
+    return Raises
+
+
+ENCODE, TABLE = {"op": "encode", "model": 1, "text": "abc"}, {"op": "table", "model": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "memory", "reply"),
+    [
+        (NotImplementedError("no"), 0, {"not_claimed": "no"}),
+        (NotImplementedError(), 0, {"not_claimed": "NotImplementedError"}),
+        (MemoryError("a lot"), 0, ("MemoryError", "a lot")),
+        (MemoryError(), 0, ("MemoryError", "out of memory")),
+        (MemoryError(), 2.5, ("MemoryError", "out of memory (the limit is 2.5 GiB)")),
+        (OSError(errno.ENOMEM, "mmap"), 0, ("MemoryError", "[Errno 12] mmap")),
+        (OSError(errno.ENOENT, "none"), 0, ("FileNotFoundError", "[Errno 2] none")),
+        (ValueError("no"), 0, ("ValueError", "no")),
+        (SystemExit(3), 0, ("SystemExit", "3")),
+    ],
+)
+def test_what_a_method_raises_is_the_reply(error: BaseException, memory: float, reply: Any) -> None:
+    (made,) = replies(raises(error), ENCODE, memory=memory)
+    assert (made if "not_claimed" in made else (made["error"]["type"], made["error"]["message"])) == reply
+
+
+@pytest.mark.parametrize("operation", ["no_such_operation", ["encode"], 5, None, "answer"])
+def test_another_operation_is_refused(operation: Any) -> None:
+    assert replies(Tokenizer, {"op": operation}) == [{"not_claimed": f"unknown operation {operation!a}"}]
+
+
+@pytest.mark.parametrize("protocol", [0, 2, "1", None])
+def test_another_protocol_is_an_error(protocol: Any) -> None:
+    (reply,) = replies(Tokenizer, {"op": "start", "protocol": protocol})
+    assert reply["error"]["message"] == f"the request asks for protocol {protocol}; expected 1"
+
+
+def test_the_adapter_is_loaded_once() -> None:
+    loaded: list[int] = []
+    served = server.Server(lambda: loaded.append(1) or Tokenizer)  # type: ignore[func-returns-value]
+    start = wire.dump({"seq": 1, "op": "start", "protocol": 1})
+    assert served.answer(start) == served.answer(start)
+    assert loaded == [1]
+
+
+class OnlyVocab:
+    vocab = VOCAB
+
+
+TRAINED = {
+    "a pair": ((VOCAB, MERGES), True),
+    "attributes": (SimpleNamespace(vocab=VOCAB, merges=MERGES), True),
+    "a triple": ((VOCAB, MERGES, []), False),
+    "a list": ([VOCAB, MERGES], False),
+    "only vocab": (OnlyVocab(), False),
+    "only merges": (SimpleNamespace(merges=MERGES), False),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_table_of_what_training_returned(name: str) -> None:
+    trained, is_table = TRAINED[name]
+
+    class Trains(Tokenizer):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Any:
+            return trained
+
+    train = {"op": "train", "text": "abab", "vocab_size": 257, "special_tokens": []}
+    reply = replies(Trains, train, {**TABLE, "model": 2})[-1]
+    table = {"vocab": wire.write_vocab(VOCAB), "merges": wire.write_merges(MERGES)}
+    lacks = "the tokenizer has no attribute vocab or no attribute merges"
+    assert reply == ({"result": table} if is_table else {"not_claimed": lacks})
+
+
+def test_a_method_that_the_adapter_lacks_is_refused() -> None:
+    assert replies(Tokenizer, {"op": "save", "model": 1, "folder": "x"}) == [{"not_claimed": "the adapter has no save"}]
+
+
+def test_a_call_that_changes_the_directory_is_an_error_and_undone(tmp_path: Any, monkeypatch: Any) -> None:
+    class Moves(Tokenizer):
+        def encode(self, text: str, **more: Any) -> list[int]:
+            os.chdir("/")
+            return super().encode(text, **more)
+
+    monkeypatch.chdir(tmp_path)
+    (reply,) = replies(Moves, ENCODE)
+    assert reply["error"]["type"] == "Disturbance"
+    assert os.getcwd() == str(tmp_path)  # noqa: PTH109
+
+
+def test_a_version_is_the_adapters_own_or_that_of_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "packaged", SimpleNamespace(__version__="1.2"))  # type: ignore[arg-type]
+    for own, version in (("9", "9"), ("", "1.2"), (9, "1.2"), (None, "1.2")):
+        assert server._version(SimpleNamespace(__module__="packaged.deep", version=own)) == version
+    assert server._version(SimpleNamespace(__module__="no_such_package")) == ""
+
+
+def test_an_argument_that_is_null_keeps_its_position() -> None:
+    request = {"text": "a", "vocab_size": None, "special_tokens": ["b"]}
+    assert wire.read_arguments("train", request) == (["a", None, ["b"]], {})
+    assert wire.read_arguments("load", {"vocab": [], "merges": [], "special_tokens": None}) == ([{}, []], {})
+
+
+def test_every_delta_is_written() -> None:
+    assert wire.DELTAS.write("decode_iterable", ["a", "", "\ud800", "b"], 5) == [
+        "a",
+        "",
+        {"code_points": [0xD800]},
+        "b",
+    ]
+
+
+@pytest.mark.parametrize("value", [None, [], 5, {}, {"other": 1}, "vocab"])
+def test_a_reply_without_its_member_is_malformed(value: Any) -> None:
+    for read in (wire.read_member, wire.read_handle):
+        with pytest.raises(MalformedAnswer, match="the reply has no vocab"):
+            read(value, "vocab")
+    for handle in (None, True, 1.0, "1", [1]):
+        with pytest.raises(MalformedAnswer, match="the reply has no model; expected an integer"):
+            wire.read_handle({"model": handle}, "model")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_a_server_leaves_with_its_parent_and_its_group_if_it_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    for group, killed in ((os.getpid(), [0]), (1, [])):
+        parents, asked, ended = iter([7, 7, 1]), [], []  # type: ignore[var-annotated]
+        monkeypatch.setattr(server.os, "getppid", lambda parents=parents: next(parents))
+        monkeypatch.setattr(server.os, "getpgrp", lambda group=group: group)
+        monkeypatch.setattr(server.os, "killpg", lambda pid, number, asked=asked: asked.append(pid))
+        monkeypatch.setattr(server.os, "_exit", ended.append)
+        server._leave_with(7)
+        assert (asked, ended) == (killed, [1])
+        assert next(parents, None) is None
+
+
+# The client
+
+
+class Dead(Client):
+    """A client whose program has these lines to read."""
+
+    def __init__(self, *lines: bytes | None) -> None:
+        super().__init__(["program"])
+        waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for line in lines:
+            waiting.put(line)
+        self.process = SimpleNamespace(  # type: ignore[assignment]
+            replies=waiting, send=lambda line: None, stop=lambda grace=0.0: None, stderr_tail=lambda: ""
+        )
+
+
+def reply(sequence: int = 1, **kinds: Any) -> bytes:
+    return wire.dump({"seq": sequence, **kinds})
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "got"),
+    [
+        (None, CrashError, "the program ended, or closed its standard output"),
+        (b"\n", ProtocolError, "an empty line"),
+        (b"ready\n", ProtocolError, "ready"),
+        (b"[1]\n", ProtocolError, "[1]"),
+        (b'{"seq": 1, "result": "\xff"}\n', ProtocolError, '{"seq": 1, "result": "\\xff"}'),
+        (b'{"seq": 2, "result": 1}\n', ProtocolError, '{"seq": 2, "result": 1}'),
+        (b'{"seq": true, "result": 1}\n', ProtocolError, '{"seq": true, "result": 1}'),
+        (b'{"seq": 1, "result": NaN}\n', ProtocolError, '{"seq": 1, "result": NaN}'),
+        (b'{"result": 1}\n', ProtocolError, '{"result": 1}'),
+        (b"x" * 200 + b"\n", ProtocolError, "x" * 130 + "... (201 characters)"),
+        (b"x" * 160 + b"\n", ProtocolError, "x" * 160),
+    ],
+)
+def test_another_line_than_the_reply_is_what_the_program_wrote(line: Any, error: Any, got: str) -> None:
+    program = Dead(line)
+    with pytest.raises(error) as raised:
+        program.exchange("encode", {})
+    assert raised.value.got == got
+    assert program.process is None
+    with pytest.raises(CrashError, match="the suite ended the program before this request"):
+        program.exchange("encode", {})
+
+
+@pytest.mark.parametrize(("line", "error"), [(None, CrashError), (b"more\n", ProtocolError)])
+def test_a_program_that_has_ended_or_wrote_more_gets_no_request(line: Any, error: Any) -> None:
+    program = Dead(reply(1, result=5))
+    assert program.exchange("encode", {}).value == 5
+    assert program.process is not None
+    program.process.replies.put(line)
+    with pytest.raises(error):
+        program.exchange("encode", {})
+    assert '"seq":1' in program.sent
+
+
+NO_KIND = "the reply has no result, not_claimed or error"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error", "message"),
+    [
+        ({}, ProtocolError, NO_KIND),
+        ({"error": "no"}, ProtocolError, NO_KIND),
+        ({"error": {"type": "E"}}, ProtocolError, NO_KIND),
+        ({"error": {"message": "no"}}, ProtocolError, NO_KIND),
+        ({"error": {"type": "E", "message": "no"}}, client.RemoteError, "E: no"),
+        ({"error": {"type": "MemoryError", "message": "much"}}, OutOfMemoryError, "much; the suite ended the program"),
+        ({"error": {"type": "MalformedAnswer", "message": "no"}}, MalformedAnswer, "no"),
+        ({"error": {"type": "NoAnswer", "message": "no"}}, answers.NoAnswer, "no"),
+        ({"not_claimed": "no"}, NotImplementedError, "no"),
+    ],
+)
+def test_each_kind_of_reply_but_a_result_is_an_error(kinds: dict[str, Any], error: Any, message: str) -> None:
+    program = Dead()
+    with pytest.raises(error, match=message):
+        program._result("encode", Reply("encode", "", {"seq": 1, **kinds}))
+    assert (program.process is None) == (error in (ProtocolError, OutOfMemoryError))
+    assert Dead()._result("encode", Reply("encode", "", {"seq": 1, "result": None})) is None
+
+
+@pytest.mark.parametrize("hello", [None, [], 5, {}, {"protocol": 2}, {"protocol": "1"}])
+def test_a_start_without_the_protocol_is_refused(hello: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Dead()
+    monkeypatch.setattr(program, "launch", lambda: Reply("start", "", {"seq": 1, "result": hello}))
+    with pytest.raises(ProtocolError, match="the reply does not announce protocol 1"):
+        program._handshake()
+
+
+def test_all_requests_that_wait_are_sent_and_none_of_them_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, sent = Dead(), []
+    answered = iter(
+        [{"result": None}, {"not_claimed": "no"}, {"error": {"type": "E", "message": "no"}}, {"result": None}]
+    )
+
+    def exchange(operation: str, fields: Any) -> Reply:
+        sent.append((operation, fields))
+        return Reply(operation, "", {"seq": 1, **next(answered)})
+
+    monkeypatch.setattr(program, "exchange", exchange)
+    program._later = waiting = [("unload", {"model": number}) for number in range(4)]
+    program._send_later()
+    assert sent == waiting
+    assert program._later == []
+
+
+ANNOUNCED = {"protocol": 1, "capabilities": ["encode"], "name": "T\u00e9"}
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        {"capabilities": None},
+        {"capabilities": "encode"},
+        {"conventions": None},
+        {"conventions": []},
+        {"capabilities": {}},
+    ],
+)
+def test_a_program_without_capabilities_is_refused(hello: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+    program = SimpleNamespace(start=lambda: {**ANNOUNCED, **hello}, close=lambda: closed.append(1))
+    monkeypatch.setattr(client, "Client", lambda *_, **__: program)
+    with pytest.raises(ProtocolError, match="the reply lacks capabilities"):
+        client.bridge(["program"])
+    assert closed == [1]
+
+
+def test_a_program_need_not_say_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, shown in (("T\u00e9", "T\\xe9"), ("", "Remote"), (None, "Remote"), ("x" * 200, "x" * 100)):
+        program = SimpleNamespace(start=lambda name=name: {**ANNOUNCED, "name": name})
+        monkeypatch.setattr(client, "Client", lambda *_, made=program, **__: made)
+        assert client.bridge(["program"]).__name__ == shown
+
+
+def test_a_confined_program_imports_nothing_from_its_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "bridge", lambda argv, **_: argv[1:])
+    assert client.isolated("a:T") == ["-m", "bpe_conformance.adapters.bridge", "a:T"]
+    assert client.isolated("a:T", "b:t", memory=0) == [*client.isolated("a:T"), "--memory", "0", "--trainer", "b:t"]
+    limits = Confinement("scratch", ["tiktoken"])
+    assert client.isolated("a:T", confinement=limits) == ["-c", client._WITHOUT_DIRECTORY, "a:T", *limits.options]
+
+
+@pytest.mark.parametrize(("argv", "reason"), [(["/no/program"], "No such file"), (["a\0b"], "embedded null byte")])
+def test_a_program_that_cannot_be_started_is_named(argv: list[str], reason: str) -> None:
+    with pytest.raises(AdapterError, match=f"^cannot start .*: {reason}"):
+        Client(argv).launch()
+
+
+# The process
+
+
+def running(**attributes: Any) -> Any:
+    made = object.__new__(process.Process)
+    vars(made).update({"replies": queue.SimpleQueue(), "_requests": queue.SimpleQueue(), "_threads": [], **attributes})
+    return made
+
+
+def test_reading_ends_after_a_surplus_reply_or_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "LONGEST_LINE", 5)
+    for output, read in (
+        (b"", []),
+        (b"1\n2\n", [b"1\n", b"2\n"]),
+        (b"1\n2\n3\n4\n", [b"1\n", b"2\n", b"3\n"]),
+        (b"1234\n5\n", [b"1234\n", b"5\n"]),
+        (b"123456\n7\n", [b"123456"]),
+    ):
+        program = running()
+        program._read(io.BytesIO(output))
+        assert [program.replies.get() for _ in range(program.replies.qsize())] == [*read, None]
+
+
+def test_a_fork_does_not_end_the_program_of_its_parent() -> None:
+    killed: list[int] = []
+    for owner, is_ended in ((os.getpid(), True), (-1, False)):
+        program = running(_owner=owner, _kill=lambda: killed.append(1))
+        assert program.stop() is None
+        assert bool(killed) == is_ended
+        killed.clear()
+
+
+def test_what_a_program_started_is_looked_for_until_none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_PAUSE", 0)
+    monkeypatch.setattr(process.os, "killpg", lambda pid, number: None)
+    for left, rounds in (([0], 1), ([3, 1, 0], 3), ([1] * 99, process._ROUNDS)):
+        asked: list[bytes] = []
+        monkeypatch.setattr(
+            process, "_kill_marked", lambda mark, left=left, asked=asked: asked.append(mark) or left[len(asked) - 1]
+        )
+        running(popen=SimpleNamespace(pid=1, wait=lambda: 0, returncode=0), _mark="m")._kill()
+        assert len(asked) == rounds
+
+
+# The steps of check-bridge
+
+
+def program(*capabilities: str, **attributes: Any) -> Any:
+    return SimpleNamespace(capabilities={*capabilities}, fixed=False, **attributes)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "note"),
+    [
+        (["encode"], ""),
+        (["save"], "contains none of "),
+        ([], "contains none of "),
+        (["encode", "train_pattern"], "contains train_pattern but not train"),
+        (["train", "train_pattern"], ""),
+    ],
+)
+def test_what_a_program_announces_can_be_tested(capabilities: list[str], note: str) -> None:
+    hello = {"protocol": 1, "name": "p", "capabilities": capabilities}
+    found = check._field(program(*capabilities, hello=hello), "capabilities")
+    assert found.startswith(note)
+    assert bool(found) == bool(note)
+
+
+@pytest.mark.parametrize("kinds", [{"result": []}, {"result": None}, {"error": {}}, {"not_claimed": {}}])
+def test_the_start_must_give_an_object(kinds: dict[str, Any]) -> None:
+    with pytest.raises(Breach):
+        check._handshake(program(launch=lambda: Reply("start", "", {"seq": 1, **kinds})))
+
+
+def test_a_breach_with_a_long_text_is_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(error: Exception) -> Any:
+        def raises(*_: object) -> None:
+            raise error
+
+        return raises
+
+    monkeypatch.setattr(check, "_ask", raising(HangError("encode", "no reply within 1 s")))
+    assert "no reply within 1 s; this is slow" in str(check._long(program()))
+    monkeypatch.setattr(check, "_ask", raising(Breach("x", "end")))
+    with pytest.raises(Breach):
+        check._long(program())
+
+
+IDS, OTHERS = [98, 99], [256]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "encoded", "rule"),
+    [
+        ((1, 2), [OTHERS, IDS, OTHERS], ""),
+        ((1, 2), [OTHERS, IDS, IDS], "until the suite unloads it"),
+        ((1, 2), [OTHERS, OTHERS, OTHERS], "names a model"),
+        ((1, 1), [OTHERS, IDS, OTHERS], "names a model"),
+    ],
+)
+def test_two_models_have_two_numbers_and_their_own_merges(numbers: Any, encoded: list[Any], rule: str) -> None:
+    left = iter(encoded)
+    tested = program(usual_model=numbers[0], load=lambda model: numbers[1], encode=lambda text, model=0: next(left))
+    if not rule:
+        check._several_models(tested)
+        return
+    with pytest.raises(Breach) as raised:
+        check._several_models(tested)
+    assert rule in raised.value.rule
+
+
+def test_streams_get_each_item_in_turn_and_two_numbers() -> None:
+    sent: list[Any] = []
+
+    def result(operation: str, **fields: Any) -> Any:
+        sent.append((operation, *fields.values()))
+        return {"stream": len(sent)} if operation == "stream_open" else {"ids": [len(sent)]}
+
+    got = check._streams(program(result=result), "encode_iterable", ("a", "b", "c"), (), ("d",))
+    opened, fed, closed = sent[:3], sent[3:-3], sent[-3:]
+    assert [name for name, *_ in opened] == ["stream_open"] * 3
+    assert fed == [("stream_feed", 1, "a"), ("stream_feed", 3, "d"), ("stream_feed", 1, "b"), ("stream_feed", 1, "c")]
+    assert closed == [("stream_close", number) for number in (1, 2, 3)]
+    assert got == [[4, 6, 7, 8], [9], [5, 10]]
+    with pytest.raises(Breach, match="the number 7 twice"):
+        check._streams(program(result=lambda operation, **_: {"stream": 7}), "encode_iterable", (), ())
+
+
+def test_only_a_program_that_encodes_is_compared_with_its_own_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    for capability, is_noted in (("encode", True), ("decode", False)):
+        encodes = program(capability, encode=lambda text, ids=[1] * is_noted: ids)
+        for given, step, like in (([1], check._stream, False), ([2], check._stream, True)):
+            monkeypatch.setattr(check, "_streams", lambda program, name, *many, given=given: [given for _ in many])
+            assert bool(step(encodes)) == (like and is_noted)
+        asked: list[Any] = []
+
+        def streams(program: Any, name: str, *many: Any, asked: list[Any] = asked) -> Any:
+            asked.extend(many)
+            return [["other"], ["other"]]
+
+        monkeypatch.setattr(check, "_streams", streams)
+        assert bool(check._deltas(encodes)) == is_noted
+        assert asked == [[1] if is_noted else [97]] * 2
+
+
+def test_a_program_that_only_decodes_is_sent_the_bytes_of_a_text() -> None:
+    sent: list[Any] = []
+
+    def ask(**fields: Any) -> Reply:
+        sent.append(fields["ids"])
+        return Reply("decode", "", {"seq": 1, "result": "x"})
+
+    (step,) = (one for one in check._TABLE["steps"] if one["title"] == "decode: ids, no ids, part of a character")
+    for is_fixed, ids in ((False, [97, 226, 130, 172]), (True, [0])):
+        decodes = program("decode", ask=ask, encode=lambda text: [])
+        decodes.fixed = is_fixed
+        assert check._ask(step["requests"], decodes, {"op": "decode"}) == ""
+        assert sent == [ids, [], ids[:-1]]
+        sent.clear()
+
+
+def test_the_result_of_an_unknown_operation_has_any_form() -> None:
+    assert check._result(Reply("no_such_operation", "", {"seq": 1, "result": {"any": [1]}})) == {"any": [1]}
+    with pytest.raises(Breach):
+        check._result(Reply("encode", "", {"seq": 1, "result": {"any": [1]}}))
+
+
+def test_a_restarted_program_is_asked_only_what_it_announces() -> None:
+    asked: list[str] = []
+    hello = {"capabilities": ["train"]}
+
+    def ask(operation: str, **fields: Any) -> Reply:
+        asked.append(operation)
+        return Reply(operation, "", {"seq": 1, "result": [1]})
+
+    def result(operation: str, **fields: Any) -> Any:
+        asked.append(operation)
+        return {"model": 1, "vocab": [], "merges": []}
+
+    trains = program("train", hello=hello, launch=lambda: Reply("start", "", {"result": hello}), ask=ask, result=result)
+    trains.encode = lambda text, **_: []
+    check._again(trains)
+    assert asked == ["train", "table", "unload"] * 2
+    asked.clear()
+    trains.capabilities = {"encode"}
+    check._again(trains)
+    assert asked == ["encode"] * 2 * len(check.TEXTS)
+
+
+def test_the_last_words_of_a_program_are_its_error() -> None:
+    for stderr, shown in (
+        ("a\nb\nValueError: no", ["a", "b", "ValueError: no"]),
+        ("\n".join("abcdefg"), [*"cdefg"]),
+        ("ValueError: no\n" + "    at f (x:1)\n" * 9, ["ValueError: no"]),
+        ("", [""]),
+    ):
+        assert check._last_words(stderr) == shown

@@ -1,0 +1,327 @@
+"""What counts as evidence for a cause: which answers are alike, which follow from a bug, and which nothing can show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bpe_conformance.answer import MALFORMED, TIMED_OUT, AnyError, Fault, Ids, Refusal, Table
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import causes, known_bugs
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
+from bpe_conformance.known_bugs.causes import Candidate
+from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Setting, Train
+from bpe_conformance.outcome import (
+    BugCause,
+    ConventionCause,
+    Dependence,
+    Diagnosis,
+    ErrorCause,
+    Expectation,
+    Mismatch,
+    Outcome,
+)
+from bpe_conformance.spec import installed_spec
+
+CLAUSES = installed_spec().clauses
+MODEL = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+SPECIAL = replace(MODEL, special_tokens=("<e>",))
+LARGE = replace(MODEL, name="large")
+PIPELINE = replace(MODEL, pipeline=Pipeline(steps=(ByteLevel(),)))
+TRAINING = Question(Train("ab ab", 257, ()))
+ENCODING = Question(Encode("abc"), MODEL)
+NONE = Ids(())
+ERROR = Refusal("ValueError", "no", ("a.py:1", "b.py:2"))
+
+
+@pytest.fixture(autouse=True)
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 1)  # merges; only models with a name are large
+
+
+def wrong(asked: Question[Any] = ENCODING, answer: Any = NONE, **fields: Any) -> Mismatch:
+    return Mismatch(asked, Expectation(()), answer, **fields)
+
+
+def candidate(*changes: tuple[str, str]) -> Candidate:
+    return Candidate(ConventionCause(changes, ()), set(), set(), set(), changes=changes)
+
+
+def test_two_causes_contradict_each_other_in_any_convention() -> None:
+    mine = candidate(("lookup", "bytes"), ("tie_break", "first-seen"))
+    assert not mine.contradicts(candidate())
+    assert not mine.contradicts(candidate(("lookup", "bytes"), ("id_layout", "x")))
+    assert mine.contradicts(candidate(("lookup", "bytes"), ("tie_break", "lex-smaller")))
+    assert mine.contradicts(candidate(("lookup", "pair"), ("tie_break", "first-seen")))
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "answer", "is_same"),
+    [
+        ("b.py:2", "", ERROR, True),
+        ("a.py:1", "", ERROR, False),
+        ("b.py:2", "", replace(ERROR, traceback=()), False),
+        ("", "no", ERROR, True),
+        ("", "yes", ERROR, False),
+        ("", causes.NO_ANSWER, Fault(TIMED_OUT, "no answer within 3 s"), True),
+        ("", "", Ids(()), False),
+        ("b.py:2", "", Ids(()), False),
+    ],
+)
+def test_an_error_is_the_same_by_its_line_or_by_its_message(
+    place: str, message: str, answer: Any, is_same: bool
+) -> None:
+    assert causes._is_same_error(message, place, wrong(answer=answer)) == is_same
+
+
+TABLE = Table(MODEL.vocab, MODEL.merges)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "are_alike"),
+    [
+        (TABLE, Table({index + 1: token for index, token in MODEL.vocab.items()}, MODEL.merges), True),
+        (TABLE, Table(MODEL.vocab, MODEL.merges[::-1]), False),
+        (TABLE, Table({**MODEL.vocab, 999: b"<e>"}, MODEL.merges), False),
+        (TABLE, ERROR, False),
+        (ERROR, TABLE, False),
+        (Ids((1,)), Ids((1,)), True),
+        (Ids((1,)), Ids((2,)), False),
+    ],
+)
+def test_tables_are_alike_whatever_their_ids(first: Any, second: Any, are_alike: bool) -> None:
+    assert causes._alike(first, second) == are_alike
+
+
+def test_only_a_training_without_a_context_is_one() -> None:
+    def outcome(mismatch: Mismatch | None) -> Outcome:
+        return Outcome("one", "case", "", "failed", CLAUSES["TRAIN-TIE-1"], "trainer", mismatch)
+
+    asked = {"training": TRAINING, "again": replace(TRAINING, context="a second time"), "encoding": ENCODING}
+    found = {name: causes._is_training(outcome(wrong(question))) for name, question in asked.items()}
+    assert found == {"training": True, "again": False, "encoding": False}
+    assert not causes._is_training(outcome(None))
+    assert causes._fits_open_ties(outcome(wrong(TRAINING, ERROR)), DEFAULTS) is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed", "answer", "is_correct"),
+    [
+        (ENCODING, {"lookup": "bytes"}, Ids((258,)), True),
+        (ENCODING, {"lookup": "bytes"}, Ids((97, 256)), False),
+        (ENCODING, {"lookup": "bytes"}, ERROR, False),
+        (ENCODING, {"tie_break": "first-seen"}, Ids((97, 256)), False),  # which is about training
+        (replace(ENCODING, context="again"), {"lookup": "bytes"}, Ids((258,)), False),
+        (Question(Encode("abc"), LARGE), {"lookup": "bytes"}, Ids((258,)), False),
+        (Question(ManyCalls("many"), MODEL), {"lookup": "bytes"}, Ids((258,)), False),
+        (TRAINING, {"lookup": "bytes"}, TABLE, False),
+        (Question(Encode("\ud800"), MODEL), {"lookup": "bytes"}, Ids((1,)), False),
+    ],
+)
+def test_an_answer_is_correct_under_another_convention_that_is_about_it(
+    asked: Question[Any], changed: dict[str, str], answer: Any, is_correct: bool
+) -> None:
+    conventions = {**DEFAULTS, "pattern": "gpt2", **changed}
+    assert causes._is_correct_under(tuple(changed.items()), conventions, wrong(asked, answer)) == is_correct
+
+
+def test_a_training_is_correct_under_another_rule_for_ties() -> None:
+    conventions = {**DEFAULTS, "pattern": "gpt2", "tie_break": "lex-smaller"}
+    asked = Question(Train("ab cd", 257, ()))
+    right, other = (asked.operation.answer(Setting(None, one)) for one in (conventions, {**conventions, **DEFAULTS}))
+    assert right != other
+    changed = (("tie_break", "lex-smaller"),)
+    assert [causes._is_correct_under(changed, conventions, wrong(asked, one)) for one in (right, other)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "capabilities", "takes"),
+    [
+        (ENCODING, {"encode"}, True),
+        (ENCODING, {"encode", "decode"}, True),
+        (ENCODING, {"decode"}, False),
+        (Question(Encode("x" * 20_000), MODEL), {"encode"}, False),
+        (Question(Encode("abc"), LARGE), {"encode"}, False),
+        (Question(ManyCalls("many"), MODEL), {"encode_iterable"}, False),
+        (Question(Encode("abc"), PIPELINE), {"encode"}, False),
+        (Question(Encode("abc"), PIPELINE), {"encode", "from_tokenizer_json"}, True),
+        (Question(Encode("abc"), replace(MODEL, pattern="cl100k")), {"encode"}, False),
+        (Question(Encode("abc"), replace(MODEL, pattern="cl100k")), {"encode", "pattern:cl100k"}, True),
+    ],
+)
+def test_a_known_bug_is_asked_only_what_it_can_answer_quickly(asked: Any, capabilities: set[str], takes: bool) -> None:
+    bug: Any = SimpleNamespace(capabilities=capabilities)
+    assert causes._takes(bug, asked) == takes
+
+
+class Lossy(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
+        if "!" in text:
+            raise ValueError("no")
+        return super().encode(text.replace("x", ""))
+
+
+def test_a_known_bug_gives_the_same_answer_in_the_same_context() -> None:
+    bug = Implementation("bug", Lossy)
+    for text, answer, context, is_alike in (
+        ("xa", Ids((97,)), "", True),
+        ("xa", Ids((97,)), "after another text", True),
+        ("xa", Ids((120, 97)), "", False),
+        ("!", "error", "", True),
+        ("!", "error", "after another text", False),  # another error can have the same type
+    ):
+        asked = Question(Encode(text), MODEL)
+        given = causes.ask(bug, asked) if answer == "error" else answer
+        assert causes._answers_alike(bug, wrong(replace(asked, context=context), given)) == is_alike
+
+
+def test_a_failure_follows_from_a_bug_that_is_wrong_about_what_it_depends_on() -> None:
+    bug = Implementation("bug", Lossy)
+    for asked, depends, follows in (
+        (Question(Decode((97,)), MODEL), Dependence("encode", "xa"), True),
+        (Question(Decode((97,)), MODEL), Dependence("encode", "a"), False),
+        (Question(Decode((97,)), MODEL), Dependence("construct"), False),
+        (Question(Encode("xa"), MODEL, "again"), Dependence("undisturbed"), True),
+        (Question(Encode("xa"), SPECIAL), None, True),
+        (Question(Encode("a"), SPECIAL), None, False),
+        (Question(Encode("xa<e>"), SPECIAL), None, False),
+        (Question(Encode("xa"), MODEL), None, False),
+        (Question(Encode("xa"), replace(SPECIAL, pattern="cl100k")), Dependence("undisturbed"), "cl100k"),
+        (Question(Encode("x" * 20_000), SPECIAL), None, False),
+    ):
+        if follows == "cl100k":
+            follows = "pattern:cl100k" in bug.capabilities
+        assert causes._answers_incorrectly(bug, wrong(asked, depends_on=depends)) == follows, (asked, depends)
+
+
+def test_only_a_trainer_follows_the_conventions_of_training() -> None:
+    declared = {**DEFAULTS, "pattern": "gpt2", "tie_break": "first-seen"}
+    bugs = {issubclass(bug.target, BaseTrainer): bug for bug in known_bugs()}
+    for is_trainer, bug in bugs.items():
+        conventions = causes._implementation(bug, declared).conventions
+        assert (conventions["tie_break"] == "first-seen") == is_trainer
+        assert (
+            causes._implementation(bug, {**DEFAULTS, "pattern": "gpt2"}).conventions["tie_break"]
+            == DEFAULTS["tie_break"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("by_convention", "values", "differs"),
+    [
+        (True, {"pair": 1, "bytes": 2}, True),
+        (True, {"pair": 1, "bytes": 1}, False),
+        (True, {"pair": 1}, False),
+        (True, {"bytes": 1}, False),
+        (False, {"pair": 1, "bytes": 2}, False),
+    ],
+)
+def test_a_case_differs_if_it_has_two_values(by_convention: bool, values: dict[str, int], differs: bool) -> None:
+    expected = SimpleNamespace(by_convention=by_convention, under=values.get)
+    case: Any = SimpleNamespace(expected=expected, operation=SimpleNamespace(key=lambda values: values["lookup"]))
+    assert causes._differs(case, {"lookup": "pair"}, {"lookup": "bytes"}) == differs
+
+
+def search(**attributes: Any) -> Any:
+    """Return the search for causes in a run, without its outcomes."""
+    made: Any = object.__new__(causes._Search)
+    vars(made).update({"declared": {**DEFAULTS, "pattern": "gpt2"}, "wrong": {}, "golden": {}, **attributes})
+    return made
+
+
+def training(test: str, clause: str = "TRAIN-TIE-1", answer: Any = TABLE) -> Outcome:
+    return Outcome(test, "case", "", "failed", CLAUSES[clause], "trainer", wrong(TRAINING, answer))
+
+
+def test_open_ties_are_a_cause_only_of_trainings_that_no_other_cause_explains(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainings = {name: training(name) for name in ("a", "b", "c", "d")}
+    evidence = SimpleNamespace(clauses=dict.fromkeys(trainings, "TRAIN-TIE-1"))
+    monkeypatch.setattr(causes, "_fits_open_ties", lambda outcome, declared: outcome.test != "d")
+    made = search(wrong=trainings, evidence=evidence)
+    by_bug = Candidate(BugCause((), ()), {"a"}, set(), set())
+    by_tie = candidate(("tie_break", "first-seen"))
+    for found, same in (
+        ([], {"a", "b", "c"}),
+        ([(by_bug, {"a"})], {"b", "c"}),
+        ([(by_tie, {"a"})], {"a", "b", "c"}),
+        ([(by_bug, {"a"}), (by_bug, {"b"})], {"c"}),
+        ([(by_tie, {"a"}), (by_bug, {"b"})], {"a", "c"}),
+    ):
+        (open_ties,) = made._open_ties(found)
+        assert open_ties.same == same
+    assert [*search(wrong=trainings, evidence=evidence, declared={"tie_break": "unspecified"})._open_ties([])] == []
+
+
+def test_a_trainer_that_gives_any_correct_table_is_not_wrong_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Table(MODEL.vocab, MODEL.merges[::-1])
+    monkeypatch.setattr(causes, "ask", lambda implementation, asked: TABLE)
+    for correct, found in (
+        ((other, TABLE), {}),
+        ((TABLE, other), {}),
+        ((other,), {"one": False}),
+        ((AnyError(),), {"one": False}),
+    ):
+        answered = replace(training("one", answer=ERROR).mismatch, expected=Expectation(correct))  # type: ignore[type-var]
+        outcome = replace(training("one"), mismatch=answered)
+        bug = next(bug for bug in known_bugs() if issubclass(bug.target, BaseTrainer))
+        assert search(wrong={"one": outcome})._tested_again(bug, ["one"]) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_alike"),
+    [
+        (ERROR, True),
+        (Refusal("ValueError", "other"), False),
+        (Ids(()), False),
+        (None, False),
+        (Fault(MALFORMED, "no"), True),
+    ],
+)
+def test_a_bug_that_explains_errors_only_must_raise_the_same_words(
+    answer: Any, is_alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = ("a", "b", "c", "d")
+    failed = {name: training(name, answer=Refusal("KeyError", "no 'x' 5", ("a.py:1",))) for name in tests}
+    monkeypatch.setattr(causes, "judge", lambda case, implementation: answer and wrong(TRAINING, answer))
+    named = next(iter(known_bugs()))
+    made = search(wrong=failed, golden=dict.fromkeys(tests))
+    found = SimpleNamespace(same={*tests}, bugs={named.id})
+    assert made._raises_alike(found) == is_alike
+    assert made._raises_alike(SimpleNamespace(same={*tests[:2]}, bugs={named.id}))  # too few
+
+
+def test_a_listed_test_that_passes_is_no_evidence() -> None:
+    """It counts as failed, and has no answer."""
+    case = next(case for case in installed_spec().cases if case.id == "merge-priority-beats-leftmost")
+    greedy = next(bug for bug in known_bugs() if bug.id == "greedy-left-to-right")
+    answer = causes.judge(case, Implementation("x", greedy.target))
+    outcome = Outcome(case.id, "case", "", "failed", case.clause, "encoder", answer)
+    stale = Outcome("law-encode", "property", "", "failed", CLAUSES["LAW-ENCODE-1"], "encoder", stale=True)
+    corpus = Outcome("corpus-x", "corpus", "", "failed", None, "corpus", wrong())
+    found: Diagnosis = causes.diagnose([outcome, stale, corpus], [case])
+    assert [test for cause in found.causes for test in cause.tests] == [case.id]
+    assert found.failing == (case.id,)
+
+
+def test_what_one_cause_explains_is_not_added_to_another() -> None:
+    def failed(test: str, message: str) -> Outcome:
+        answer = Refusal("ValueError", message)
+        return Outcome(test, "property", "", "failed", CLAUSES["LAW-ENCODE-1"], "encoder", wrong(answer=answer))
+
+    outcomes = {name: failed(name, message) for name, message in (("a", "x"), ("b", "x"), ("c", "x"), ("d", "y"))}
+    explained, left = {"a"}, {"b", "d"}
+    cause = Candidate(ErrorCause("x", "", ()), {"a"})
+    search(failing=outcomes)._add_what_follows([(cause, explained)], left)
+    assert (explained, left) == ({"a", "b"}, {"d"})  # another cause explains `c`
+    explained, left = {"a"}, {"b", "d"}
+    search(failing=outcomes, golden={"b": None})._add_what_follows([(cause, explained)], left)
+    assert (explained, left) == ({"a"}, {"b", "d"})  # golden cases are evidence themselves

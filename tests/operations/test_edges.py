@@ -1,0 +1,175 @@
+"""Operations accept and compare answers of every type, and say where they differ only where both have positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bpe_conformance.answer import (
+    Answers,
+    AnyError,
+    EntryDivergence,
+    HighestCount,
+    Ids,
+    Offsets,
+    Refusal,
+    Rows,
+    SpanDivergence,
+    Table,
+    TrainingDivergence,
+)
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
+from bpe_conformance.operations import Batch, EncodeWithOffsets, Entries, Expected, Save, Setting, Train
+from bpe_conformance.operations.encode import _has_new_ids
+
+MODEL = read_model({"merges": [["a", "b"]], "extra": [[300, "<e>"]], "special_tokens": ["<e>", "<f>"]})
+CONVENTIONS = {**DEFAULTS, "pattern": "gpt2"}
+SETTING = Setting(MODEL, CONVENTIONS, "MERGE-ORDER-1")
+ERROR = Refusal("ValueError", "no")
+TABLE = Table(dict(MODEL.vocab), MODEL.merges)
+
+
+@pytest.mark.parametrize(
+    ("operation", "right"),
+    [
+        (Batch(("ab", "a")), Rows(((256,), (97,)))),
+        (EncodeWithOffsets("ab"), Offsets((256,), ((0, 2),))),
+        (Save(), TABLE),
+        (Train("ab ab", 257, ()), Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b"ab"}, ((b"a", b"b"),))),
+        (Entries(("ab", "a")), Rows(((256,), (97,)))),
+    ],
+)
+def test_an_error_is_no_answer_and_has_no_position(operation: Any, right: Any) -> None:
+    setting = replace(SETTING, model=None) if isinstance(operation, Train) else SETTING
+    assert not operation.accepts(right, ERROR, setting)
+    assert not operation.accepts(AnyError(), right, setting)
+    if not isinstance(operation, Entries):  # of which a pack stores ids only
+        assert operation.accepts(AnyError(), ERROR, setting)
+        assert operation.divergence((right,), ERROR, setting) is None
+        assert operation.divergence((AnyError(),), right, setting) is None
+    given = Answers((Ids((256,)), Ids((97,)))) if isinstance(operation, Entries) else right
+    assert operation.accepts(right, given, setting)
+
+
+SPELLED = EncodeWithOffsets("ab<e>a")
+RIGHT = SPELLED.computed(SETTING)
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"),
+    [
+        (Offsets((256, 300, 97), ((0, 2), (2, 5), (5, 6))), None),
+        (Offsets((256, 300, 97), ((0, 2), (2, 5), (5, 7))), SpanDivergence(2)),
+        (Offsets((256, 300, 97), ((0, 1), (2, 5), (5, 6))), SpanDivergence(0)),
+        (Offsets((97, 98, 300, 97), ((0, 1), (1, 2), (2, 5), (5, 6))), "ids"),
+    ],
+)
+def test_spans_are_compared_where_the_tokens_spell_the_text(answer: Offsets, where: Any) -> None:
+    assert isinstance(RIGHT, Offsets)
+    assert SPELLED.accepts(RIGHT, answer, SETTING) == (where is None)
+    if where is not None:
+        found = SPELLED.divergence((AnyError(), RIGHT), answer, SETTING)
+        assert found == where or (where == "ids" and not isinstance(found, SpanDivergence))
+
+
+def test_offsets_repeat_encode_if_their_ids_are_equal() -> None:
+    for answer, encoded, repeats in (
+        (RIGHT, [Ids((256, 300, 97))], True),
+        (RIGHT, [Ids((256, 300))], False),
+        (RIGHT, [ERROR], False),
+        (RIGHT, [], False),
+        (ERROR, [ERROR], False),
+    ):
+        assert SPELLED.repeats(answer, encoded) == repeats  # type: ignore[arg-type]
+
+
+NORMALIZING = replace(MODEL, special_tokens=None, pipeline=Pipeline(("NFC",), steps=(ByteLevel(),)))
+CHANGED = EncodeWithOffsets("e\u0301a")  # two characters become one of two bytes
+
+
+@pytest.mark.parametrize(
+    ("spans", "clause", "is_right"),
+    [
+        (((0, 2), (0, 2), (2, 3)), "OFFSET-CHANGED-1", True),
+        (((0, 1), (1, 2), (2, 3)), "OFFSET-CHANGED-1", True),  # the clause leaves them open, inside the text
+        (((0, 2), (0, 2), (2, 4)), "OFFSET-CHANGED-1", False),
+        (((1, 2), (0, 2), (2, 3)), "OFFSET-CHANGED-1", False),
+        (((2, 1), (2, 2), (2, 3)), "OFFSET-CHANGED-1", False),
+        (((0, 2), (0, 2)), "OFFSET-CHANGED-1", False),
+    ],
+)
+def test_spans_of_a_changed_text_are_inside_it_in_order(spans: Any, clause: str, is_right: bool) -> None:
+    setting = Setting(NORMALIZING, CONVENTIONS, clause)
+    right = CHANGED.computed(setting)
+    assert isinstance(right, Offsets)
+    assert right.ids == (0xC3, 0xA9, 97)
+    assert CHANGED.accepts(right, Offsets(right.ids, spans), setting) == is_right
+    assert not CHANGED.accepts(right, Offsets((0xC3, 0xA9, 98), spans), setting)
+
+
+@pytest.mark.parametrize(
+    ("ids", "are_right"),
+    [
+        ((300, 301), True),
+        ((300, 999), True),
+        ((300, 0), False),
+        ((300, -1), False),
+        ((300, 97), False),
+        ((301, 302), False),
+        ((300,), False),
+        ((300, 301, 302), False),
+    ],
+)
+def test_a_token_without_an_entry_has_an_id_of_its_own(ids: tuple[int, ...], are_right: bool) -> None:
+    assert _has_new_ids((b"<e>", b"<f>"), MODEL, ids) == are_right
+
+
+def test_a_new_id_belongs_to_one_token() -> None:
+    for ids, are_right in (
+        ((301, 302, 301), True),
+        ((301, 301, 301), False),
+        ((301, 302, 302), False),
+        ((301, 302, 303), False),
+    ):
+        assert _has_new_ids((b"<f>", b"<g>", b"<f>"), MODEL, ids) == are_right
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "where"),
+    [
+        ({**MODEL.vocab, 301: b"<f>"}, MODEL.merges, None),  # a special token has an id now
+        ({**MODEL.vocab, 301: b"<g>"}, MODEL.merges, EntryDivergence(301, None, b"<g>")),
+        ({**MODEL.vocab, 97: b"x"}, MODEL.merges, EntryDivergence(97, b"a", b"x")),
+        (
+            {index: token for index, token in MODEL.vocab.items() if index != 97},
+            MODEL.merges,
+            EntryDivergence(97, b"a", None),
+        ),
+        (MODEL.vocab, (), TrainingDivergence(0, (b"a", b"b"), 0, None, 0)),
+        (MODEL.vocab, (*MODEL.merges, (b"c", b"d")), TrainingDivergence(1, None, 0, (b"c", b"d"), 0)),
+    ],
+)
+def test_saved_files_hold_the_table_and_may_hold_special_tokens(vocab: Any, merges: Any, where: Any) -> None:
+    saved = Table(dict(vocab), tuple(merges))
+    assert Save().accepts(TABLE, saved, SETTING) == (where is None)
+    assert Save().divergence((TABLE,), saved, SETTING) == where
+
+
+def test_any_training_of_the_highest_counts_is_right_only_if_ties_are_open() -> None:
+    training = Train("ab ab", 257, ())
+    for tie_break, kind in (("lex-greater", Table), ("unspecified", HighestCount)):
+        setting = Setting(None, {**CONVENTIONS, "tie_break": tie_break}, "TRAIN-TIE-1")
+        assert isinstance(training.answer(setting), kind)
+        stored = training.compute(None, "TRAIN-TIE-1")
+        assert [type(one) for one in training.correct(stored, setting) or ()] == [kind]
+        missing = training.correct(Expected({}), setting)
+        assert missing == ((HighestCount(training.most_merges),) if kind is HighestCount else None)
+
+
+def test_an_expected_value_is_by_convention_if_it_names_some() -> None:
+    for values, by_convention in (({}, False), ({"": (1,)}, False), ({"pair": (1,), "bytes": (2,)}, True)):
+        assert Expected(values).by_convention == by_convention  # type: ignore[arg-type]

@@ -1,0 +1,300 @@
+"""The end of a run: what counts as failed, what pytest prints, what is asked again, what is written, what is ended."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers import sample_reports
+
+from bpe_conformance.answer import AnyError, Changed, Fault, Ids
+from bpe_conformance.implementation import time_limit
+from bpe_conformance.implementation.implementation import LoadError
+from bpe_conformance.implementation.proxy import CallFailed, TimedOut
+from bpe_conformance.operations import Encode, Question, Stream
+from bpe_conformance.outcome import Command, Dependence, Diagnosis, Expectation, Mismatch, Outcome, State
+from bpe_conformance.session import run as session_run
+from bpe_conformance.session.items import CaseItem
+from bpe_conformance.session.run import Run
+from bpe_conformance.spec import installed_spec
+
+SPEC = installed_spec()
+CLAUSES = {level: next(one for one in SPEC.clauses.values() if one.level == level) for level in ("must", "should")}
+
+
+def outcome(test: str, state: State, on: str | None = None, level: str = "must", of: str = "streaming") -> Outcome:
+    """Return an outcome whose answer depends on the operation `on`; "" is an answer that depends on none."""
+    question, dependence = Question(Encode("a") if of == "encoder" else Stream(("a",))), Dependence(on) if on else None
+    mismatch = None if on is None else Mismatch(question, Expectation((AnyError(),)), Ids(()), None, dependence)
+    return Outcome(test, "property", "", state, CLAUSES[level], of, mismatch)
+
+
+def report(test: str, is_ours: bool = True) -> SimpleNamespace:
+    return SimpleNamespace(nodeid=f"conformance::{test}", longrepr="pytest's", **({"bpe": 1} if is_ours else {}))
+
+
+class Terminal(SimpleNamespace):
+    """What pytest prints at the end."""
+
+    def __init__(self, **stats: list[Any]) -> None:
+        super().__init__(stats=stats, reportchars="f")
+
+
+def run_of(outcomes: Iterable[Outcome] = (), terminal: Any = None, **attributes: Any) -> Any:
+    """Return a run without its beginning."""
+    made: Any = object.__new__(Run)
+    option = SimpleNamespace(tbstyle="auto", verbose=0, collectonly=False)
+    plugins = SimpleNamespace(getplugin=lambda name: terminal)
+    made.config = SimpleNamespace(pluginmanager=plugins, option=option, getoption=lambda name: None)
+    made.outcomes = {one.test: one for one in outcomes}
+    vars(made).update(attributes)
+    return made
+
+
+def test_what_was_skipped_because_of_a_failure_that_does_not_count_is_a_failure() -> None:
+    outcomes = [
+        outcome("encodes", "passed", of="encoder"),
+        outcome("first", "skipped", "encode"),
+        outcome("second", "skipped", "encode"),
+        outcome("listed", "skipped", "encode"),
+        outcome("should", "skipped", "encode", "should"),
+        outcome("by itself", "skipped", ""),
+        outcome("lacking", "skipped"),
+        outcome("fails", "failed", "encode"),
+    ]
+    skipped = [report(one.test) for one in outcomes if one.state == "skipped"]
+    terminal = Terminal(skipped=[report("other", is_ours=False), *skipped], failed=[report("fails")])
+    setup = SimpleNamespace(known_failures={"listed": "a reason"})
+    run = run_of(outcomes, terminal, setup=setup)
+    assert run._fail_unexplained_skips()
+    assert {name: one.state for name, one in run.outcomes.items() if one.state in ("failed", "known failure")} == {
+        **dict.fromkeys(("first", "second", "fails"), "failed"),
+        "listed": "known failure",
+    }
+    assert run.outcomes["listed"].reason == "a reason"
+    left, moved = (
+        [one.nodeid.removeprefix("conformance::") for one in terminal.stats[name]] for name in ("skipped", "failed")
+    )
+    assert left == ["other", "listed", "should", "by itself", "lacking"]
+    assert moved == ["fails", "first", "second"]
+    assert run_of([*outcomes[:3]], None, setup=setup)._fail_unexplained_skips()  # without a terminal
+    # An encoder that fails by itself explains what depends on it.
+    assert not run_of(
+        [outcome("encodes", "failed", "", of="encoder"), *outcomes[1:]], terminal, setup=setup
+    )._fail_unexplained_skips()
+    assert not run_of([outcomes[0], *outcomes[3:]], terminal, setup=setup)._fail_unexplained_skips()  # only a known one
+
+
+@pytest.mark.parametrize("kinds", [[True], [True, True], [False], [True, False], [False, True], []])
+def test_pytest_prints_failures_only_if_some_are_not_of_the_suite(kinds: list[bool]) -> None:
+    reports = [report(str(number), is_ours) for number, is_ours in enumerate(kinds)]
+    terminal = Terminal(failed=reports[:1], error=reports[1:])
+    command = Command("mine:T")
+    run = run_of(
+        [outcome(str(number), "failed", "") for number in range(2)], terminal, setup=SimpleNamespace(command=command)
+    )
+    run._take_over_failures(Diagnosis())
+    are_all_ours = all(kinds)
+    assert run._shows_failures == are_all_ours
+    assert (run.config.option.tbstyle, terminal.reportchars) == (("no", "") if are_all_ours else ("auto", "f"))
+    described = [one.longrepr != "pytest's" for one in reports]
+    assert described == ([False] * len(kinds) if are_all_ours else kinds)
+
+
+ALONE = SimpleNamespace(id="case-2"), SimpleNamespace(id="case-1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "case-2"),
+        ({"unexplained": ("stale", "case-2")}, "case-2"),
+        ({"unexplained": ("law", "case-1"), "right": "case-1"}, "case-1"),
+        ({"unexplained": ("law", "case-1")}, ""),  # it fails alone, too
+        ({"unexplained": ("law",)}, ""),
+        ({"unexplained": ()}, ""),
+        ({"answer": Fault("TimedOut", "late")}, ""),
+        ({"answer": Changed(("the current directory",))}, ""),
+        ({"spawn": None}, ""),
+        ({"outcomes": 1}, ""),
+        ({"raised": CallFailed("for the test")}, ""),
+        ({"raised": TimedOut(1.0, "encode")}, ""),
+        ({"raised": LoadError("for the test")}, ""),
+    ],
+)
+def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
+    changes: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {
+        "unexplained": ("case-2", "case-1"),
+        "answer": Ids(()),
+        "spawn": 1,
+        "outcomes": 2,
+        "right": "case-2",
+        "raised": None,
+        **changes,
+    }
+
+    def judged(case: Any, implementation: object) -> object:
+        assert implementation == "a new process"
+        if given["raised"] is not None:
+            raise given["raised"]
+        return None if case.id == given["right"] else "wrong"
+
+    monkeypatch.setattr(session_run, "judge", judged)
+    answered = [
+        replace(outcome(name, "failed", ""), mismatch=Mismatch(Question(Encode("a")), Expectation(()), given["answer"]))
+        for name in ("case-1", "case-2", "law")
+    ]
+    processes = SimpleNamespace(
+        spawn=given["spawn"],
+        time_limit=lambda factor: nullcontext(),
+        in_new_process=lambda _: nullcontext("a new process"),
+    )
+    answered.append(outcome("stale", "failed"))  # it is listed and passes
+    run = run_of(answered, setup=SimpleNamespace(cases=ALONE), implementation=processes)
+    if given["outcomes"] == 1:
+        run.outcomes = {"case-2": run.outcomes["case-2"]}
+        given["unexplained"] = ("case-2",)
+    assert run._passes_alone(Diagnosis(failing=given["unexplained"])) == expected
+
+
+@pytest.mark.parametrize(
+    ("is_main", "before"), [(True, signal.SIG_DFL), (True, signal.SIG_IGN), (False, signal.SIG_DFL)]
+)
+def test_sigterm_interrupts_only_where_nothing_else_handles_it(is_main: bool, before: Any) -> None:
+    found = []
+
+    def inside() -> None:
+        with session_run._interrupted_by_sigterm():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    saved = signal.signal(signal.SIGTERM, before)
+    try:
+        if is_main:
+            inside()
+        else:
+            thread = threading.Thread(target=inside)
+            thread.start()
+            thread.join()
+        assert found == [session_run._interrupt if is_main and before == signal.SIG_DFL else before]
+        assert signal.getsignal(signal.SIGTERM) == before
+    finally:
+        signal.signal(signal.SIGTERM, saved)
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+@pytest.mark.parametrize(
+    ("children", "daemons", "is_available", "is_ended"),
+    [
+        (0, [], True, False),
+        (0, [True, True], True, False),
+        (0, [True, False], True, True),
+        (2, [], True, True),
+        (2, [False], False, False),
+    ],
+)
+def test_a_process_is_ended_only_if_python_would_wait_for_something(
+    children: int, daemons: list[bool], is_available: bool, is_ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+    handlers: list[Any] = []
+    ended: list[Any] = []
+    threads = [SimpleNamespace(daemon=is_daemon) for is_daemon in daemons]
+    processes = [SimpleNamespace(kill=lambda number=number: ended.append(number)) for number in range(children)]
+    for owner, name, value in (
+        (session_run.threading, "enumerate", lambda: [threading.main_thread(), *threads]),
+        (session_run.multiprocessing, "active_children", lambda: processes),
+        (session_run.time_limit, "is_available", lambda: is_available),
+        (session_run.signal, "signal", lambda number, handler: handlers.append(handler)),
+        (session_run.signal, "setitimer", lambda kind, seconds: started.append(seconds)),
+        (session_run.os, "_exit", ended.append),
+    ):
+        monkeypatch.setattr(owner, name, value)
+    session_run._end_process(3)
+    assert bool(started) == bool(handlers) == is_ended
+    for handler in handlers:
+        handler()
+        assert ended == [*range(children), 3]
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("kinds", [[True, True], [True, False], []])
+@pytest.mark.parametrize(("ends", "has_session"), [(True, True), (False, True), (True, False)])
+def test_only_a_run_of_nothing_else_ends_its_process(
+    kinds: list[bool], ends: bool, has_session: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(session_run, "_end_process", ended.append)
+    tests = [object.__new__(CaseItem) if is_ours else object() for is_ours in kinds]
+    session = SimpleNamespace(items=tests, exitstatus=pytest.ExitCode.OK) if has_session else None
+    closed: list[int] = []
+    run = run_of(_ends_process=ends, _session=session, implementation=SimpleNamespace(close=lambda: closed.append(1)))
+    run.pytest_unconfigure()
+    assert closed == [1]
+    assert ended == ([0] if ends and has_session and all(kinds) else [])
+
+
+def test_each_report_is_written_even_if_another_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Any] = []
+    monkeypatch.setattr(session_run.document, "build", lambda result: built.append(result) or {"run": result})
+    monkeypatch.setattr(session_run.reports, "write", lambda made, file: file.write_text(str(made)))
+    for name in ("a", "c"):
+        (tmp_path / name).mkdir()
+    names = [tmp_path / name for name in "abcd"]
+    problems = session_run._written_reports("R", names)  # type: ignore[arg-type]
+    assert problems == [f"{tmp_path / name}: cannot write the report: Is a directory" for name in "ac"]
+    assert [(tmp_path / name).read_text() for name in "bd"] == ["{'run': 'R'}"] * 2
+    assert built == ["R"]
+    assert (
+        session_run._unwritten(Path("f\u0120"), "it", ValueError("no")) == r"f\u0120: cannot write it: ValueError: no"
+    )
+    assert session_run._unwritten(Path("f"), "it", OSError("no errno")) == "f: cannot write it: OSError: no errno"
+
+
+def test_every_report_that_is_named_is_checked_before_the_tests(tmp_path: Path) -> None:
+    names = ["a.json", "all/", "b.md"]
+    place = SimpleNamespace(dir=tmp_path)
+    config: Any = SimpleNamespace(getoption=lambda name: names, invocation_params=place)
+    every = [tmp_path / "a.json", *(tmp_path / "all" / name for name in session_run.reports.ALL), tmp_path / "b.md"]
+    assert session_run._report_files(config) == every
+    names.append("c.txt")
+    with pytest.raises(pytest.UsageError, match=r"'c\.txt' is not the name of a report"):
+        session_run._report_files(config)
+
+
+@pytest.mark.parametrize("is_stopped", ["shouldstop", "shouldfail", ""])
+def test_a_run_that_was_stopped_misses_no_test(is_stopped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_run, "without_blame_of_splitting", lambda outcomes: {})
+    built: list[Any] = []
+
+    def result(diagnosis: object = None, missing: tuple[str, ...] = (), all_ran: bool = True) -> Any:
+        built.append((missing, all_ran))
+        return sample_reports.result(outcome("ran", "passed"))
+
+    run = run_of(
+        [outcome("ran", "passed")],
+        setup=SimpleNamespace(),
+        expected={"ran", "is missing", "another"},
+        progress=SimpleNamespace(erase=lambda: None),
+        _build_result=result,
+        _diagnosed=Diagnosis,
+        _passes_alone=lambda diagnosis: "",
+        _write_known_failures=list,
+        _note_untested=lambda: None,
+        _fail_unexplained_skips=lambda: False,
+        _reports=[],
+    )
+    session: Any = SimpleNamespace(exitstatus=pytest.ExitCode.OK, shouldstop=False, shouldfail=False)
+    if is_stopped:
+        setattr(session, is_stopped, "for the test")
+    run.pytest_sessionfinish(session)
+    assert built == [((), False) if is_stopped else (("another", "is missing"), True)]
+    assert session.exitstatus == (pytest.ExitCode.OK if is_stopped else pytest.ExitCode.TESTS_FAILED)
