@@ -416,8 +416,9 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     """Return the verdict of each conformance class of which a MUST was tested.
 
-    A class has none if all its MUST tests fail only because another class is incorrect. A class of which all golden
-    cases were skipped and nothing failed has none either: its properties are about other methods too.
+    A class has none if more of its MUST tests fail because another class is incorrect than pass: those that pass say
+    too little. A class of which all golden cases were skipped and nothing failed has none either: its properties are
+    about other methods too.
     """
     every = list(outcomes)
     tested = [outcome for outcome in every if outcome.state != "skipped"]
@@ -431,8 +432,17 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     return [
         verdict
         for verdict in made
-        if verdict.must > verdict.elsewhere and (verdict.name not in untested or verdict.word != "pass")
+        if verdict.must > verdict.elsewhere
+        and (verdict.word != "pass" or (verdict.name not in untested and verdict.must >= 2 * verdict.elsewhere))
     ]
+
+
+def unjudged(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return the conformance classes without a verdict of which tests failed."""
+    every = list(outcomes)
+    judged = {verdict.name for verdict in verdicts(every)}
+    failed = {outcome.conformance_class for outcome in every if outcome.state in ("failed", "known failure")}
+    return [name for name in CLASSES if name in failed - judged]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:

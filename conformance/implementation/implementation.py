@@ -231,10 +231,13 @@ class Implementation:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
         return self._made("from_files", "from_files(...)", lambda: self.target.from_files(*arguments))
 
-    def from_tokenizer_json(self, model: Model) -> TokenizerProxy:
-        """Return a tokenizer loaded from the `tokenizer.json` of a model; the file stays as long as the tokenizer."""
+    def from_tokenizer_json(self, model: Model, folder: Path | None = None) -> TokenizerProxy:
+        """Return a tokenizer loaded from the `tokenizer.json` of a model.
+
+        The file is in a new folder, which stays as long as the tokenizer, or in the caller's, where it can replace one.
+        """
         with contextlib.ExitStack() as stack:
-            path = stack.enter_context(scratch_folder()) / "tokenizer.json"
+            path = (folder or stack.enter_context(scratch_folder())) / "tokenizer.json"
             path.write_text(huggingface.either_spelling(model), "utf-8", newline="\n")
             load = "from_tokenizer_json"
             proxy = self._made(load, f"{load}(...)", lambda: self.target.from_tokenizer_json(str(path)))

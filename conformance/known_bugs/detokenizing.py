@@ -55,6 +55,19 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
         yield decoder.decode(b"", final=True)
 
 
+class TokensDecodedWithSurrogates(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            try:
+                text = self.vocab[index].decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                yield decoder.decode(self.vocab[index])
+            else:
+                yield decoder.decode(b"", final=True) + re.sub("[\ud800-\udfff]", "\ufffd", text)
+        yield decoder.decode(b"", final=True)
+
+
 # The end
 
 

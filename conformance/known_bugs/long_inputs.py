@@ -58,6 +58,11 @@ class LongRunsCut(BaseEncoder):
         return [block for pre_token in super().split(segment) for block in _blocks(pre_token, self.size)]
 
 
+class SixteenBitSpanLengths(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+        return [(start, start + (end - start) % 65_536) for start, end in super().spans(text, ids)]
+
+
 class SixteenBitPositions(BaseEncoder):
     def merge(self, word: Word) -> Word:
         if len(word) <= 65_536:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,12 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import regex
+
 from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder, add_variants, like
 
 _FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
 
@@ -105,6 +108,70 @@ class NestedStepsIgnored(BaseEncoder):
             steps, normalizer = made.pipeline.steps[first:], made.pipeline.normalizer[-1:]
             made.pipeline = replace(made.pipeline, steps=steps, normalizer=normalizer)
         return made
+
+
+class CapturedGroupsAsPieces(BaseEncoder):
+    def apply(self, step: Step, piece: str) -> list[str]:
+        if isinstance(step, Split) and step.behavior == "Isolated" and not step.invert:
+            return [part for part in regex.split(f"({step.expression})", piece, flags=regex.V1) if part]
+        return super().apply(step, piece)
+
+
+class StreamCutBeforeSpacesOfPipeline(BaseEncoder):
+    def ready(self, held: str) -> int:
+        cut = held.rfind(" ")
+        if self.pipeline is None or self.pipeline.added_tokens or cut <= 0 or held[cut - 1].isspace():
+            return super().ready(held)
+        return cut
+
+
+class _ChangedFile(BaseEncoder):
+    """Reads the file after a change."""
+
+    @classmethod
+    def change(cls, document: Any) -> None: ...
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        document = json.loads(Path(path).read_bytes())
+        cls.change(document)
+        Path(path).write_text(json.dumps(document), "utf-8")
+        return super().from_tokenizer_json(path)
+
+
+class MissingUseRegexAsFalse(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        steps = document["pre_tokenizer"]
+        for step in steps.get("pretokenizers", [steps]):
+            step.setdefault("use_regex", False)
+
+
+class MergesWithNumberSignSkipped(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        merges = document["model"]["merges"]
+        merges[:] = [merge for merge in merges if not isinstance(merge, str) or merge[0] != "#"]
+
+
+class IdsByOrderOfKeys(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        keys = document["model"]["vocab"]
+        keys.update(zip(keys, sorted(keys.values()), strict=True))
+
+
+class TemplateApplied(BaseEncoder):
+    first: Sequence[int] = ()
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        template = json.loads(Path(path).read_bytes())["post_processor"] or {"special_tokens": {}}
+        first = [index for token in template["special_tokens"].values() for index in token["ids"]]
+        return like(super().from_tokenizer_json(path), cls, first=first)
+
+    def encode(self, text: str) -> list[int]:
+        return [*self.first, *super().encode(text)]
 
 
 def _given(step: str, change: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import CallFailed, TimedOut
-from ..operations import Construct, Decode, Encode, EncodeAllowed, Expected, Question, oracle, pieces
+from ..operations import Construct, Decode, Encode, EncodeAllowed, Expected, Question, Stream, oracle, pieces
 from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, equals_oracle, judged, undisturbed
@@ -242,6 +242,19 @@ def _with_entries(model: Model, text: str) -> Model:
     return replace(model, vocab={**model.vocab, **dict(enumerate([*words][::2], first))})
 
 
+def _pipeline_streams(implementation: Implementation) -> st.SearchStrategy[Question[Stream]]:
+    """Return a strategy: streams of short chunks, of a third of them through a pipeline that splits nothing."""
+
+    def cut(question: Question[Encode], size: int) -> Question[Stream]:
+        text, model = question.operation.text, question.table
+        if size == 1 and model.pipeline is not None:
+            model = replace(model, pipeline=replace(model.pipeline, steps=(ByteLevel(split=False),)))
+        chunks = tuple(text[start : start + size] for start in range(0, len(text), size))
+        return Question(Stream(chunks), model)
+
+    return st.builds(cut, _pipelines(implementation), st.integers(1, 3))
+
+
 @Drawn("law-pipeline", "PIPELINE-EQUAL-1", ("from_tokenizer_json", "encode"), _pipelines, 100)
 def equal(implementation: Implementation, question: Question[Encode]) -> Verdicts:
     """Any pipeline gives the ids of the steps, in their order."""
@@ -282,4 +295,7 @@ PROPERTIES: tuple[Property, ...] = (
         "Any ids decode to their bytes, and these to text, with U+FFFD for what is not UTF-8."
     ),
     equal,
+    Drawn(
+        "law-pipeline-stream", "PIPELINE-WAYS-1", ("encode_iterable", "from_tokenizer_json"), _pipeline_streams, 60
+    ).agree("A stream of any pipeline gives the ids of the whole text, wherever the chunks end."),
 )

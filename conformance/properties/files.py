@@ -1,4 +1,4 @@
-"""Properties of `save` and `from_files`."""
+"""Properties of `save`, `from_files` and `from_tokenizer_json`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from bpe_conformance.fixtures import Merge, Model, gpt2_files
+from bpe_conformance.fixtures.pipeline import Pipeline
 
 from ..answer import Accepted, Answer, Changed, Ids, Refusal, Unchanged
 from ..implementation.implementation import Implementation
@@ -36,6 +37,7 @@ from .scale import long_tokens
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")
+LOADING_JSON = ("from_tokenizer_json", "encode")
 PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
 """The spelling of other special tokens in files is open (FILE-SPECIAL-2)."""
 
@@ -221,6 +223,33 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
         yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 
+JSON_MODELS = [
+    replace(strategies.with_ids((*merges, (b"\xc3", b"\xa9"))), pipeline=Pipeline())
+    for merges in (ASCII_MERGES, OTHER_MERGES)
+]
+
+
+@Fixed("law-json-again", "PIPELINE-LOAD-1", LOADING_JSON)
+def json_again(implementation: Implementation) -> Verdicts:
+    """A `tokenizer.json` is read that replaces another one of the same size, from which a tokenizer was made."""
+    with scratch_folder() as folder:
+        for model in (*JSON_MODELS, JSON_MODELS[0]):
+            question = Question(Encode("abc 123 é"), model, "from a file that replaced another one")
+            again = Instance(implementation, partial(implementation.from_tokenizer_json, model, folder))
+            yield undisturbed(implementation, question, again.ask(question))
+
+
+@Fixed("law-json-elsewhere", "PIPELINE-LOAD-1", (*LOADING_JSON, "new process"))
+def json_in_ascii_locale(implementation: Implementation) -> Verdicts:
+    """A `tokenizer.json` is read as UTF-8 in a locale whose encoding is ASCII."""
+    question = Question(Encode("abc 123 é"), JSON_MODELS[0], "in the locale C")
+    try:
+        other = implementation.elsewhere(OTHER_PROCESSES[1])
+    except (CallFailed, TimedOut):
+        return  # it does not start there
+    yield undisturbed(implementation, question, ask(other, question))
+
+
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-load", "FILE-LOAD-1", LOADING, _loadings, 20).agree(
         "A tokenizer that is loaded from files encodes according to its table."
@@ -231,4 +260,6 @@ PROPERTIES: tuple[Property, ...] = (
     new_ids,
     saved_over,
     ascii_locale,
+    json_again,
+    json_in_ascii_locale,
 )

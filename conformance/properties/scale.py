@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import cycle, islice, pairwise, product
+from itertools import accumulate, cycle, islice, pairwise, product
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
@@ -282,6 +282,13 @@ def long_tokens(size: int) -> Posed:
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
     return encoding(doubling(size), "a" * size, ids)
+
+
+def _spans_of_long_tokens(size: int) -> Posed:
+    question, right = long_tokens(size)
+    assert isinstance(right, Ids)
+    ends = [0, *accumulate(len(question.table.vocab[index]) for index in right.ids)]
+    return Question(EncodeWithOffsets("a" * size), question.table), Offsets(right.ids, tuple(pairwise(ends)))
 
 
 def chain(size: int) -> Posed:
@@ -753,9 +760,10 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
 
 
 def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """The spans of a long text go on as they began."""
+    """The spans of a long text go on as they began, and those of long tokens are as long."""
     for text in Texts(implementation).mixed[:1]:
         yield Row(text.what, with_more(effort), text.offsets)
+    yield Row("a pre-token of long tokens", RUN_SIZES[1::4], _spans_of_long_tokens, may_refuse=True)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:

@@ -234,3 +234,7 @@ def verdicts(terminal: Any, result: RunResult) -> None:
     for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)
+    if unjudged := counts.unjudged(result.outcomes):
+        whose = plural(len(unjudged), "its", "their")
+        text = f"none for {', '.join(unjudged)}: most of {whose} tests fail because another class is incorrect"
+        _paragraph(terminal, "verdict", f"{text}{part}", red=True)

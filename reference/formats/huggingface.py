@@ -256,26 +256,43 @@ def rendered(model: Model) -> str:
 def either_spelling(model: Model) -> str:
     """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
-    If it is odd, merges are texts, as `tokenizers` wrote them before version 0.20, and an expression without operators
-    is a String, which is no expression. If it is two more than a multiple of four, and there are several normal forms,
-    each Sequence has its parts before ByteLevel, or before the last one, in a Sequence within it.
+    If it is odd, the file is as `tokenizers` wrote it before version 0.20: merges are texts, settings that it did not
+    have yet are missing, and an expression without operators is a String, which is no expression. If it is even, a
+    post-processor puts the first added token before each text, which `encode` without special tokens does not do. If
+    it is two more than a multiple of four, the keys of the vocabulary are in reverse order and, if there are several
+    normal forms, each Sequence has its parts before ByteLevel, or before the last one, in a Sequence within it.
     """
     written = document(model)
+    model_part, steps = written["model"], written["pre_tokenizer"] or {}
     if len(model.merges) % 2:
-        written["model"]["merges"] = [" ".join(pair) for pair in written["model"]["merges"]]
-        steps = written["pre_tokenizer"] or {}
+        model_part["merges"] = [" ".join(pair) for pair in model_part["merges"]]
         for step in steps.get("pretokenizers", [steps]):
             expression = step.get("pattern", {}).get("Regex", "")
             text = re.sub(r"\\(\W)", r"\1", expression)
             if text and re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text) == expression:
                 step["pattern"] = {"String": text}
-    if len(model.merges) % 4 == 2 and model.pipeline is not None and len(model.pipeline.normalizer) > 1:
-        for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+            if step.get("use_regex"):
+                del step["use_regex"]  # its default
+        if not model_part["ignore_merges"]:
+            del model_part["ignore_merges"]
+    elif added := written["added_tokens"]:
+        written["post_processor"] = _template(added[0]["content"], added[0]["id"])
+    if len(model.merges) % 4 == 2:
+        model_part["vocab"] = dict(reversed(model_part["vocab"].items()))
+        is_nested = model.pipeline is not None and len(model.pipeline.normalizer) > 1
+        for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")) * is_nested:
             parts = (written[name] or {}).get(key, [])
             last = next((at for at, part in enumerate(parts) if part["type"] == "ByteLevel"), len(parts) - 1)
             if last > 0:
                 parts[:last] = [{"type": "Sequence", key: parts[:last]}]
     return json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+
+
+def _template(text: str, index: int) -> dict[str, Any]:
+    single = [{"SpecialToken": {"id": text, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    known = {text: {"id": text, "ids": [index], "tokens": [text]}}
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}]
+    return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": known}
 
 
 def document(model: Model) -> dict[str, Any]:

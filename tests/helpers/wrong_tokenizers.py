@@ -317,6 +317,26 @@ class SavesInTheLocale(Whole):
             file.write_text(text)
 
 
+class LoadsModelsInTheLocale(Whole):
+    """Reads `tokenizer.json` with the encoding of the locale."""
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Whole:
+        Path(path).read_text()
+        return super().from_tokenizer_json(path)
+
+
+class KeepsFirstModelOfPath(Whole):
+    """Caches models by path and size."""
+
+    models: ClassVar[dict[tuple[str, int], Whole]] = {}
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Whole:
+        made = super().from_tokenizer_json(path)
+        return cls.models.setdefault((path, Path(path).stat().st_size), made)
+
+
 class LoadsShortLines(Whole):
     """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
 

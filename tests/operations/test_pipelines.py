@@ -189,7 +189,37 @@ def nested_dropped(document: dict[str, Any]) -> None:
         parts[:] = [part for part in parts if part["type"] != "Sequence"]
 
 
-@pytest.mark.parametrize("read", [nested_dropped, pairs_only, texts_only, strings_compiled])
+def defaults_unknown(document: dict[str, Any]) -> None:
+    steps = document["pre_tokenizer"] or {}
+    parts = [*steps.get("pretokenizers", [steps])]
+    for step in parts:
+        parts += step.get("pretokenizers", [])
+        if step["type"] == "ByteLevel":
+            step["use_regex"]
+
+
+def keys_counted(document: dict[str, Any]) -> None:
+    keys = document["model"]["vocab"]
+    keys.update(zip(keys, sorted(keys.values()), strict=True))
+
+
+def post_processors_refused(document: dict[str, Any]) -> None:
+    if document["post_processor"]:
+        raise TypeError("there is a post-processor")
+
+
+READERS = [
+    nested_dropped,
+    pairs_only,
+    texts_only,
+    strings_compiled,
+    defaults_unknown,
+    keys_counted,
+    post_processors_refused,
+]
+
+
+@pytest.mark.parametrize("read", READERS)
 def test_an_engine_that_reads_one_spelling_of_the_format_fails(read: Any) -> None:
     class OneSpelling(Tokenizer):
         @classmethod

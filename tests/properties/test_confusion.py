@@ -52,6 +52,7 @@ TEXT_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "prefix": lambda text: text[:64],
     "suffix": lambda text: text[-64:],
     "ends": lambda text: (len(text), text[:20], text[-20:]),
+    "beginning-of-long": lambda text: (len(text), text[:4_096] if len(text) > 4_096 else text),
     "sorted": lambda text: "".join(sorted(text)),
     "latin-1": lambda text: text.encode("latin-1", "replace"),
     "low-byte": lambda text: bytes(ord(char) & 0xFF for char in text),

@@ -58,6 +58,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-detok-growth-any", "well-formed-bytes-awaited"),
     ("law-offsets", "spans-in-bytes"),
     ("law-pipeline", "splits-in-reverse"),
+    ("law-pipeline-stream", "chunks-encoded-alone"),
+    ("law-json-again", wrong.KeepsFirstModelOfPath),
     ("law-train", "tie-first-seen"),
     ("law-train-special", "special-tokens-not-cut"),
     ("law-train-pattern", wrong.TrainsByDefaultPattern),
@@ -94,6 +96,7 @@ IN_NEW_PROCESSES = {
     "law-hash-seed": wrong.TrainsInSetOrder,
     "law-hash-seed-special": wrong.SpecialsInSetOrder,
     "law-saved-elsewhere": wrong.SavesInTheLocale,
+    "law-json-elsewhere": wrong.LoadsModelsInTheLocale,
 }
 
 

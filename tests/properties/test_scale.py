@@ -34,6 +34,7 @@ CAUGHT_BY = {
     "long-texts-cut-before-pipeline": "law-long-pipelines",
     "specials-off-in-long-texts": "law-long-texts",
     "long-runs-cut": "law-long-runs",
+    "sixteen-bit-span-lengths": "law-long-offsets",
     "sixteen-bit-positions": "law-long-runs",
     "sixteen-bit-ranks": "law-large-table",
     "long-chunks-encoded-alone": "law-long-streams",
