@@ -14,10 +14,10 @@ QWEN2 = (
 )
 
 
-def load(**options):
+def load(content=None, **options):
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         file = Path(folder, "tokenizer.json")
-        file.write_text(tokenizer_json(pattern=QWEN2, **options), "utf-8")
+        file.write_text(content or tokenizer_json(pattern=QWEN2, **options), "utf-8")
         quicktok.import_tokenizer(str(file), "imported", folder)
         return quicktok.Tokenizer("imported", folder)
 
@@ -32,4 +32,7 @@ check("SPECIAL-ORDER-1", lambda: encode("<|a|>", special=["<|a", "<|a|>"]), [257
 check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|")
 check("MERGE-ID-1", lambda: encode("ab", merges=[("a", "b")], gap=500), [756])
 check("SPECIAL-LITERAL-1", lambda: encode("(x)", special=["(x)"]), [256])
+plain = tokenizer_json(pattern=QWEN2, special=["<a>"], normalizer="NFC")
+normalized = plain.replace('"normalized": false', '"normalized": true')  # NFC makes one character of > and U+0338
+check("PIPELINE-ADDED-2", lambda: encode("<a>\u0338", content=normalized), [60, 97, 226, 137, 175])
 finish()
