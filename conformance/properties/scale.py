@@ -763,7 +763,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     """The spans of a long text go on as they began, and those of long tokens are as long."""
     for text in Texts(implementation).mixed[:1]:
         yield Row(text.what, with_more(effort), text.offsets)
-    yield Row("a pre-token of long tokens", RUN_SIZES[1::4], _spans_of_long_tokens, may_refuse=True)
+    yield Row("a pre-token of long tokens", (*RUN_SIZES[1:4], RUN_SIZES[-1]), _spans_of_long_tokens, may_refuse=True)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
