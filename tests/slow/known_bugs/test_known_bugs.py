@@ -161,7 +161,8 @@ def test_the_commands_list_each_bug_and_the_numbers(
     assert f"caught by a property         {sum(map(int, first))} of {len(BUGS)}" in lines
     caught = {bug for bug, answers in published.answers.items() if answers} | {*published.varying}
     assert f"caught by a golden case      {len(caught)} of {len(BUGS)} known bugs" in lines
-    assert all(spec.clauses[bug.clause].uncased for bug in BUGS if bug.id not in caught)
+    uncaught = [bug for bug in BUGS if bug.id not in caught]
+    assert all(spec.clauses[bug.clause].uncased or bug.section == "long_inputs" for bug in uncaught)
     (named,) = [line for line in lines if line.startswith("named when unknown")]
     assert int(named.split()[3]) >= 0.9 * int(named.split()[5].rstrip(";"))
 
