@@ -357,6 +357,11 @@ class Verdict:
             return "fail"
         return "error" if self.errors else "pass"
 
+    @property
+    def says_too_little(self) -> bool:
+        """Whether no MUST test fails for a reason of its own, but more fail because of another class than pass."""
+        return self.word == "pass" and self.must - self.elsewhere < self.elsewhere
+
     def plain(self) -> dict[str, Any]:
         own = asdict(self)
         return {"class": own.pop("name"), "verdict": self.word, **own}
@@ -414,12 +419,20 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
-    """Return the verdict of each conformance class of which a MUST was tested.
+    """Return the verdict of each conformance class of which a MUST was tested, unless too few of its tests count.
 
-    A class has none if more of its MUST tests fail because another class is incorrect than pass: those that pass say
-    too little. A class of which all golden cases were skipped and nothing failed has none either: its properties are
-    about other methods too.
+    A class of which all golden cases were skipped and nothing failed has none either: its properties are about other
+    methods too.
     """
+    return [verdict for verdict in _every_verdict(outcomes) if not verdict.says_too_little]
+
+
+def unjudged(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return the conformance classes that have no verdict because too few of their tests count."""
+    return [verdict.name for verdict in _every_verdict(outcomes) if verdict.says_too_little]
+
+
+def _every_verdict(outcomes: Iterable[Outcome]) -> list[Verdict]:
     every = list(outcomes)
     tested = [outcome for outcome in every if outcome.state != "skipped"]
     faulty = at_fault(tested)
@@ -429,20 +442,7 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     made = (
         _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
     )
-    return [
-        verdict
-        for verdict in made
-        if verdict.must > verdict.elsewhere
-        and (verdict.word != "pass" or (verdict.name not in untested and verdict.must >= 2 * verdict.elsewhere))
-    ]
-
-
-def unjudged(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return the conformance classes without a verdict of which tests failed."""
-    every = list(outcomes)
-    judged = {verdict.name for verdict in verdicts(every)}
-    failed = {outcome.conformance_class for outcome in every if outcome.state in ("failed", "known failure")}
-    return [name for name in CLASSES if name in failed - judged]
+    return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:

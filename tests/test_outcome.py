@@ -226,6 +226,10 @@ def test_a_failure_counts_elsewhere_only_if_that_class_fails_by_itself(
         assert ("streaming" in unjudged(fewer)) is elsewhere
 
 
+def test_a_class_whose_should_fails_is_not_one_that_says_too_little() -> None:
+    assert unjudged([failed(1, "streaming", level="should")]) == []
+
+
 @pytest.mark.parametrize(
     ("name", "operation", "depends_on", "at_fault"),
     [

@@ -152,9 +152,9 @@ class ShownRun:
         return next((verdict for verdict in self.document["verdicts"] if verdict["class"] == name), None)
 
     def untested(self, name: str) -> str:
-        """Return why there is no verdict on a conformance class: skipped, or not tested."""
+        """Return why there is no verdict on a conformance class: skipped, not tested, or too few of its tests count."""
         states = {result["state"] for result in self.document["results"] if result["class"] == name}
-        return "skipped" if states == {"skipped"} else "not tested"
+        return "skipped" if states == {"skipped"} else "no verdict" if "failed" in states else "not tested"
 
     @property
     def label(self) -> str:

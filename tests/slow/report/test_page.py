@@ -7,16 +7,17 @@ import gzip
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import jsonschema
 import pytest
 from helpers.project import Project
-from helpers.sample_reports import HOSTILE, failing, greedy, outcome, report, result, spec
+from helpers.sample_reports import HOSTILE, failing, greedy, mismatch, outcome, report, result, spec
 
 from bpe_conformance.operations import CLASSES
-from bpe_conformance.outcome import Command, ConventionCause, ErrorCause
+from bpe_conformance.outcome import Command, ConventionCause, Dependence, ErrorCause
 from bpe_conformance.report import document, page
 from bpe_conformance.report.page import STATES, Cell
 
@@ -177,6 +178,18 @@ def test_a_class_that_was_skipped_differs_from_one_that_was_not_tested() -> None
     root = parsed(page.text([report("one", {trained: "skipped"}), report("two")]))
     found = [row.all("td")[0].text for row in root.one("table", class_="verdicts").one("tbody").all("tr")]
     assert found == ["skipped", "not tested"]
+
+
+def test_a_class_whose_failures_follow_from_another_class_has_no_verdict() -> None:
+    depends = replace(mismatch(), depends_on=Dependence("encode"))
+    streams = [outcome(f"s{number}", "failed", conformance_class="streaming", mismatch=depends) for number in range(2)]
+    passed = outcome("s2", conformance_class="streaming")
+    made = document.build(result(outcome("e", "failed"), passed, *streams))
+    root = parsed(page.text([made, report("two")]))
+    table = root.one("table", class_="verdicts")
+    names = [head.text for head in table.one("thead").all("th")]
+    row = table.one("tbody").all("tr")[0]
+    assert row.all("td")[names.index("streaming") - 1].text == "no verdict"
 
 
 EVIDENCE = """\
