@@ -99,17 +99,6 @@ class StringsCompiled(BaseEncoder):
         return super().from_tokenizer_json(path)
 
 
-class NestedStepsIgnored(BaseEncoder):
-    @classmethod
-    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
-        made = super().from_tokenizer_json(path)
-        if made.pipeline is not None and Path(path).read_text("utf-8").count('"pretokenizers"') > 1:
-            first = next(at for at, step in enumerate(made.pipeline.steps) if isinstance(step, ByteLevel))
-            steps, normalizer = made.pipeline.steps[first:], made.pipeline.normalizer[-1:]
-            made.pipeline = replace(made.pipeline, steps=steps, normalizer=normalizer)
-        return made
-
-
 class CapturedGroupsAsPieces(BaseEncoder):
     def apply(self, step: Step, piece: str) -> list[str]:
         if isinstance(step, Split) and step.behavior == "Isolated" and not step.invert:
@@ -137,6 +126,14 @@ class _ChangedFile(BaseEncoder):
         cls.change(document)
         Path(path).write_text(json.dumps(document), "utf-8")
         return super().from_tokenizer_json(path)
+
+
+class NestedStepsIgnored(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+            parts = (document[name] or {}).get(key, [])
+            parts[:] = [part for part in parts if part["type"] != "Sequence"]
 
 
 class MissingUseRegexAsFalse(_ChangedFile):

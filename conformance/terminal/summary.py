@@ -161,10 +161,10 @@ def _notes(result: RunResult) -> Iterator[str]:
     if Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
-    elif "--bpe-pack" in result.command.options:
+    elif (pack := result.options.pack) is not None:
         yield (
-            f"the attribute model, {model[:LONGEST_NAME]!a}, is not the name of the pack's model, which its pack.json "
-            "has. If the pack is of the same vocabulary, change the attribute"
+            f"the attribute model is {model[:LONGEST_NAME]!a}, and the pack is of {pack[:LONGEST_NAME]!a}. If they "
+            f"have the same vocabulary, write model = {pack[:LONGEST_NAME]!a}"
         )
     else:
         yield (

@@ -331,7 +331,8 @@ def test_a_model_with_another_name_than_that_of_the_pack_is_noted(pack: Path, pr
     result = project.pytester.runpytest_inprocess("conformance", "--adapter=renamed:T", f"--bpe-pack={pack}")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     text = " ".join(result.stdout.str().split())
-    assert "note the attribute model, 'toys', is not the name of the pack's model, which its pack.json has." in text
+    assert "the attribute model is 'toys', and the pack is of 'toy'. If they have the same vocabulary, write" in text
+    assert "write model = 'toy'" in text
 
 
 def test_a_failure_of_entries_shows_the_first_texts_with_ids_and_tokens(pack: Path, project: Project) -> None:
