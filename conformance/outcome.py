@@ -13,10 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from bpe_conformance.fixtures.conventions import DEFAULTS
+
 from .answer import Acceptable, Answer, Divergence, Table, fingerprint
-from .operations import CLASSES, Narrowed, Question
+from .operations import CLASSES, Narrowed, Operation, Question
 from .spec import SECTIONS, Clause
 
+MOST_CAUSES = 5
+"""The most causes that one search takes, and the most bugs whose answers under other conventions are computed."""
 READS_FILES = "tokenizer-json:"
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
 
@@ -125,6 +129,7 @@ class Command:
     fixed_model: bool = False  # whether its constructor takes nothing, since it has one vocabulary only
     returns_pair: bool = False  # whether `train` returns a pair (vocab, merges)
     corpora: tuple[str, ...] = ()  # the files and directories of `--bpe-corpus`
+    conventions: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)  # the value of each
     argument: str = ""  # the first argument of `check` in Python, if that runs the suite; a class by its name
 
     def _with(self, *more: tuple[str, str]) -> str:
@@ -150,12 +155,14 @@ class Command:
     def rerun_corpus(self, test: str) -> str:
         return self._with(*(("--bpe-corpus", path) for path in self.corpora), ("-k", test))
 
-    def explain(self, test: str) -> str:
-        """Return the command line that explains `test`, or "": it does not read packs."""
+    def explain(self, test: str, operation: Operation | None = None) -> str:
+        """Return the command line that explains `test`, a case of `operation` or a clause; "" for packs."""
         if "--bpe-pack" in self.options:
             return ""
+        key, default = (operation.key(values) if operation else "" for values in (self.conventions, DEFAULTS))
+        view = [operation.view, key] if operation and key not in (default, "unspecified") else []
         spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []
-        return shlex.join(["bpe-conformance", "explain", test, *spec])
+        return shlex.join(["bpe-conformance", "explain", test, *view, *spec])
 
     def rerun_case(self, file: Path) -> str:
         """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""
@@ -173,17 +180,14 @@ class Command:
         return self.adapter.startswith(READS_FILES)
 
     @property
-    def builder(self) -> tuple[str, str] | None:
+    def builder(self) -> tuple[str, str]:
+        """Module and code of what makes a tokenizer."""
         if self.argument == self.adapter:
             return "__main__", self.adapter
         module, _, name = self.adapter.removeprefix(READS_FILES).partition(":")
         if module == "cs336":
-            return _importable(name, "get_tokenizer")
-        return None if module == "cmd" else _importable(module, name)
-
-    @property
-    def built_by(self) -> str:
-        return self.builder[1] if self.builder is not None else ""
+            module, name = name, "get_tokenizer"
+        return _importable(module, name) or ("bpe_conformance.adapters", f"resolve({self.adapter!a})")
 
     @property
     def trainer(self) -> tuple[str, str] | None:

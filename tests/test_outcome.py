@@ -26,7 +26,8 @@ from bpe_conformance.answer import (
     fingerprint,
     first_difference,
 )
-from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Stream
+from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Stream, Train
 from bpe_conformance.outcome import (
     BugCause,
     Command,
@@ -292,24 +293,32 @@ def test_explain_reads_the_spec_of_the_run_and_no_pack() -> None:
     assert Command("m:T", {"--bpe-pack": "golden"}).explain("a") == ""
 
 
+def test_explain_replays_the_declared_conventions() -> None:
+    declared = {**DEFAULTS, "tie_break": "first-seen", "lookup": "bytes"}
+    command = Command("m:T", conventions=declared)
+    assert command.explain("a", Train("ab", 257)) == "bpe-conformance explain a --tie-break first-seen"
+    assert command.explain("a", Encode("ab")) == "bpe-conformance explain a --lookup bytes"
+    open_ties = replace(command, conventions={**DEFAULTS, "tie_break": "unspecified"})
+    assert open_ties.explain("a", Train("ab", 257)) == "bpe-conformance explain a"
+
+
 @pytest.mark.parametrize(
     ("command", "builder", "trainer", "from_file"),
     [
         (Command("a.b:T"), ("a.b", "T"), ("a.b", "T"), False),
         (Command("a.b:T", {"--bpe-trainer": "c.d:train"}), ("a.b", "T"), ("c.d", "train"), True),
         (Command("cs336:a.b"), ("a.b", "get_tokenizer"), ("a.b", "run_train_bpe"), True),
-        (Command("cmd:node t.js"), None, None, False),
-        (Command("a-b:T"), None, None, False),
-        (Command("a.b:T()"), None, None, False),
+        (Command("cmd:node t.js"), *[("bpe_conformance.adapters", "resolve('cmd:node t.js')")] * 2, False),
+        (Command("minbpe:a.b:T"), *[("bpe_conformance.adapters", "resolve('minbpe:a.b:T')")] * 2, False),
+        (Command("a.b:T", {"--bpe-trainer": "c-d:train"}), ("a.b", "T"), None, True),
         (Command("T", argument="T"), ("__main__", "T"), ("__main__", "T"), False),
-        (Command("textbook", argument="'textbook'"), None, None, False),
+        (Command("textbook", argument="'x'"), *[("bpe_conformance.adapters", "resolve('textbook')")] * 2, False),
     ],
 )
-def test_a_program_imports_only_what_has_a_name(
-    command: Command, builder: tuple[str, str] | None, trainer: tuple[str, str] | None, from_file: bool
+def test_a_program_imports_what_has_a_name_and_resolves_the_rest(
+    command: Command, builder: tuple[str, str], trainer: tuple[str, str] | None, from_file: bool
 ) -> None:
     assert (command.builder, command.trainer, command.trains_from_file) == (builder, trainer, from_file)
-    assert command.built_by == (builder[1] if builder else "")
 
 
 def test_a_failure_belongs_to_the_first_cause_that_explains_it() -> None:

@@ -19,14 +19,25 @@ from itertools import starmap
 from typing import Any
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.conventions import DEFAULTS, TRAINING_CONVENTIONS
+from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE, TRAINING_CONVENTIONS
 
 from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table, Text, fingerprint, surplus_ends
 from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Decode, Encode, Operation, Question, Setting, oracle
-from ..outcome import Bug, BugCause, Cause, ConventionCause, Dependence, Diagnosis, ErrorCause, Mismatch, Outcome
+from ..operations import OPERATIONS, Decode, Encode, Operation, Question, Setting, oracle, tie_clause
+from ..outcome import (
+    MOST_CAUSES,
+    Bug,
+    BugCause,
+    Cause,
+    ConventionCause,
+    Dependence,
+    Diagnosis,
+    ErrorCause,
+    Mismatch,
+    Outcome,
+)
 from ..properties import bind
 from ..properties.asking import ask, correct_answer
 from ..properties.engine import Effort, skip_reason
@@ -37,8 +48,7 @@ from .matrix import Matrix
 
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
-MOST = 5  # the most causes that the search takes, and the most bugs whose answers under other conventions are computed
-REPLAYED = 60  # the most golden cases on which a bug is tested again
+REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 SIZES = (*(1 << step for step in range(2, 21)), *(n * 10**m for n in (1, 5) for m in range(2, 7)), 25_000)
@@ -109,11 +119,12 @@ class Candidate:
 def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tuple[Candidate, frozenset[str]]]:
     """Return the best cause with the failures that it explains, then the best for what is left, and so on.
 
-    Known bugs that explain the same failures equally well become one cause.
+    Known bugs that explain the same failures equally well become one cause, in the order of the candidates: the list of
+    bugs has the more common ones of a section first.
     """
     left, explained = set(failures), set[str]()
     remaining, found = list(candidates), list[tuple[Candidate, frozenset[str]]]()
-    while len(found) < MOST:
+    while len(found) < MOST_CAUSES:
         scored = [(score, candidate) for candidate in remaining if (score := candidate.score(left, explained))]
         if not scored:
             break
@@ -122,8 +133,7 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
         new = frozenset(first.same & left)
         if first.named:
             alike = [first, *(candidate for candidate in equals if candidate.same & left == new)]
-            bugs = sorted((bug for candidate in alike for bug in candidate.named), key=lambda bug: bug.id)
-            first = replace(first, cause=BugCause(tuple(bugs), ()))
+            first = replace(first, cause=BugCause(tuple(bug for candidate in alike for bug in candidate.named), ()))
         found.append((first, new))
         left -= new
         explained |= first.same
@@ -213,7 +223,8 @@ class _Search:
         bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
         candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
-        if trainings := self._unexplained_trainings(found):
+        trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
+        if not {test for _, tests in found for test in tests}.issuperset(trainings):
             more = [*self._trainers(trainings), *self._open_ties(found)]
             found = cover([*candidates, *more], failures) if more else found
         left = set(self.failing)
@@ -228,7 +239,16 @@ class _Search:
         return sorted(causes, key=lambda cause: -len(cause.tests))
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
+        if isinstance(cause, BugCause):
+            cause = replace(cause, bugs=tuple(map(self._as_declared, cause.bugs)))
         return replace(cause, tests=tuple(test for test in self.failing if test in tests))
+
+    def _as_declared(self, bug: Bug) -> Bug:
+        """Return a bug with the fix of the declared rule for ties, if it breaks that rule."""
+        rule, clause = self.declared["tie_break"], tie_clause(self.declared)
+        if clause == bug.clause or bug.clause != tie_clause(DEFAULTS):
+            return bug
+        return replace(bug, clause=clause, fix=f"Follow the declared tie_break {rule}: {TIE_BREAK_CODE[rule]}.")
 
     # Packs, which the published matrix lacks
 
@@ -317,10 +337,6 @@ class _Search:
                 order=2,
             )
 
-    def _unexplained_trainings(self, found: Iterable[tuple[Candidate, Set[str]]]) -> list[str]:
-        left = self.golden.keys() - {test for _, tests in found for test in tests}
-        return [test for test, outcome in self.failing.items() if test in left and _is_training(outcome)]
-
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
         """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""
         if self.declared["tie_break"] == "unspecified":
@@ -349,10 +365,13 @@ class _Search:
             predicted = published[name].keys() & trainings
             likely[name] = len(predicted) - PASSED * len(published[name].keys() & passing)
         alike: Counter[str] = Counter()
-        for name, score in likely.most_common(MOST**2):
-            few = _spread([test for test in trainings if test in published[name]], MOST) if score > 0 else ()
+        for name, score in likely.most_common(MOST_CAUSES**2):
+            few = _spread([test for test in trainings if test in published[name]], MOST_CAUSES) if score > 0 else ()
             alike[name] = sum(self._tested_again(bugs[name], few).values())
-        for name, count in alike.most_common(MOST):
+        for name in bugs:  # under another rule for ties, an incorrect one fails other cases
+            if bugs[name].section == "training_ties" and determines_merges(self.declared):
+                alike[name] = sum(self._tested_again(bugs[name], _spread(trainings, MOST_CAUSES)).values())
+        for name, count in alike.most_common(MOST_CAUSES):
             if count:
                 asked = [*_spread(trainings, REPLAYED), *_spread(sorted(published[name].keys() & passing), REPLAYED)]
                 answers = self._tested_again(bugs[name], asked)

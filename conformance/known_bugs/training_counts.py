@@ -174,6 +174,13 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
         counts[merged, merged] += times * list(pairwise(new)).count((merged, merged))
 
 
+class OldPairsWithoutWeight(_CountsOnce):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        counts.subtract(pairwise(old))
+        for window in pairwise(new):
+            counts[window] += times
+
+
 class NewPairsWithoutWeight(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         for window in pairwise(old):

@@ -12,7 +12,7 @@ from .offsets import EncodeWithOffsets
 from .operation import LOOKUP_KEYS, Call, Changes, Directory, ManyCalls, Narrowed, Operation, Question
 from .setting import Conventions, Setting, expression, oracle, pieces, token_of
 from .stream import Laziness, Stream, StreamCutEverywhere
-from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, training_key
+from .train import TEXT_KEYS, TRAINING_KEYS, Train, conventions_of, tie_clause, training_key
 
 IN_YAML: tuple[type[Operation], ...] = (Train, Encode, EncodeAllowed, Construct, Decode, Stream, Batch, Save, Load)
 IN_YAML += (Detokenize, EncodeWithOffsets)

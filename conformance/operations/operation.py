@@ -64,6 +64,7 @@ class Operation(ABC):
     needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
     conformance_class: ClassVar[str]  # the class whose verdict it counts in
     repeats_encode: ClassVar[bool] = False  # whether `encode` of each of its texts gives the same ids
+    view: ClassVar[str] = "--lookup"  # the option of `explain` that takes a key of the expected values
     breaks: ClassVar[Mapping[str, str]] = {}  # clause of a test → the one that a wrong answer breaks
     prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
 
@@ -231,6 +232,7 @@ class Question(Generic[O_co]):
     operation: O_co
     model: Model | None = None  # what the tokenizer is built from; None for training
     context: str = ""  # the situation of the call if it matters, for example "after 1,000 other texts"; else ""
+    about: str = ""  # what a long input is made of; it does not change the answer
 
     @property
     def table(self) -> Model:

@@ -46,6 +46,11 @@ def training_key(conventions: Conventions) -> str:
     return tie_break + order + ("/text" if conventions["train_special"] == "text" else "")
 
 
+def tie_clause(conventions: Conventions) -> str:
+    """Return the id of the clause that defines the declared `tie_break`."""
+    return "TRAIN-TIE-1" if conventions["tie_break"] == DEFAULTS["tie_break"] else "TRAIN-TIE-2"
+
+
 def conventions_of(key: str) -> dict[str, str]:
     """Return the conventions that decide the merges of a training under `key`, one of `TRAINING_KEYS` or `TEXT_KEYS`.
 
@@ -69,6 +74,7 @@ class Train(Operation):
     special: tuple[str, ...] = ()
     pattern: str = "gpt2"
     name, needs, conformance_class, prefix = "train", ("train",), "trainer", "train-"
+    view = "--tie-break"
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Train:

@@ -879,7 +879,7 @@ def _together(implementation: Implementation, operation: Operation) -> Mismatch 
 RUN = SharedRun("law-history", lambda implementation, effort: Lifecycle(implementation, effort).run())
 _SEARCHED = (
     ("law-history", "MERGE-STATE-1", "encode", "`encode` is correct after similar texts."),
-    ("law-instances", "ERROR-STATE-1", "encode", "`encode` is correct while other tokenizers exist."),
+    ("law-instances", "LAW-WAYS-1", "encode", "`encode` is correct while other tokenizers exist."),
     ("law-lists", "ERROR-STATE-1", "encode, shared memory", "`encode` is correct after returned lists change."),
     ("law-unaliased", "ERROR-STATE-2", "encode, shared memory", "`encode` is correct after the table changes."),
     ("law-after-error", "ERROR-AFTER-1", "encode", "`encode` is correct after calls that raised an error."),

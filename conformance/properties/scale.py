@@ -56,6 +56,7 @@ from ..operations import (
     Train,
     divergence,
     oracle,
+    tie_clause,
 )
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
@@ -473,7 +474,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     different = (60, 1_000, 11_000, *[70_000] * effort.scale)  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
-    tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
+    tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     long_texts = [
@@ -841,7 +842,10 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         if row.may_refuse and isinstance(answer, Refusal) and size > LONGEST_PRE_TOKEN:
             implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
             break
-        asked = replace(question, context=f"{row.what}, size {size:,}")
+        has_history = instance is not None and number > 0 and not is_late(answer)
+        alone = ask(implementation, question, TIMEOUT_FACTOR) if has_history else answer
+        context = "after shorter inputs" if is_correct(implementation, question, alone, right) else ""
+        asked = replace(question, about=f"{row.what}, size {size:,}", context=context)
         dependence: Dependence | None = fault_of(implementation, question, right, answer)
         if dependence == Dependence("undisturbed") and (number or not is_late(answer)):
             dependence = _of_encode(implementation, question, right) or (None if number else dependence)

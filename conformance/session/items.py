@@ -237,7 +237,7 @@ class CaseItem(BpeItem):
         super().__init__(**keywords)
         self.case = case
         self.title = case.title
-        self.clause = case.clause
+        self.clause = self.run_setup.clause_of(case)
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:

@@ -7,10 +7,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from bpe_conformance.fixtures.conventions import TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
 from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
-from ..outcome import BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult
+from ..operations import tie_clause
+from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 from .show import prose
@@ -20,10 +22,8 @@ SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
     "JavaScript, the lastIndex of a regular expression with the flag g."
 )
-RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
-"""Convention → the clause that defines its default."""
-DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[pair], pair))"}
-"""Convention → the code of its default, which is shown after the rule."""
+RULES = {"lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
+"""Convention → the clause that defines its default. `tie_break` has one for the default and one for other rules."""
 MERGE, SPECIAL_TOKEN = 4, 16
 """Added to the size for each merge and each special token. With special tokens, a case shows two rules at once."""
 TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN-ONCE-",), ("TRAIN-IDS-",)
@@ -57,7 +57,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     if diagnosis.passes_alone:
         yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls change later answers.", ""
         yield from ((line, "") for line in _row("fix", SHARED))
-        yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
+        yield "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1", ""
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
         shown = example(cause, result)
@@ -103,12 +103,20 @@ def _row(label: str, text: str) -> list[str]:
     return textwrap.wrap(f"  {label:<10} {text}", WIDTH, subsequent_indent=" " * 13, break_long_words=False)
 
 
+def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
+    """Return the clause that defines the declared value of a convention, or "", and Python for it, or ""."""
+    name = cause.conventions[0][0]
+    if name == "tie_break":
+        return tie_clause(command.conventions), TIE_BREAK_CODE.get(command.conventions[name], "")
+    return RULES.get(name, ""), ""
+
+
 def example(cause: Cause, result: RunResult) -> Outcome:
     """Return the test that shows a cause best: the smallest input of the clause that the cause breaks."""
     clauses = {test: found.id for test in cause.tests if (found := result.by_test[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
     if isinstance(cause, ConventionCause):
-        broken = [RULES.get(cause.conventions[0][0], ""), Counter(clauses.values()).most_common(1)[0][0]]
+        broken = [_rule(cause, result.command)[0], Counter(clauses.values()).most_common(1)[0][0]]
     own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
     return min((result.by_test[test] for test in next(filter(None, own), cause.tests)), key=difficulty)
 
@@ -224,9 +232,16 @@ def steps(result: RunResult) -> Iterator[str]:
             yield from textwrap.wrap(line, WIDTH, initial_indent="     ", subsequent_indent="       ")
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
-    roots = [outcome for outcome in left if not outcome.depends]
+    faulty = at_fault(result.outcomes)
+    roots = [outcome for outcome in left if not outcome.depends or outcome.class_at_fault not in faulty]
     if roots:
-        yield f"  {counted(len(roots), 'more failure')} {plural(len(roots), 'has', 'have')} no known cause; start with:"
+        if alone:
+            why = f"may have the cause of {alone}"
+        elif len(causes) >= MOST_CAUSES:
+            why = "may have causes that show when these are fixed"
+        else:
+            why = f"{plural(len(roots), 'has', 'have')} no known cause"
+        yield f"  {counted(len(roots), 'more failure')} {why}; start with:"
         yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
@@ -245,9 +260,9 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
     if shown.mismatch is not None:
         yield wording.fact(shown.mismatch)
     if isinstance(cause, ConventionCause):
-        rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
+        rule, code = _rule(cause, command)
+        rule = rule or (shown.clause.id if shown.clause else "the rule")
         declaration = f"{conventions(cause)} in {_declaring(command)}"
-        code = DEFAULT_IN_CODE.get(cause.conventions[0][0], "")
-        yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{code}."
+        yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{f': {code}' if code else ''}."
     elif cause.place:
         yield f"Fix: look at {cause.place}, which raises the error"

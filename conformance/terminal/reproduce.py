@@ -28,7 +28,7 @@ def one_line(asked: Question[Any], command: Command) -> str:
         return ""
     if command.trains_from_file if model is None else model.is_gpt2 or model.pipeline is not None or command.reads_file:
         return ""
-    line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(model, command))})")
+    line = call.replace("TOKENIZER", f"{command.builder[1]}({', '.join(_arguments(model, command))})")
     if command.argument == command.adapter:  # the class is at hand
         return line if len(line) <= LONGEST else ""
     code = f"{head}; {line}"
@@ -86,7 +86,9 @@ def _file(model: Model) -> str:
 def _imported(command: Command, asked: Question[Any]) -> str:
     """Return the import line of what is called, or "" if it cannot be imported."""
     found = command.trainer if asked.model is None else command.builder
-    return f"from {found[0]} import {found[1].partition('.')[0]}" if found is not None and not asked.context else ""
+    if found is None or asked.context:
+        return ""
+    return f"from {found[0]} import {re.split('[.(]', found[1])[0]}"
 
 
 def _quoted(code: str) -> str:
@@ -151,14 +153,14 @@ def _vocab(model: Model) -> str:
 
 def _model(model: Model, command: Command) -> list[str]:
     if command.fixed_model:
-        return [f"tokenizer = {command.built_by}()"]
+        return [f"tokenizer = {command.builder[1]}()"]
     if model.pipeline is not None or command.reads_file:
         return [
             "import pathlib",
             "import tempfile",
             'path = pathlib.Path(tempfile.mkdtemp(), "tokenizer.json")',
             f"path.write_text({_file(model)!a}, 'utf-8')",
-            f"tokenizer = {command.built_by}.from_tokenizer_json(str(path))",
+            f"tokenizer = {command.builder[1]}.from_tokenizer_json(str(path))",
         ]
     further = "".join(f", {one}" for one in _further(model, command))
     if not model.is_large:
@@ -174,7 +176,7 @@ def _model(model: Model, command: Command) -> list[str]:
             "merges = [tuple(b''.join(spelled[c] for c in part) for part in pair) for pair in pairs if pair]",
             f"vocab = dict(enumerate([*(bytes([b]) for b in order), *(a + b for a, b in merges)])) | {special}",
         ]
-    return [*lines, f"tokenizer = {command.built_by}(vocab, merges{further})"]
+    return [*lines, f"tokenizer = {command.builder[1]}(vocab, merges{further})"]
 
 
 def _loaded(load: Load, model: Model, call: str, command: Command) -> list[str]:
@@ -185,6 +187,6 @@ def _loaded(load: Load, model: Model, call: str, command: Command) -> list[str]:
     return [
         *(f"(folder / {file.name!a}).write_bytes({data!a})" for file, data in zip(files, contents, strict=True)),
         f"paths = [str(folder / name) for name in {[file.name for file in files]}]",
-        f"tokenizer = {command.built_by}.from_files(*paths{special})",
+        f"tokenizer = {command.builder[1]}.from_files(*paths{special})",
         call.replace("TOKENIZER", "tokenizer"),
     ]

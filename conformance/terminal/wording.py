@@ -108,7 +108,8 @@ def _missing(model: Model) -> list[bytes]:
 def fact(mismatch: Mismatch) -> str:
     asked = call(mismatch.asked)
     asked = f"{asked[0].upper()}{asked[1:]}" if asked == show.BRIEF.constructor else asked
-    context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
+    remarks = "; ".join(filter(None, (mismatch.asked.about, mismatch.asked.context)))
+    context = f" ({remarks})" if remarks else ""
     return f"{asked}{context} {_did(mismatch)}."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -16,7 +16,8 @@ from known_bugs.strangers import STRANGERS, Plain
 
 from bpe_conformance.answer import MALFORMED, TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
@@ -549,6 +550,35 @@ def test_failures_of_properties_are_counted_under_the_convention_under_which_the
     incomplete = replace(mismatch, answer=replace(table, vocab={256: b" c"}))
     (cause,) = diagnose([*outcomes[:-1], _of_property(incomplete, "LAW-TRAIN-1")], _cases()).causes
     assert "law" not in cause.tests
+
+
+@pytest.mark.parametrize(("rule", "code"), [("first-seen", "key=counts.get"), ("lex-smaller", "-counts[pair], pair)")])
+def test_a_wrong_tie_under_a_declared_rule_gets_its_name_and_the_fix_of_that_rule(rule: str, code: str) -> None:
+    class LastTied(BaseTrainer):
+        conventions: ClassVar = {"tie_break": rule}
+
+        def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+            return max(reversed(list(counts)), key=lambda pair: counts[pair])
+
+    cases = [case for case in _cases() if case.clause.section == "TRAIN"]
+    outcomes = _outcomes(LastTied, cases)
+    found, *_ = diagnose(outcomes, _cases(), {**DEFAULTS, "tie_break": rule}).causes
+    assert isinstance(found, BugCause)
+    (named,) = found.bugs
+    assert named.id == "tie-last-seen"
+    assert named.clause == "TRAIN-TIE-2"
+    assert code in named.fix
+
+
+def test_of_equal_causes_the_one_that_the_list_has_first_is_first() -> None:
+    cases = [case for case in _cases() if case.id in ("merge-priority-beats-leftmost", "merge-order-right-end")]
+    (target,) = (bug.target for bug in known_bugs() if bug.id == "highest-rank-first")
+    (found,) = diagnose(_outcomes(target, cases), _cases()).causes
+    assert isinstance(found, BugCause)
+    listed = [bug.id for bug in known_bugs()]
+    assert len(found.bugs) > 1
+    assert [bug.id for bug in found.bugs] == sorted((bug.id for bug in found.bugs), key=listed.index)
+    assert found.bugs != tuple(sorted(found.bugs, key=lambda bug: bug.id))
 
 
 def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none() -> None:

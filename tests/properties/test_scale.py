@@ -444,7 +444,7 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     found = run(property_id, target)
     assert found is not None
     assert found.mismatch.depends_on is None
-    assert "size" in found.mismatch.asked.context
+    assert "size" in found.mismatch.asked.about + found.mismatch.asked.context
 
 
 def test_a_correct_heap_in_long_words_passes() -> None:

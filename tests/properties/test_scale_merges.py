@@ -132,7 +132,7 @@ def test_a_limit_on_the_number_of_merges_is_found(property_id: str, what: str, t
     assert found is not None
     assert found.mismatch.depends_on is None
     assert found.mismatch.clause_id == CLAUSES.get(property_id, "")
-    assert "size" in found.mismatch.asked.context
+    assert "size" in found.mismatch.asked.about
 
 
 def test_pairs_of_numbers_without_a_limit_pass() -> None:

@@ -196,7 +196,7 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type) -> No
     assert found is not None
     assert found.mismatch.depends_on is None
     assert found.mismatch.clause_id == clause
-    assert "size" in found.mismatch.asked.context
+    assert "size" in found.mismatch.asked.about
 
 
 def test_a_trainer_that_counts_in_groups_passes() -> None:

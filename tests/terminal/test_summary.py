@@ -24,7 +24,7 @@ from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.operations import Train
-from bpe_conformance.outcome import Dependence, Diagnosis, Outcome
+from bpe_conformance.outcome import MOST_CAUSES, Dependence, Diagnosis, Outcome
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
@@ -109,12 +109,61 @@ def test_what_no_cause_explains_is_counted_at_the_end_and_the_columns_add_up(pro
     assert [sum(column) for column in zip(*rows, strict=True)] == total
 
 
+def test_an_incorrect_tie_shows_the_declared_rule(project: Project) -> None:
+    project.write(
+        "ties.py",
+        "from bpe_conformance.known_bugs.training_ties import TieLastSeen\n\n"
+        "class Tokenizer(TieLastSeen):\n"
+        "    conventions = {'tie_break': 'first-seen'}\n",
+    )
+    options = ["--adapter=ties:Tokenizer", "--bpe-clause=TRAIN-TIE-1", "-k", "not law"]
+    result = project.pytester.runpytest_inprocess("conformance", *options)
+    result.stdout.fnmatch_lines(
+        [
+            "1. tie-last-seen explains *",
+            "  fix        Follow the declared tie_break first-seen: *",
+            "* best = max(counts, key=counts.get).",
+            "FAILED train-tie-* [[]TRAIN-TIE-2, MUST]",
+            "  rule *MUST follow it. `first-seen` takes the pair",
+            "  explain * --tie-break first-seen",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*lex-smaller*")
+
+
 def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
     outcomes = [outcome("one", "failed"), *(outcome(name, "failed", mismatch=follows) for name in ("two", "three"))]
     diagnosis = Diagnosis((greedy(["one"]),), ("one", "two", "three"))
     *_, last = causes.steps(result(*outcomes, diagnosis=diagnosis))
     assert last == "  2 more failures follow from others; fix those first"
+
+
+def test_failures_that_follow_from_a_class_in_which_nothing_fails_are_shown() -> None:
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    outcomes = [
+        outcome("one", "failed", conformance_class="trainer"),
+        outcome("two", "failed", conformance_class="decoder", mismatch=follows),
+    ]
+    *_, before, last = causes.steps(result(*outcomes, diagnosis=Diagnosis((greedy(["one"]),), ("one", "two"))))
+    assert before == "  1 more failure has no known cause; start with:"
+    assert last.endswith("--bpe-case two")
+
+
+@pytest.mark.parametrize(
+    ("count", "alone", "why"),
+    [
+        (1, "", "has no known cause"),
+        (MOST_CAUSES, "", "may have causes that show when these are fixed"),
+        (1, "one", "may have the cause of one"),
+    ],
+)
+def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) -> None:
+    names = [f"test-{number}" for number in range(count + 1)]
+    outcomes = [outcome(name, "failed") for name in names]
+    diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names), passes_alone=alone)
+    *_, line, _ = causes.steps(result(*outcomes, diagnosis=diagnosis))
+    assert line == f"  1 more failure {why}; start with:"
 
 
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
