@@ -419,7 +419,7 @@ def test_ids_of_a_pipe_are_written_before_it_ends(here: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 def test_ctrl_c_ends_training(here: Path) -> None:
-    long = "".join(f"word{number * 7919} " for number in range(200_000)) * 20  # seconds of counting
+    long = "".join(f"word{number * 7919} " for number in range(200_000)) * 4  # seconds of learning
     (here / "long").write_text(long, "utf-8")
     words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as run:
