@@ -18,7 +18,7 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm, has_surrogate
-from bpe_conformance.fixtures.files import AnyPath, parse_json
+from bpe_conformance.fixtures.files import AnyPath, parse_json, write_text
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
@@ -33,7 +33,7 @@ from bpe_conformance.fixtures.pipeline import (
 )
 
 from ..pipeline import model_of, normalize
-from . import read_utf8, write_utf8
+from . import read_utf8
 from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 from .oniguruma import translated
 
@@ -244,7 +244,7 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
 
 
 def write(path: AnyPath, model: Model) -> None:
-    write_utf8(path, rendered(model))
+    write_text(path, rendered(model))
 
 
 @lru_cache(maxsize=1)
