@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS
 
-from . import Merges, Special, Vocab, require
-from .tokenizer_json import JsonTokenizer
+from . import Merges, Special, Vocab, calls, require
+from .tokenizer_json import JsonTokenizer, write_gpt2_files
 
 bpe_qwen = require("bpe_qwen", "bpe-qwen")
 
@@ -23,6 +22,8 @@ class Tokenizer(JsonTokenizer):
     version = version("bpe-qwen")
     pattern = PATTERNS["qwen2"]
     conventions = {"lookup": "bytes"}
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch_parallel", list)
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         super().__init__(vocab, merges, special_tokens, self.pattern)
@@ -40,20 +41,8 @@ class Tokenizer(JsonTokenizer):
         steps = (document["pre_tokenizer"] or {}).get("pretokenizers", [{}])
         if steps[0].get("pattern") != {"Regex": self.pattern}:
             raise ValueError("its first step is not a split by Qwen2's expression; bpe-qwen has no other")
-        merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in document["model"]["merges"]]
-        added = {str(token["id"]): token for token in document["added_tokens"]}
-        files = {
-            "vocab.json": json.dumps(document["model"]["vocab"]),
-            "merges.txt": "\n".join(["#version: 0.2", *merges, ""]),
-            "tokenizer_config.json": json.dumps({"added_tokens_decoder": added}),
-        }
+        added = {"added_tokens_decoder": {str(token["id"]): token for token in document["added_tokens"]}}
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            for name, text in files.items():
-                Path(folder, name).write_text(text, "utf-8", newline="\n")
+            write_gpt2_files(folder, document["model"])
+            Path(folder, "tokenizer_config.json").write_text(json.dumps(added), "utf-8")
             return bpe_qwen.QwenTokenizer(folder)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch_parallel(list(texts)))

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from bpe_conformance.fixtures import Merge
 
 from ..shapes.functions import LazilyBuilt
-from . import require
+from . import calls, require
 from .tokenizer_json import JsonTokenizer
 
 gigatoken = require("gigatoken")
@@ -21,8 +21,10 @@ class Tokenizer(JsonTokenizer):
 
     version = version("gigatoken")
     conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
-
     load = staticmethod(gigatoken.Tokenizer)
+    encode = calls("encode", lambda ids: list(ids.tolist()))
+    encode_batch = calls("encode_batch_list", list)
+    decode_bytes = calls("decode", bytes)
 
     @property
     def vocab(self) -> dict[int, bytes]:
@@ -38,14 +40,5 @@ class Tokenizer(JsonTokenizer):
         vocab, merges = gigatoken.train_bpe(text.encode("utf-8"), vocab_size, special, separator=NO_SEPARATOR)
         return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text).tolist())
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch_list(list(texts)))
-
     def decode(self, ids: Sequence[int]) -> str:
-        return self.decode_bytes(ids).decode("utf-8", errors="replace")  # as its TiktokenCompat does
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode(list(ids)))
+        return str(self.decode_bytes(ids), "utf-8", "replace")  # as its TiktokenCompat does

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.models import token_ids
 
-from . import Merges, OfPackage, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab, calls
 
 
 class RankTable(NamedTuple):
@@ -60,17 +60,15 @@ class RanksTokenizer:
     def load(self, ranks: RankTable, pattern: str) -> Any:
         raise NotImplementedError
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
+    encode = calls("encode", list)
+    decode = calls("decode")
 
 
 class Riptoken(OfPackage, RanksTokenizer):
     """`riptoken.CoreBPE`, an engine in Rust with the interface of tiktoken's."""
 
     module = "riptoken"
+    decode_bytes = calls("decode_bytes", bytes)
 
     def load(self, ranks: RankTable, pattern: str) -> Any:
         self._special = set(ranks.special)
@@ -81,6 +79,3 @@ class Riptoken(OfPackage, RanksTokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer.encode_batch(list(texts), self._special))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))

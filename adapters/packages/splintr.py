@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import require
+from . import calls, require
 from .ranks import RanksTokenizer, RankTable
 from .tokenizer_json import JsonTokenizer as JsonBase
 
@@ -15,20 +15,13 @@ splintr = require("splintr", "splintr-rs")
 class _Encoder:
     _tokenizer: Any
     version = splintr.__version__
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode_with_special(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch_with_special(list(texts)))
+    encode = calls("encode_with_special", list)
+    encode_batch = calls("encode_batch_with_special", list)
 
 
 class _Decoder(_Encoder):
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode_lossy(list(ids)))  # its decode raises an error on invalid UTF-8
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
+    decode = calls("decode_lossy", str)  # its decode raises an error on invalid UTF-8
+    decode_bytes = calls("decode_bytes", bytes)
 
 
 class Tokenizer(_Decoder, RanksTokenizer):
@@ -42,19 +35,14 @@ class JsonTokenizer(_Encoder, JsonBase):
     """`splintr.from_json`, which decodes to text only."""
 
     conventions = {"lookup": "bytes"}
-
     load = staticmethod(splintr.from_json)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode_raw(text))
+    encode = calls("encode_raw", list)
+    decode = calls("decode_with_special", str)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if self._tokenizer.encode(""):
             raise NotImplementedError("it has no encode_batch without the model's template")
         return super().encode_batch(texts)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode_with_special(list(ids)))
 
 
 class Cl100kTokenizer(_Decoder):

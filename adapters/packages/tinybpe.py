@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import regex
 
-from . import require
+from . import calls, require
 from .own_ids import IntPair, OwnIds, OwnIdsTokenizer
 
 tinybpe = require("tinybpe")
@@ -38,15 +38,10 @@ class Gpt2Tokenizer:
     """`tinybpe.Tokenizer.from_pretrained("r50k_base")`."""
 
     model, name, version = "gpt2", "r50k_base", tinybpe.__version__
+    encode, decode = calls("encode"), calls("decode")
 
     def __init__(self) -> None:
         self._tokenizer = tinybpe.Tokenizer.from_pretrained(self.name)
-
-    def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
 
 
 class Cl100kTokenizer(Gpt2Tokenizer):

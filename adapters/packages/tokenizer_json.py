@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 
-from . import Merges, OfPackage, Pattern, Special, Vocab, refuse_special_tokens
+from . import Merges, OfPackage, Pattern, Special, Vocab, calls, refuse_special_tokens
 
 
 def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
@@ -47,6 +48,15 @@ def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_toke
     return str(path)
 
 
+def write_gpt2_files(folder: str, model: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Write the `model` of a `tokenizer.json` as `vocab.json` and `merges.txt`, and return their paths."""
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+    files = Path(folder, "vocab.json"), Path(folder, "merges.txt")
+    for path, text in zip(files, (json.dumps(model["vocab"]), "\n".join(["#version: 0.2", *merges, ""])), strict=True):
+        path.write_text(text, "utf-8", newline="\n")
+    return files
+
+
 def _unspelled(text: str) -> bytes | None:
     """Return the bytes that the text of a special token spells in the byte map, or None if it spells none."""
     try:
@@ -58,7 +68,9 @@ def _unspelled(text: str) -> bytes | None:
 class JsonTokenizer:
     """An adapter over a package that reads a `tokenizer.json`."""
 
+    package: ClassVar[Any]
     version: ClassVar[str]
+    loader: ClassVar[str]  # the function of the package that takes the path of the file
     _tokenizer: Any
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
@@ -74,10 +86,9 @@ class JsonTokenizer:
         return tokenizer
 
     def load(self, path: str) -> Any:
-        raise NotImplementedError
+        return attrgetter(self.loader)(self.package)(path)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
+    decode = calls("decode")
 
 
 class GivesEncodings:
@@ -102,13 +113,8 @@ def characters_of(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int
 class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
     """`tokie.Tokenizer.from_json`. Its `decode` returns None for bytes that are not UTF-8."""
 
-    module = "tokie"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_json(path)
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
+    module, loader = "tokie", "Tokenizer.from_json"
+    decode_bytes = calls("decode_bytes", bytes)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoding = self._tokenizer.encode_with_offsets(text, add_special_tokens=False)
@@ -118,25 +124,15 @@ class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
 class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
     """`snaptokens.Tokenizer.from_file`."""
 
-    module = "snaptokens"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+    module, loader = "snaptokens", "Tokenizer.from_file"
+    decode = calls("decode", str, skip_special_tokens=False)
 
 
 class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
     """`morpheme.Tokenizer.from_file`."""
 
-    module = "morpheme"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+    module, loader = "morpheme", "Tokenizer.from_file"
+    decode = calls("decode", str, skip_special_tokens=False)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoding = self._tokenizer.encode(text, **self.arguments)
@@ -146,13 +142,8 @@ class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
 class Tuetoken(OfPackage, JsonTokenizer):
     """`tuetoken.AutoTokenizer.from_file`."""
 
-    module = "tuetoken"
-
-    def load(self, path: str) -> Any:
-        return self.package.AutoTokenizer.from_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+    module, loader = "tuetoken", "AutoTokenizer.from_file"
+    encode = calls("encode", list, add_special_tokens=False)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"])
@@ -161,7 +152,9 @@ class Tuetoken(OfPackage, JsonTokenizer):
 class TuetokenCore(OfPackage, JsonTokenizer):
     """`tuetoken.Tokenizer`, whose `encode_ordinary` finds no special tokens in a text."""
 
-    module = "tuetoken"
+    module, loader = "tuetoken", "Tokenizer"
+    encode = calls("encode_ordinary", list)
+    encode_batch = calls("encode_ordinary_batch", list)
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         refuse_special_tokens(special_tokens or ())
@@ -171,15 +164,6 @@ class TuetokenCore(OfPackage, JsonTokenizer):
     def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
         raise NotImplementedError("the core ignores the added tokens of a file; test tuetoken")
 
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode_ordinary(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_ordinary_batch(list(texts)))
-
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids, spans = self._tokenizer.encode_with_offsets(text)
         return list(ids), characters_of(text, spans)
@@ -188,16 +172,9 @@ class TuetokenCore(OfPackage, JsonTokenizer):
 class Iree(OfPackage, JsonTokenizer):
     """`iree.tokenizer.Tokenizer.from_file`, IREE's encoder in C."""
 
-    module, install = "iree.tokenizer", "iree-tokenizer"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch(list(texts)))
+    module, install, loader = "iree.tokenizer", "iree-tokenizer", "Tokenizer.from_file"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch", list)
 
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         with self._tokenizer.decode_stream() as stream:
@@ -209,46 +186,36 @@ class Iree(OfPackage, JsonTokenizer):
 class Kitoken(OfPackage, JsonTokenizer):
     """`kitoken.Kitoken.from_tokenizers_file`. It decodes to bytes only."""
 
-    module = "kitoken"
+    module, loader = "kitoken", "Kitoken.from_tokenizers_file"
     conventions = {"lookup": "bytes"}
-
-    def load(self, path: str) -> Any:
-        return self.package.Kitoken.from_tokenizers_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, True))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_all(list(texts), True))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode(list(ids), True))
+    encode = calls("encode", list, True)
+    encode_batch = calls("encode_all", list, True)
+    decode_bytes = calls("decode", bytes, True)
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        return str(self.decode_bytes(ids), "utf-8", "replace")
 
 
 class PytorchTokenizers(OfPackage, JsonTokenizer):
     """`pytorch_tokenizers.CppHFTokenizer`, PyTorch's encoder in C++."""
 
     module, install = "pytorch_tokenizers", "pytorch-tokenizers"
+    encode = calls("encode", list)
+    decode = calls("decode_batch", str)
 
     def load(self, path: str) -> Any:
         tokenizer = self.package.CppHFTokenizer()
         tokenizer.load(path)
         return tokenizer
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode_batch(list(ids)))
-
 
 class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
     """`onnxruntime_extensions.pp_api.Tokenizer`, in C++, over a directory with a `tokenizer.json`."""
 
     module, install = "onnxruntime_extensions.pp_api", "onnxruntime-extensions"
+    encode = calls("tokenize", list)
+    encode_batch = calls("tokenize", lambda rows: [list(ids) for ids in rows])
+    decode = calls("detokenize", lambda texts: str(texts[0]))
 
     def load(self, path: str) -> Any:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -260,12 +227,3 @@ class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
                 kind = "PreTrainedTokenizerFast" if self._has_own_pattern else "GPT2Tokenizer"
                 config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
             return self.package.Tokenizer(folder, {"skip_special_tokens": False})
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.tokenize(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(ids) for ids in self._tokenizer.tokenize(list(texts))]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.detokenize(list(ids))[0])

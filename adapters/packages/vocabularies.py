@@ -12,7 +12,7 @@ from unittest import mock
 from bpe_conformance.fixtures import gpt2
 
 from ..shapes.tiktoken_encoding import EncodingTokenizer
-from . import OfPackage
+from . import OfPackage, calls
 from .ranks import ranks_of
 
 
@@ -53,15 +53,11 @@ class RsBpeCl100k(OfPackage):
     """`rs_bpe.bpe.openai.cl100k_base()`. It has no special tokens."""
 
     module, install, model = "rs_bpe.bpe", "rs-bpe", "cl100k"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch", lambda rows: list(rows[0]))
 
     def __init__(self) -> None:
         self._tokenizer = getattr(self.package.openai, f"{self.model}_base")()
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch(list(texts))[0])
 
     def decode(self, ids: Sequence[int]) -> str:
         text: str | None = self._tokenizer.decode(list(ids))
@@ -87,6 +83,7 @@ class Wordchipper(OfPackage):
     """
 
     module, model = "wordchipper", "gpt2"
+    decode, decode_bytes = calls("decode", str), calls("decode_bytes", bytes)
 
     def __init__(self) -> None:
         vocab, merges = gpt2()
@@ -103,9 +100,3 @@ class Wordchipper(OfPackage):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer.encode_batch(list(texts), self._all))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids)))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
