@@ -99,7 +99,7 @@ class EducationalTokenizer(Tokenizer):
         return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks), None, pattern)
 
 
-class GPT2Tokenizer(Tokenizer):
+class Gpt2Tokenizer(Tokenizer):
     """tiktoken's encoding `gpt2`, built without a download."""
 
     model = "gpt2"

@@ -46,7 +46,7 @@ class Tokenizer:
         self._tokenizer.save_vocabulary(str(folder))
 
 
-class FastTokenizer(JsonTokenizer):
+class StreamerTokenizer(JsonTokenizer):
     """`transformers.PreTrainedTokenizerFast` over a `tokenizer.json`, of any version, with a `TextIteratorStreamer`."""
 
     version = transformers.__version__
