@@ -66,7 +66,7 @@ class Waiting(Decoding):
             sent += len(delta)
             first = count if delta and first is None else first
 
-        tokenizer.watch_deltas(source(), seen)
+        tokenizer.watch("decode_iterable", source(), seen)
         early = count if first is None else first
         return Measure(early if self.rule == "early" else most, MOST_HELD[self.rule].what)
 

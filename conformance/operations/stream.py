@@ -102,7 +102,7 @@ class Laziness(Stream):
             most = max(most, read - emitted)
             emitted += sum(byte & 0xC0 != 0x80 for byte in model.vocab.get(index, b""))  # first bytes of characters
 
-        tokenizer.watch_stream(counted(), seen)
+        tokenizer.watch("encode_iterable", counted(), seen)
         return Measure(most)
 
     def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...]:

@@ -717,7 +717,7 @@ class Machine:
         if not self._has(tokenizer, "encode_iterable"):
             return
         step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
-        _, ids = self._attempt(step, "encode_iterable", lambda: tokenizer.proxy.open_stream(iter(texts)))
+        _, ids = self._attempt(step, "encode_iterable", lambda: tokenizer.proxy.open("encode_iterable", iter(texts)))
         if ids is not None:
             self.streams.append(_Stream(tokenizer.origin, Question(Stream(tuple(texts)), tokenizer.origin.model), ids))
             self._read_on(len(self.streams) - 1, choice.number % 10)
