@@ -181,17 +181,6 @@ MOST_PROCESSES = 3
 SLOW_START = 3.0
 """In seconds. An implementation that takes longer to start is started only once."""
 SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
-HISTORIES = {
-    "encoder": "law-history",
-    "decoder": "law-decode-history",
-    "streaming": "law-stream-history",
-    "batch": "law-batch-history",
-    "trainer": "law-train-history",
-    "files": "law-files-again",
-    "detokenizer": "law-detok-history",
-    "offsets": "law-offsets-history",
-}
-"""Conformance class → the property that is broken if an earlier call changes an answer."""
 
 
 class Undisturbed:
@@ -903,3 +892,5 @@ PROPERTIES: tuple[Property, ...] = (
     ),
 )
 CLASS_OF = {one.id: one.conformance_class for one in PROPERTIES}
+HISTORIES = {class_: id_ for id_, class_ in CLASS_OF.items() if id_.endswith("history") or id_ == "law-files-again"}
+"""Conformance class → the property that is broken if an earlier call changes an answer."""
