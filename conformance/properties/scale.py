@@ -756,9 +756,11 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
 
 def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """The spans of a long text go on as they began, and those of long tokens are as long."""
-    for text in Texts(implementation).mixed[:1]:
-        yield Row(text.what, with_more(effort), text.offsets)
-    yield Row("a pre-token of long tokens", (*RUN_SIZES[1:4], RUN_SIZES[-1]), _spans_of_long_tokens, may_refuse=True)
+    texts = Texts(implementation)
+    yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
+    if not texts.own:
+        sizes = (*RUN_SIZES[1:4], RUN_SIZES[-1])
+        yield Row("a pre-token of long tokens", sizes, _spans_of_long_tokens, may_refuse=True)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
