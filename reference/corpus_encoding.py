@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, replacing
 
 from . import file_encoding
 from .array_directory import HEADER, Array, ArrayDirectory, header
 from .chunks import Cuts, FileChunk, FileState, is_url
 from .dispatch import Progress
 from .file_encoding import FileEncoder
-from .formats import one_line_errors, replacing
+from .formats import one_line_errors
 from .workers import WorkerFailedError, batches, in_order, in_processes
 
 BATCH_SIZE = 1 << 22  # a job encodes small files until they have at least this many bytes

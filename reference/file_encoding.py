@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, replacing
 
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
 from .dispatch import Progress
-from .formats import one_line_errors, replacing
+from .formats import one_line_errors
 from .text_encoder import TextEncoder
 from .workers import in_processes
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -53,6 +53,16 @@ class OfPackage:
         cls.package = require(cls.module, cls.install)
         distribution = (cls.install or cls.module).strip("'").partition(">")[0]
         cls.version = getattr(cls.package, "__version__", "") or version(distribution)
+
+
+def calls(method: str, make: Callable[[Any], Any] = lambda result: result, *more: Any, **options: Any) -> Any:
+    """Return a method of an adapter: it calls one of the package's tokenizer, and makes Python's type of the result."""
+
+    def call(self: Any, argument: str | Sequence[Any]) -> Any:
+        passed = argument if isinstance(argument, str) else list(argument)
+        return make(getattr(self._tokenizer, method)(passed, *more, **options))
+
+    return call
 
 
 def refuse_special_tokens(special_tokens: Sequence[str]) -> None:

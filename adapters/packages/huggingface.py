@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import spell, unspell
 
-from . import Merges, Pattern, Special, Vocab, require
+from . import Merges, Pattern, Special, Vocab, calls, require
 from .tokenizer_json import GivesEncodings
 
 tokenizers = require("tokenizers", "'tokenizers>=0.21'")
@@ -28,6 +28,7 @@ class Tokenizer(GivesEncodings):
     conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
     conventions |= {"id_layout": "specials-bytes-merges"}
     _ignore_merges = False
+    decode = calls("decode", skip_special_tokens=False)
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self.merges = list(merges)
@@ -67,9 +68,6 @@ class Tokenizer(GivesEncodings):
         model = json.loads(tokenizer.to_str())["model"]
         merges = [(unspell(left), unspell(right)) for left, right in model["merges"]]
         return cls(_vocab(model["vocab"], set(special_tokens)), merges, list(special_tokens), pattern)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids), skip_special_tokens=False)
 
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield what `DecodeStream` gives. It has no end: the ids that it still waits for are decoded here."""

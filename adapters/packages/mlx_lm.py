@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 
 from . import require
-from .transformers import FastTokenizer
+from .transformers import StreamerTokenizer
 
 utils = require("mlx_lm.tokenizer_utils", "mlx-lm, and 'mlx[cpu]' on Linux")
 
 
-class Tokenizer(FastTokenizer):
+class Tokenizer(StreamerTokenizer):
     """`BPEStreamingDetokenizer`, which mlx-lm uses for files with the decoder `ByteLevel`."""
 
     version = version("mlx-lm")

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import regex
+
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.fixtures.models import token_ids
 
@@ -165,6 +167,27 @@ class Turbobpe(OfPackage, OwnIdsTokenizer):
     module, engine = "turbobpe", "RegexTokenizer"
     conventions = {"tie_break": "unspecified"}
     encode_arguments = {"allowed_special": "all"}
+
+
+class Tinybpe(OfPackage, OwnIdsTokenizer):
+    """`tinybpe.Tokenizer` and `tinybpe.Trainer`, in C."""
+
+    module = "tinybpe"
+    conventions = {"tie_break": "first-seen"}
+
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        return cls.package.Tokenizer(list(table.pairs), pat_str=pattern, special_tokens=table.special or None)
+
+    @classmethod
+    def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
+        split = regex.compile(pattern)
+        trainer = cls.package.Trainer(text, lambda text: [piece.encode("utf-8") for piece in split.findall(text)])
+        trainer.train(vocab_size - 256)
+        tokens = {byte: bytes([byte]) for byte in range(256)}
+        for left, right in trainer.merges:
+            tokens[len(tokens)] = tokens[left] + tokens[right]
+        return tokens, {pair: 256 + rank for rank, pair in enumerate(trainer.merges)}
 
 
 class Bytetok(OfPackage, OwnIdsTokenizer):

@@ -1,4 +1,4 @@
-"""Adapts packages that take ranks, bytes → id, like tiktoken; and riptoken, which needs no more."""
+"""Adapts packages that take ranks, bytes → id, like tiktoken, and the adapters of those that need no more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.models import token_ids
 
-from . import Merges, OfPackage, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab, calls, temporary_file
+from .tokenizer_json import GivesEncodings
 
 
 class RankTable(NamedTuple):
@@ -60,17 +61,15 @@ class RanksTokenizer:
     def load(self, ranks: RankTable, pattern: str) -> Any:
         raise NotImplementedError
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
+    encode = calls("encode", list)
+    decode = calls("decode")
 
 
 class Riptoken(OfPackage, RanksTokenizer):
     """`riptoken.CoreBPE`, an engine in Rust with the interface of tiktoken's."""
 
     module = "riptoken"
+    decode_bytes = calls("decode_bytes", bytes)
 
     def load(self, ranks: RankTable, pattern: str) -> Any:
         self._special = set(ranks.special)
@@ -82,5 +81,30 @@ class Riptoken(OfPackage, RanksTokenizer):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer.encode_batch(list(texts), self._special))
 
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
+
+class FastokensRanks(OfPackage, GivesEncodings, RanksTokenizer):
+    """`fastokens.Tokenizer.from_tiktoken`."""
+
+    module = "fastokens"
+    arguments = {}
+
+    def load(self, ranks: RankTable, pattern: str) -> Any:
+        with temporary_file("ranks.tiktoken", ranks.file()) as path:
+            return self.package.Tokenizer.from_tiktoken(path, pattern, ranks.special)
+
+
+class SplintrEncoder(OfPackage):
+    """splintr (on PyPI: splintr-rs)."""
+
+    module, install = "splintr", "splintr-rs"
+    encode = calls("encode_with_special", list)
+    encode_batch = calls("encode_batch_with_special", list)
+    decode = calls("decode_lossy", str)  # its decode raises an error on invalid UTF-8
+    decode_bytes = calls("decode_bytes", bytes)
+
+
+class Splintr(SplintrEncoder, RanksTokenizer):
+    """`splintr.Tokenizer.from_bytes`."""
+
+    def load(self, ranks: RankTable, pattern: str) -> Any:
+        return self.package.Tokenizer.from_bytes(ranks.file(), pattern, ranks.special)

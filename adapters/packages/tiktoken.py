@@ -13,7 +13,7 @@ from bpe_conformance.reference.formats import huggingface, tekken
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 from bpe_conformance.reference.pipeline import pattern_of
 
-from . import Pattern, refuse_special_tokens, require
+from . import Pattern, calls, refuse_special_tokens, require
 from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'tiktoken>=0.12'")
@@ -25,6 +25,8 @@ class Tokenizer(RanksTokenizer):
     """`tiktoken.Encoding`. An empty special token is an error, because `encode` would never return."""
 
     version = tiktoken.__version__
+    encode_batch = calls("encode_batch", list, allowed_special="all")
+    decode_bytes = calls("decode_bytes", bytes)
 
     @classmethod
     def from_model_file(cls, path: str) -> Tokenizer:
@@ -62,12 +64,6 @@ class Tokenizer(RanksTokenizer):
         arguments = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
         return list(self._tokenizer.encode(text, **arguments))
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch(list(texts), allowed_special="all"))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
-
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield the text of the bytes of each id, by Python's incremental decoder: tiktoken has no such method."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -103,7 +99,7 @@ class EducationalTokenizer(Tokenizer):
         return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks), None, pattern)
 
 
-class GPT2Tokenizer(Tokenizer):
+class Gpt2Tokenizer(Tokenizer):
     """tiktoken's encoding `gpt2`, built without a download."""
 
     model = "gpt2"

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Model, spell, unspell
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell, unspell
 from bpe_conformance.fixtures.models import token_ids
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference.formats import huggingface
 
-from . import Merges, OfPackage, Pattern, Special, Vocab, refuse_special_tokens
+from ..shapes.functions import LazilyBuilt
+from ..shapes.tiktoken_encoding import EncodingTokenizer
+from . import Merges, OfPackage, Pattern, Special, Vocab, calls, refuse_special_tokens
 
 
 def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: Pattern) -> str:
@@ -47,6 +52,15 @@ def write_tokenizer_json(folder: str, vocab: Vocab, merges: Merges, special_toke
     return str(path)
 
 
+def write_gpt2_files(folder: str, model: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Write the `model` of a `tokenizer.json` as `vocab.json` and `merges.txt`, and return their paths."""
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+    files = Path(folder, "vocab.json"), Path(folder, "merges.txt")
+    for path, text in zip(files, (json.dumps(model["vocab"]), "\n".join(["#version: 0.2", *merges, ""])), strict=True):
+        path.write_text(text, "utf-8", newline="\n")
+    return files
+
+
 def _unspelled(text: str) -> bytes | None:
     """Return the bytes that the text of a special token spells in the byte map, or None if it spells none."""
     try:
@@ -58,7 +72,9 @@ def _unspelled(text: str) -> bytes | None:
 class JsonTokenizer:
     """An adapter over a package that reads a `tokenizer.json`."""
 
+    package: ClassVar[Any]
     version: ClassVar[str]
+    loader: ClassVar[str]  # the function of the package that takes the path of the file
     _tokenizer: Any
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
@@ -74,10 +90,9 @@ class JsonTokenizer:
         return tokenizer
 
     def load(self, path: str) -> Any:
-        raise NotImplementedError
+        return attrgetter(self.loader)(self.package)(path)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
+    decode = calls("decode")
 
 
 class GivesEncodings:
@@ -99,16 +114,32 @@ def characters_of(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int
     return [(characters[start], characters[end - 1] + 1) for start, end in spans]
 
 
+class Fastokens(OfPackage, GivesEncodings, JsonTokenizer):
+    """`fastokens.Tokenizer.from_file`."""
+
+    module, loader = "fastokens", "Tokenizer.from_file"
+    arguments = {}
+
+
+class SplintrJson(OfPackage, JsonTokenizer):
+    """`splintr.from_json`, which decodes to text only."""
+
+    module, install, loader = "splintr", "splintr-rs", "from_json"
+    conventions = {"lookup": "bytes"}
+    encode = calls("encode_raw", list)
+    decode = calls("decode_with_special", str)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        if self._tokenizer.encode(""):
+            raise NotImplementedError("it has no encode_batch without the model's template")
+        return list(self._tokenizer.encode_batch_with_special(list(texts)))
+
+
 class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
     """`tokie.Tokenizer.from_json`. Its `decode` returns None for bytes that are not UTF-8."""
 
-    module = "tokie"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_json(path)
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))
+    module, loader = "tokie", "Tokenizer.from_json"
+    decode_bytes = calls("decode_bytes", bytes)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoding = self._tokenizer.encode_with_offsets(text, add_special_tokens=False)
@@ -118,25 +149,15 @@ class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
 class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
     """`snaptokens.Tokenizer.from_file`."""
 
-    module = "snaptokens"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+    module, loader = "snaptokens", "Tokenizer.from_file"
+    decode = calls("decode", str, skip_special_tokens=False)
 
 
 class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
     """`morpheme.Tokenizer.from_file`."""
 
-    module = "morpheme"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+    module, loader = "morpheme", "Tokenizer.from_file"
+    decode = calls("decode", str, skip_special_tokens=False)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoding = self._tokenizer.encode(text, **self.arguments)
@@ -146,13 +167,8 @@ class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
 class Tuetoken(OfPackage, JsonTokenizer):
     """`tuetoken.AutoTokenizer.from_file`."""
 
-    module = "tuetoken"
-
-    def load(self, path: str) -> Any:
-        return self.package.AutoTokenizer.from_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+    module, loader = "tuetoken", "AutoTokenizer.from_file"
+    encode = calls("encode", list, add_special_tokens=False)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"])
@@ -161,7 +177,9 @@ class Tuetoken(OfPackage, JsonTokenizer):
 class TuetokenCore(OfPackage, JsonTokenizer):
     """`tuetoken.Tokenizer`, whose `encode_ordinary` finds no special tokens in a text."""
 
-    module = "tuetoken"
+    module, loader = "tuetoken", "Tokenizer"
+    encode = calls("encode_ordinary", list)
+    encode_batch = calls("encode_ordinary_batch", list)
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         refuse_special_tokens(special_tokens or ())
@@ -171,15 +189,6 @@ class TuetokenCore(OfPackage, JsonTokenizer):
     def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
         raise NotImplementedError("the core ignores the added tokens of a file; test tuetoken")
 
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode_ordinary(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_ordinary_batch(list(texts)))
-
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids, spans = self._tokenizer.encode_with_offsets(text)
         return list(ids), characters_of(text, spans)
@@ -188,16 +197,9 @@ class TuetokenCore(OfPackage, JsonTokenizer):
 class Iree(OfPackage, JsonTokenizer):
     """`iree.tokenizer.Tokenizer.from_file`, IREE's encoder in C."""
 
-    module, install = "iree.tokenizer", "iree-tokenizer"
-
-    def load(self, path: str) -> Any:
-        return self.package.Tokenizer.from_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch(list(texts)))
+    module, install, loader = "iree.tokenizer", "iree-tokenizer", "Tokenizer.from_file"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch", list)
 
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         with self._tokenizer.decode_stream() as stream:
@@ -209,46 +211,36 @@ class Iree(OfPackage, JsonTokenizer):
 class Kitoken(OfPackage, JsonTokenizer):
     """`kitoken.Kitoken.from_tokenizers_file`. It decodes to bytes only."""
 
-    module = "kitoken"
+    module, loader = "kitoken", "Kitoken.from_tokenizers_file"
     conventions = {"lookup": "bytes"}
-
-    def load(self, path: str) -> Any:
-        return self.package.Kitoken.from_tokenizers_file(path)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, True))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_all(list(texts), True))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode(list(ids), True))
+    encode = calls("encode", list, True)
+    encode_batch = calls("encode_all", list, True)
+    decode_bytes = calls("decode", bytes, True)
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        return str(self.decode_bytes(ids), "utf-8", "replace")
 
 
 class PytorchTokenizers(OfPackage, JsonTokenizer):
     """`pytorch_tokenizers.CppHFTokenizer`, PyTorch's encoder in C++."""
 
     module, install = "pytorch_tokenizers", "pytorch-tokenizers"
+    encode = calls("encode", list)
+    decode = calls("decode_batch", str)
 
     def load(self, path: str) -> Any:
         tokenizer = self.package.CppHFTokenizer()
         tokenizer.load(path)
         return tokenizer
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode_batch(list(ids)))
-
 
 class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
     """`onnxruntime_extensions.pp_api.Tokenizer`, in C++, over a directory with a `tokenizer.json`."""
 
     module, install = "onnxruntime_extensions.pp_api", "onnxruntime-extensions"
+    encode = calls("tokenize", list)
+    encode_batch = calls("tokenize", lambda rows: [list(ids) for ids in rows])
+    decode = calls("detokenize", lambda texts: str(texts[0]))
 
     def load(self, path: str) -> Any:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -261,11 +253,95 @@ class OnnxruntimeExtensions(OfPackage, JsonTokenizer):
                 config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
             return self.package.Tokenizer(folder, {"skip_special_tokens": False})
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.tokenize(text))
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(ids) for ids in self._tokenizer.tokenize(list(texts))]
+class Gigatoken(OfPackage, JsonTokenizer):
+    """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
+
+    module, loader = "gigatoken", "Tokenizer"
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
+    encode = calls("encode", lambda ids: list(ids.tolist()))
+    encode_batch = calls("encode_batch_list", list)
+    decode_bytes = calls("decode", bytes)
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        return dict(self._tokenizer.vocab)
+
+    @property
+    def merges(self) -> list[Merge]:
+        return list(self._tokenizer.merges)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
+        """Train on `text`, cut at a byte that no text contains. By default, the trainer cuts it at `<|endoftext|>`."""
+        special = list(special_tokens)
+        vocab, merges = cls.package.train_bpe(text.encode("utf-8"), vocab_size, special, separator=b"\xff")
+        return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
 
     def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.detokenize(list(ids))[0])
+        return str(self.decode_bytes(ids), "utf-8", "replace")  # as its TiktokenCompat does
+
+
+class OwnPattern(JsonTokenizer):
+    """An adapter over a package that reads files with Qwen2's expression, and few others or none."""
+
+    pattern = PATTERNS["qwen2"]
+    conventions = {"lookup": "bytes"}
+    lack: ClassVar[str]
+
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
+        super().__init__(vocab, merges, special_tokens, self.pattern)
+
+    @classmethod
+    def from_model_file(cls, path: str) -> JsonTokenizer:
+        return super().from_tokenizer_json(path)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> JsonTokenizer:
+        name, _, lack = cls.lack.partition(" ")
+        raise NotImplementedError(f"{name} {lack}; test it with a model: {name}:PATH")
+
+
+class BpeQwen(OfPackage, OwnPattern):
+    """`bpe_qwen.QwenTokenizer`, over GPT-2's files, which are written from a `tokenizer.json`."""
+
+    module, install, lack = "bpe_qwen", "bpe-qwen", "bpe-qwen has one expression and normal form"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch_parallel", list)
+
+    def load(self, path: str) -> Any:
+        document = json.loads(Path(path).read_text("utf-8"))
+        steps = (document["pre_tokenizer"] or {}).get("pretokenizers", [{}])
+        if steps[0].get("pattern") != {"Regex": self.pattern}:
+            raise ValueError("its first step is not a split by Qwen2's expression; bpe-qwen has no other")
+        added = {"added_tokens_decoder": {str(token["id"]): token for token in document["added_tokens"]}}
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            write_gpt2_files(folder, document["model"])
+            Path(folder, "tokenizer_config.json").write_text(json.dumps(added), "utf-8")
+            return self.package.QwenTokenizer(folder)
+
+
+class QuicktokEncoding(OfPackage, EncodingTokenizer):
+    """quicktok (on PyPI: quicktok-v1), whose `encode_batch` gives one array, and where each text starts in it."""
+
+    module, install = "quicktok", "quicktok-v1"
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        ids, bounds = self._encoding.encode_batch(list(texts), with_special=True)
+        return [ids[start:end].tolist() for start, end in pairwise(bounds.tolist())]
+
+
+class Quicktok(OwnPattern, QuicktokEncoding):
+    """`quicktok.import_tokenizer`, which compares some ids with those of `tokenizers`. It has no GPT-2 pattern."""
+
+    lack = "quicktok imports few expressions"
+
+    def load(self, path: str) -> Any:
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.package.import_tokenizer(path, "imported", folder)
+                self._encoding = self.package.Tokenizer("imported", folder)
+            except RuntimeError as error:
+                raise ValueError(str(error).replace(f"{folder}/", "")) from None
+        return self._encoding

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, unspell
 
 from ..shapes.functions import LazilyBuilt
-from . import Merges, OfPackage, Pattern, Special, Vocab
+from . import Merges, OfPackage, Pattern, Special, Vocab, calls
 
 
 class UniTokenizer(OfPackage):
@@ -19,10 +19,11 @@ class UniTokenizer(OfPackage):
     module, install = "uni_tokenizer", "uni-tokenizer"
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "specials-bytes-merges"}
     tie_break: ClassVar[str | None] = None
+    encode, decode = calls("encode", list), calls("decode", str)
 
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self.vocab, self.merges = dict(vocab), list(merges)
-        self._encoder: Any = self.package.BpeEncoder(
+        self._tokenizer: Any = self.package.BpeEncoder(
             vocab={token: index for index, token in reversed(self.vocab.items())},
             merges=self.merges,
             special_tokens=list(special_tokens or ()),
@@ -48,12 +49,6 @@ class UniTokenizer(OfPackage):
         merges = [(unspell(left), unspell(right)) for left, right in pairs]
         return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._encoder.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._encoder.decode(list(ids)))
-
 
 class Ffbpe(UniTokenizer):
     """The same of `ffbpe`, which also loads GPT-2's files."""
@@ -63,7 +58,7 @@ class Ffbpe(UniTokenizer):
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Ffbpe:
         tokenizer = cls.__new__(cls)
-        tokenizer._encoder = cls.package.BpeEncoder.load(
+        tokenizer._tokenizer = cls.package.BpeEncoder.load(
             vocab_file=vocab_path,
             merges_file=merges_path,
             special_tokens=None if special_tokens is None else list(special_tokens),

@@ -12,8 +12,9 @@ from unittest import mock
 from bpe_conformance.fixtures import gpt2
 
 from ..shapes.tiktoken_encoding import EncodingTokenizer
-from . import OfPackage
-from .ranks import ranks_of
+from . import OfPackage, calls
+from .ranks import SplintrEncoder, ranks_of
+from .tokenizer_json import QuicktokEncoding
 
 
 class _GetEncoding(OfPackage, EncodingTokenizer):
@@ -49,19 +50,67 @@ class PuretiktokenO200k(PuretiktokenCl100k):
     model, name = "o200k", "o200k_base"
 
 
+class QuicktokCl100k(QuicktokEncoding, _GetEncoding):
+    """`quicktok.get_encoding("cl100k_base")`."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class QuicktokO200k(QuicktokCl100k):
+    """`quicktok.get_encoding("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class _FromPretrained(OfPackage):
+    """`package.Tokenizer.from_pretrained(name)`."""
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._tokenizer = self.package.Tokenizer.from_pretrained(self.name)
+
+
+class SplintrCl100k(SplintrEncoder, _FromPretrained):
+    """The vocabulary of cl100k that splintr ships, with its own special tokens after OpenAI's."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class SplintrO200k(SplintrCl100k):
+    """The vocabulary of o200k that splintr ships, with its own special tokens after OpenAI's."""
+
+    model, name = "o200k", "o200k_base"
+
+
+class TinybpeGpt2(_FromPretrained):
+    """`tinybpe.Tokenizer.from_pretrained("r50k_base")`."""
+
+    module, model, name = "tinybpe", "gpt2", "r50k_base"
+    encode, decode = calls("encode"), calls("decode")
+
+
+class TinybpeCl100k(TinybpeGpt2):
+    """`tinybpe.Tokenizer.from_pretrained("cl100k_base")`."""
+
+    model, name = "cl100k", "cl100k_base"
+
+
+class TinybpeO200k(TinybpeGpt2):
+    """`tinybpe.Tokenizer.from_pretrained("o200k_base")`."""
+
+    model, name = "o200k", "o200k_base"
+
+
 class RsBpeCl100k(OfPackage):
     """`rs_bpe.bpe.openai.cl100k_base()`. It has no special tokens."""
 
     module, install, model = "rs_bpe.bpe", "rs-bpe", "cl100k"
+    encode = calls("encode", list)
+    encode_batch = calls("encode_batch", lambda rows: list(rows[0]))
 
     def __init__(self) -> None:
         self._tokenizer = getattr(self.package.openai, f"{self.model}_base")()
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self._tokenizer.encode_batch(list(texts))[0])
 
     def decode(self, ids: Sequence[int]) -> str:
         text: str | None = self._tokenizer.decode(list(ids))
@@ -87,6 +136,7 @@ class Wordchipper(OfPackage):
     """
 
     module, model = "wordchipper", "gpt2"
+    decode, decode_bytes = calls("decode", str), calls("decode_bytes", bytes)
 
     def __init__(self) -> None:
         vocab, merges = gpt2()
@@ -103,9 +153,3 @@ class Wordchipper(OfPackage):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return list(self._tokenizer.encode_batch(list(texts), self._all))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids)))
-
-    def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        return bytes(self._tokenizer.decode_bytes(list(ids)))

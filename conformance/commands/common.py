@@ -14,9 +14,8 @@ from typing import IO, Any, BinaryIO
 
 from tqdm import tqdm
 
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, replacing
 from bpe_conformance.reference.dispatch import Progress
-from bpe_conformance.reference.formats import replacing
 
 from ..command_line import CommandError
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
+from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.reference import Tokenizer, superbpe
 from bpe_conformance.reference.dispatch import Progress
-from bpe_conformance.reference.formats import check_folder, gpt2, huggingface, tiktoken, write_all
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             trained = _trained(sources, options, progress)
         seconds = time.perf_counter() - began
         files = _rendered(trained.model, formats)
-        write_all(options.folder, files)
+        write_files(options.folder, {name: text.encode("utf-8") for name, text in files.items()})
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
     for line in _summary(trained, sources[0], sum(sizes), seconds, options):

@@ -21,7 +21,6 @@ from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_nam
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
 T = TypeVar("T")
-A = TypeVar("A")
 SHOWN_FRAMES = 4  # how many frames of a traceback are shown, the innermost ones
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
@@ -31,6 +30,12 @@ _LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
 """Parts of this package that are implementations."""
+
+YIELDING: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "encode_iterable": ("list[int]", answers.rebuild_id),
+    "decode_iterable": ("an iterator of str", answers.rebuild_delta),
+}
+"""Method that yields parts → what it should return, in messages, and the check of a part."""
 
 
 class CallFailed(Exception):
@@ -173,18 +178,6 @@ class TokenizerProxy:
     def stream(self, chunks: Iterable[str]) -> list[int]:
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
-    def open_stream(self, chunks: Iterable[str]) -> Iterator[int]:
-        return self._each("encode_iterable", self._begin, chunks, answers.rebuild_id)
-
-    def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
-        """Read a stream to its end, and call `seen` with each id at once."""
-
-        def read() -> None:
-            for item in self._begin(chunks):
-                seen(answers.rebuild_id("encode_iterable", item))
-
-        self._call("encode_iterable(...)", read)
-
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         name = "encode_with_offsets"
         return self._call(
@@ -193,31 +186,26 @@ class TokenizerProxy:
 
     def detokenize(self, ids: Iterable[int]) -> str:
         deltas: list[str] = []
-        self.watch_deltas(ids, deltas.append)
+        self.watch("decode_iterable", ids, deltas.append)
         return "".join(deltas)
 
-    def watch_deltas(self, ids: Iterable[int], seen: Callable[[str], None]) -> None:
-        """Read `decode_iterable` to its end, and call `seen` with each delta at once."""
+    def watch(self, method: str, items: Iterable[Any], seen: Callable[[Any], None]) -> None:
+        """Read all that a method of `YIELDING` yields, and call `seen` with each part at once."""
 
         def read() -> None:
-            for item in self._begin_deltas(ids):
-                seen(answers.rebuild_delta("decode_iterable", item))
+            for part in self._begin(method, items):
+                seen(YIELDING[method][1](method, part))
 
-        self._call("decode_iterable(...)", read)
+        self._call(f"{method}(...)", read)
 
-    def open_deltas(self, ids: Iterable[int]) -> Iterator[str]:
-        return self._each("decode_iterable", self._begin_deltas, ids, answers.rebuild_delta)
-
-    def _each(
-        self, method: str, begin: Callable[[A], Iterator[Any]], argument: A, rebuild: Callable[[str, Any], T]
-    ) -> Iterator[T]:
-        """Return an iterator over what a method yields. To begin, and to read an item, is one call each."""
+    def open(self, method: str, items: Iterable[Any]) -> Iterator[Any]:
+        """Return an iterator over what a method of `YIELDING` yields. To begin and to read a part are one call each."""
         what, ended = f"{method}(...)", object()
-        items = self._call(what, begin, argument)
+        parts = self._call(what, self._begin, method, items)
 
-        def each() -> Iterator[T]:
-            while (item := self._call(what, next, items, ended)) is not ended:
-                yield self._call(what, rebuild, method, item)
+        def each() -> Iterator[Any]:
+            while (part := self._call(what, next, parts, ended)) is not ended:
+                yield self._call(what, YIELDING[method][1], method, part)
 
         return each()
 
@@ -227,11 +215,8 @@ class TokenizerProxy:
     def _ids(self, method: str, ask: Callable[[], Any]) -> list[int]:
         return self._call(f"{method}(...)", lambda: answers.rebuild_ids(method, ask()))
 
-    def _begin_deltas(self, ids: Iterable[int]) -> Iterator[Any]:
-        return answers.iterate("decode_iterable", self.instance.decode_iterable(ids), "an iterator of str")
-
-    def _begin(self, chunks: Iterable[str]) -> Iterator[Any]:
-        return answers.iterate("encode_iterable", self.instance.encode_iterable(chunks))
+    def _begin(self, method: str, items: Iterable[Any]) -> Iterator[Any]:
+        return answers.iterate(method, getattr(self.instance, method)(items), YIELDING[method][0])
 
 
 def describe(error: BaseException) -> str:

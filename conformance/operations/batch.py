@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from bpe_conformance.fixtures import Model, read_text
+from typing import ClassVar
 
 from ..answer import Acceptable, Answer, Divergence, Ids, Rows
 from ..implementation.proxy import TokenizerProxy
 from . import divergence
-from .operation import Call, Operation, plain
+from .operation import Call, Operation
 from .setting import Setting
 
 
@@ -20,13 +18,7 @@ class Batch(Operation):
     batch: tuple[str, ...]
     name, needs, conformance_class = "batch", ("encode_batch",), "batch"
     repeats_encode = True
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Batch:
-        return cls(tuple(map(read_text, raw["texts"])))
-
-    def write(self) -> dict[str, Any]:
-        return {"texts": list(self.batch)}
+    spelled: ClassVar[Mapping[str, str]] = {"batch": "texts"}
 
     def of(self, receiver: TokenizerProxy) -> Answer:
         return Rows(tuple(map(tuple, receiver.encode_batch(self.batch))))
@@ -40,12 +32,6 @@ class Batch(Operation):
 
     def call(self) -> Call:
         return Call("encode_batch", (list(self.batch),))
-
-    def exported(self, model: Model | None) -> dict[str, Any]:
-        return {"texts": plain(self.batch)}
-
-    def arguments(self) -> Iterator[tuple[str, Any]]:
-        yield "texts", self.batch
 
     def repeats(self, answer: Answer, encoded: Sequence[Answer]) -> bool:
         return answer == Rows(tuple(row.ids if isinstance(row, Ids) else () for row in encoded))

@@ -21,19 +21,11 @@ class Decoding(Operation):
 
     ids: tuple[int, ...]
     conformance_class = "decoder"
+    spelled: ClassVar[Mapping[str, str]] = {"as_tuple": "", "rule": ""}
 
     @property
     def sequence(self) -> Sequence[int]:
         return list(self.ids)
-
-    def write(self) -> dict[str, Any]:
-        return {"ids": list(self.ids)}
-
-    def exported(self, model: Model | None) -> dict[str, Any]:
-        return {"ids": list(self.ids)}
-
-    def arguments(self) -> Iterator[tuple[str, Any]]:
-        yield "ids", self.ids
 
     def data(self, model: Model) -> bytes:
         return b"".join(token_of(index, model) or b"" for index in self.ids)

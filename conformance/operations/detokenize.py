@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from bpe_conformance.fixtures import Model
-
 from ..answer import Acceptable, Answer, AtMost, Measure, Text
-from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from .decode import Decoding
 from .expected import Expected, Lazy, Stored
@@ -45,14 +41,10 @@ class Waiting(Decoding):
 
     rule: str
     name, needs, conformance_class = "detokenize", ("decode_iterable",), "detokenizer"
+    measures = True
 
     def call(self) -> Call:
         return Detokenize(self.ids).call()
-
-    @contextmanager
-    def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[tuple[TokenizerProxy, Model]]:
-        assert model is not None
-        yield implementation.build(model), model  # the vocabulary tells what an id spells
 
     def of(self, receiver: Any) -> Answer:
         tokenizer, model = receiver
@@ -74,7 +66,7 @@ class Waiting(Decoding):
             sent += len(delta)
             first = count if delta and first is None else first
 
-        tokenizer.watch_deltas(source(), seen)
+        tokenizer.watch("decode_iterable", source(), seen)
         early = count if first is None else first
         return Measure(early if self.rule == "early" else most, MOST_HELD[self.rule].what)
 

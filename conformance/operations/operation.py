@@ -67,16 +67,24 @@ class Operation(ABC):
     view: ClassVar[str] = "--lookup"  # the option of `explain` that takes a key of the expected values
     breaks: ClassVar[Mapping[str, str]] = {}  # clause of a test → the one that a wrong answer breaks
     prefix: ClassVar[str] = ""  # of the capabilities `special` and `pattern:NAME` that it needs: "" or `train-`
+    spelled: ClassVar[Mapping[str, str]] = {}  # field → its name in YAML if that differs, or "" if it is not there
+    measures: ClassVar[bool] = False  # whether it has to know the model, too, which tells what an id spells
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Operation:
         """Return the operation with the arguments that YAML spells under `input`, by the names of the fields."""
-        return cls(**{name: _read(value) for name, value in raw.items()})
+        fields_of = {name: field for field, name in cls.spelled.items()}
+        return cls(**{fields_of.get(name, name): _read(value) for name, value in raw.items()})
 
     def write(self) -> dict[str, Any]:
         """Return the arguments as YAML spells them; `read` is the inverse."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self._named()}
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """Yield each argument with its name in YAML."""
+        for part in fields(self):  # type: ignore[arg-type]
+            if name := self.spelled.get(part.name, part.name):
+                yield name, getattr(self, part.name)
 
     def expecting(self, expected: Expected) -> Operation:
         """Return the operation that measures what a golden case expects: itself, unless that is not the answer."""
@@ -88,7 +96,8 @@ class Operation(ABC):
     def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Any]:
         """Yield what the call is made on: a new tokenizer, unless a subclass needs another object."""
         assert model is not None
-        yield implementation.build(model)
+        tokenizer = implementation.build(model)
+        yield (tokenizer, model) if self.measures else tokenizer
 
     @abstractmethod
     def of(self, receiver: Any) -> Answer:
@@ -123,12 +132,12 @@ class Operation(ABC):
         return model
 
     def exported(self, model: Model | None) -> dict[str, Any]:
-        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
+        return {name: plain(value) for name, value in self._named()}
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         """Yield (label, value) for each argument that has to be shown."""
-        for part in fields(self):  # type: ignore[arg-type]
-            yield part.name.removesuffix("_special"), getattr(self, part.name)
+        for name, value in self._named():
+            yield name.removesuffix("_special").removesuffix("_tokens"), value
 
     def data(self, model: Model) -> bytes:
         """Return the bytes that a text is decoded from, or none."""

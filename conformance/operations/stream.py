@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.reference import textbook
 
 from ..answer import Acceptable, Answer, AtMost, Ids, Measure
-from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from .encode import Encoding
 from .expected import Expected, Lazy
@@ -87,10 +85,7 @@ class StreamCutEverywhere(Encoding):
 class Laziness(Stream):
     """How much text a stream holds back at most: the characters that it has read, minus those that its ids spell."""
 
-    @contextmanager
-    def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[tuple[TokenizerProxy, Model]]:
-        assert model is not None
-        yield implementation.build(model), model  # the vocabulary tells what an id spells
+    measures = True
 
     def of(self, receiver: Any) -> Answer:
         tokenizer, model = receiver
@@ -107,7 +102,7 @@ class Laziness(Stream):
             most = max(most, read - emitted)
             emitted += sum(byte & 0xC0 != 0x80 for byte in model.vocab.get(index, b""))  # first bytes of characters
 
-        tokenizer.watch_stream(counted(), seen)
+        tokenizer.watch("encode_iterable", counted(), seen)
         return Measure(most)
 
     def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_token, write_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
@@ -75,16 +75,14 @@ class Train(Operation):
     pattern: str = "gpt2"
     name, needs, conformance_class, prefix = "train", ("train",), "trainer", "train-"
     view = "--tie-break"
+    spelled: ClassVar[Mapping[str, str]] = {"special": "special_tokens"}
 
     @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Train:
-        raw = raw["train"]
-        special = tuple(map(read_text, raw["special_tokens"]))
-        return cls(read_text(raw["text"]), raw["vocab_size"], special, raw.get("pattern", "gpt2"))
+    def read(cls, raw: Mapping[str, Any]) -> Operation:
+        return super().read(raw["train"])
 
     def write(self) -> dict[str, Any]:
-        written = {"text": self.text, "vocab_size": self.vocab_size, "special_tokens": list(self.special)}
-        return {"train": {**written, "pattern": self.pattern} if self.pattern != "gpt2" else written}
+        return {"train": {key: value for key, value in super().write().items() if (key, value) != ("pattern", "gpt2")}}
 
     @contextmanager
     def receiver(self, implementation: Implementation, model: Model | None) -> Iterator[Implementation]:
@@ -96,10 +94,6 @@ class Train(Operation):
     def call(self) -> Call:
         keywords = {"special_tokens": list(self.special), "pattern": self.pattern}
         return Call("train", (self.text, self.vocab_size), keywords, on="class")
-
-    def exported(self, model: Model | None) -> dict[str, Any]:
-        exported = super().exported(model)
-        return {"special_tokens" if name == "special" else name: value for name, value in exported.items()}
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         for label, value in super().arguments():

@@ -273,8 +273,10 @@ def documents(
 ) -> dict[str, bytes]:
     model = source.model
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
+    # entry n of a run of consecutive ids has an id that is n more than that of its first
+    runs = [list(run) for _, run in groupby(enumerate(pack.entries), lambda entry: entry[1] - entry[0])]
     entries = {
-        "ids": [[group[0], group[-1]] for group in _runs(pack.entries)],
+        "ids": [[run[0][1], run[-1][1]] for run in runs],
         "otherwise": [
             {"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()
         ],
@@ -313,12 +315,6 @@ def documents(
     }
     contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
     return dict(sorted(contents.items()))
-
-
-def _runs(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the ids in runs of consecutive ones."""
-    for _, run in groupby(enumerate(ids), lambda pair: pair[1] - pair[0]):
-        yield [index for _, index in run]
 
 
 def _written(case: Case) -> Json:

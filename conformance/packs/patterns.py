@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import regex
@@ -31,21 +31,15 @@ _PART = re.compile(
 Steps = tuple[Step, ...]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    what: str
-    pattern: str
-
-
 def variants(model: Model) -> Iterator[tuple[str, str, Pipeline | None]]:
     """Yield mistakes in the expressions of a model: what, and the pattern or the pipeline that makes it."""
     if (pipeline := model.pipeline) is None:
-        yield from ((mutant.what, mutant.pattern, None) for mutant in mutants(model.expression))
+        yield from ((what, pattern, None) for pattern, what in mutants(model.expression).items())
         return
     steps = _explicit(pipeline.steps)
     for index, step in enumerate(steps):
         if isinstance(step, Split):
-            others = {mutant.pattern: f"step {index + 1} {mutant.what}" for mutant in mutants(step.expression)}
+            others = {pattern: f"step {index + 1} {what}" for pattern, what in mutants(step.expression).items()}
             others |= {pattern: f"step {index + 1} by the pattern {name}" for name, pattern in PATTERNS.items()}
             others.pop(step.expression, None)
             for expression, what in others.items():
@@ -76,17 +70,17 @@ def alternatives(pattern: str) -> list[str]:
     return _alternatives(pattern, _groups(pattern)[0])
 
 
-def mutants(pattern: str) -> list[Mutant]:
-    """Return patterns with one mistake each: a part is missing, out of order, or replaced.
+def mutants(pattern: str) -> dict[str, str]:
+    """Return patterns with one mistake each → what: a part is missing, out of order, or replaced.
 
-    >>> [mutant.what for mutant in mutants("a|b?")]
+    >>> list(mutants("a|b?").values())
     ['without `a`', 'without `b?`', '`b?` before `a`', '`?` as ``', '`?` as `{0}`']
     """
     found: dict[str, str] = {}
     for what, (start, end), text in [*_rearranged(pattern), *_replaced(pattern), *_ascii_cases(pattern)]:
         found.setdefault(pattern[:start] + text + pattern[end:], what)
     found.pop(pattern, None)
-    return [Mutant(what, text) for text, what in found.items() if _compiles(text)]
+    return {text: what for text, what in found.items() if _compiles(text)}
 
 
 def _compiles(pattern: str) -> bool:

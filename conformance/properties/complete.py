@@ -8,11 +8,11 @@ that loses something: one tokenizer is asked all of a group of similar questions
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model, characters, read_model
 
@@ -24,6 +24,7 @@ from . import strategies
 from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
 from .engine import Fixed, Property, Verdicts
 
+T = TypeVar("T")
 BLOCK, FEW = 96, 48
 """How many pairs one encoding, and one training, tests: few, because simple tokenizers are quadratic."""
 LONGEST = 128
@@ -118,64 +119,62 @@ def spaces() -> Mapping[str, int]:
     }
 
 
-def blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tuple[Merge, str]]]:
-    items = list(pairs.items())
-    yield from (items[start : start + size] for start in range(0, len(items), size))
-
-
 def together(
     implementation: Implementation,
     clause_id: str,
     question: Question[Any],
+    right: Acceptable | None,
     alone: Iterable[Question[Any]],
-    right: Answer | None = None,
 ) -> Verdicts:
     """Ask about many inputs at once. If the answer is incorrect, ask about each alone.
 
-    `right` is the correct answer if no other split is declared. Default: the oracle's.
+    `right` is the correct answer if no other split is declared. None: the oracle's.
     """
     if right is None or implementation.conventions["pattern"] != "gpt2":
-        expected = correct_answer(question, implementation.conventions)
-    else:
-        expected = right
-    if not is_correct(implementation, question, ask(implementation, question), expected):
+        right = correct_answer(question, implementation.conventions)
+    if not is_correct(implementation, question, ask(implementation, question), right):
         yield from (equals_oracle(implementation, one, clause_id) for one in (*alone, question))
 
 
-def _training(words: Iterable[str]) -> Question[Any]:
-    text = "\n".join(words)
-    merges = text.count("\n") + 1
-    return Question(Train(text, 256 + merges))
+def in_blocks(
+    implementation: Implementation,
+    clause_id: str,
+    items: Sequence[T],
+    size: int,
+    pose: Callable[[Sequence[T]], tuple[Question[Any], Answer | None]],
+) -> Verdicts:
+    """Ask about `size` inputs at once, then about the next. `pose` returns a question, and its answer or None."""
+    for start in range(0, len(items), size):
+        block = items[start : start + size]
+        yield from together(implementation, clause_id, *pose(block), (pose([one])[0] for one in block))
+
+
+def _training(words: Sequence[str]) -> tuple[Question[Any], None]:
+    return Question(Train("\n".join(words), 256 + len(words))), None
 
 
 @Fixed("law-train-pairs", "LAW-TRAIN-1", ("train",))
 def trains_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of printable ASCII characters that can be in one pre-token is learned and merged."""
-    for block in blocks(pairs_of_characters(), FEW):
-        words = [word for _, word in block]
-        alone = (_training([word]) for word in words)
-        yield from together(implementation, "LAW-TRAIN-1", _training(words), alone)
+    words = list(pairs_of_characters().values())
+    yield from in_blocks(implementation, "LAW-TRAIN-1", words, FEW, _training)
 
 
-def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question[Any], Ids]:
+def encoding(pairs: Sequence[tuple[Merge, str]]) -> tuple[Question[Any], Ids]:
     """Return a question in which each of the pairs is merged once, and its answer."""
-    items = list(pairs)
-    model = strategies.with_ids([pair for pair, _ in items])
+    model = strategies.with_ids([pair for pair, _ in pairs])
     ids: list[int] = []
-    for rank, (pair, word) in enumerate(items):
+    for rank, (pair, word) in enumerate(pairs):
         before, _, after = word.encode("utf-8").partition(b"".join(pair))
         ids += [10, *before, 256 + rank, *after]
-    return Question(Encode("".join(f"\n{word}" for _, word in items)), model), Ids(tuple(ids))
+    return Question(Encode("".join(f"\n{word}" for _, word in pairs)), model), Ids(tuple(ids))
 
 
 @Fixed("law-encode-pairs", "LAW-ENCODE-1", ("encode",))
 def encodes_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of bytes that UTF-8 allows within a pre-token is merged."""
     for pairs in pairs_of_bytes().values():
-        for block in blocks(pairs):
-            question, right = encoding(block)
-            alone = (encoding([one])[0] for one in block)
-            yield from together(implementation, "LAW-ENCODE-1", question, alone, right)
+        yield from in_blocks(implementation, "LAW-ENCODE-1", list(pairs.items()), BLOCK, encoding)
 
 
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
@@ -188,7 +187,7 @@ def keys(implementation: Implementation) -> Verdicts:
     for text in texts:
         question = Question(Encode(text), model)
         alone = (replace(question, operation=Encode(part)) for part in text.split("\n") if part)
-        yield from together(implementation, "MERGE-PAIR-1", question, alone)
+        yield from together(implementation, "MERGE-PAIR-1", question, None, alone)
 
 
 RANGES = {"L": "a", "N": "1", "other": "."}
@@ -205,7 +204,7 @@ def ends_of_ranges() -> Sequence[str]:
     return tuple(RANGES[class_of(char)] + char for char in chars if not char.isspace())
 
 
-def encoding_of_ranges(words: Iterable[str]) -> tuple[Question[Any], Ids]:
+def encoding_of_ranges(words: Sequence[str]) -> tuple[Question[Any], Ids]:
     """Return a question in which the first two bytes of each of these words are merged, and its answer."""
     spelled = [word.encode("utf-8") for word in words]
     pairs = list(dict.fromkeys((word[:1], word[1:2]) for word in spelled))
@@ -217,12 +216,7 @@ def encoding_of_ranges(words: Iterable[str]) -> tuple[Question[Any], Ids]:
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
 def ranges(implementation: Implementation) -> Verdicts:
     """The first and the last character of every range of letters, numbers and other characters is split by class."""
-    words = ends_of_ranges()
-    for start in range(0, len(words), BLOCK):
-        block = words[start : start + BLOCK]
-        question, right = encoding_of_ranges(block)
-        alone = (encoding_of_ranges([one])[0] for one in block)
-        yield from together(implementation, "SPLIT-UNICODE-1", question, alone, right)
+    yield from in_blocks(implementation, "SPLIT-UNICODE-1", ends_of_ranges(), BLOCK, encoding_of_ranges)
 
 
 MODEL = read_model(
@@ -256,7 +250,7 @@ def cuts(implementation: Implementation) -> Verdicts:
             return
     runs = Question(Stream(tuple("".join(STREAM))), _pairs_of_blanks())
     alone = (replace(runs, operation=Stream((*run,))) for run in STREAM)
-    yield from together(implementation, "LAW-STREAM-1", runs, alone)
+    yield from together(implementation, "LAW-STREAM-1", runs, None, alone)
 
 
 BLANKS = " \t\n\r\u00a0\u3000"
@@ -352,13 +346,13 @@ def _wide_model() -> Model:
     return replace(model, vocab={at: token for at, token in model.vocab.items() if at < 256} | WIDE_IDS)
 
 
-def _in_turn(implementation: Implementation, groups: Sequence[Sequence[Question[Any]]]) -> Verdicts:
+def _in_turn(implementation: Implementation, model: Model | None, groups: Iterable[Iterable[Operation]]) -> Verdicts:
     """Ask one tokenizer the questions of each group, and again in reverse."""
-    model = groups[0][0].model
     tokenizer = None if model is None else Instance(implementation, model)
     asked_earlier = list[tuple[Question[Any], Acceptable]]()
     for group in groups:
-        rights = [(question, correct_answer(question, implementation.conventions)) for question in group]
+        questions = [Question[Any](operation, model) for operation in group]
+        rights = [(question, correct_answer(question, implementation.conventions)) for question in questions]
         context = ""
         for question, right in [*rights, *reversed(rights)]:
             asked = replace(question, context=context)
@@ -377,14 +371,10 @@ def _brief(operation: Operation) -> str:
     return shown if len(shown) <= 60 else f"{shown[:28]} ... {shown[-27:]}"
 
 
-def _groups(model: Model | None, groups: Iterable[Iterable[Operation]]) -> list[list[Question[Any]]]:
-    return [[Question(operation, model) for operation in group] for group in groups]
-
-
 @Fixed("law-cached-texts", "LAW-PURE-1", ("encode",))
 def texts(implementation: Implementation) -> Verdicts:
     """One tokenizer encodes texts that are equal in their case, length, low bits, ends or normal form."""
-    yield from _in_turn(implementation, _groups(_model(), (map(Encode, group) for group in TEXTS)))
+    yield from _in_turn(implementation, _model(), (map(Encode, group) for group in TEXTS))
 
 
 @Fixed("law-cached-ids", "LAW-PURE-1", ("decode",))
@@ -394,24 +384,19 @@ def ids(implementation: Implementation) -> Verdicts:
         return
     for kind in (Decode, DecodeBytes):
         if kind.name in implementation.capabilities:
-            groups = _groups(_wide_model(), ((kind(tuple(ids)) for ids in group) for group in IDS))
-            yield from _in_turn(implementation, groups)
+            yield from _in_turn(implementation, _wide_model(), ((kind(tuple(ids)) for ids in group) for group in IDS))
 
 
 @Fixed("law-cached-streams", "LAW-PURE-1", ("encode_iterable",))
 def streams(implementation: Implementation) -> Verdicts:
     """One tokenizer encodes streams that are equal in their first chunk, their number of chunks or their letters."""
-    yield from _in_turn(
-        implementation, _groups(_model(), ((Stream(tuple(chunks)) for chunks in group) for group in CHUNKS))
-    )
+    yield from _in_turn(implementation, _model(), ((Stream(tuple(chunks)) for chunks in group) for group in CHUNKS))
 
 
 @Fixed("law-cached-batches", "LAW-PURE-1", ("encode_batch",))
 def batches(implementation: Implementation) -> Verdicts:
     """One tokenizer encodes batches that are equal in their joined texts, their number of texts or their letters."""
-    yield from _in_turn(
-        implementation, _groups(_model(), ((Batch(tuple(texts)) for texts in group) for group in BATCHES))
-    )
+    yield from _in_turn(implementation, _model(), ((Batch(tuple(texts)) for texts in group) for group in BATCHES))
 
 
 @Fixed("law-cached-trainings", "LAW-REPLAY-1", ("train",))
@@ -421,7 +406,7 @@ def trainings(implementation: Implementation) -> Verdicts:
         return
     has_special = "train-special" in implementation.capabilities
     possible = ([asked for asked in group if has_special or not asked.special] for group in TRAININGS)
-    yield from _in_turn(implementation, _groups(None, possible))
+    yield from _in_turn(implementation, None, possible)
 
 
 # Characters
@@ -460,14 +445,13 @@ def word(char: str) -> str:
 
 
 @cache
-def _words() -> tuple[tuple[str, ...], ...]:
-    words = [*map(word, every_kind()), *NUMBERS, *WORDS]
-    return tuple(tuple(words[start : start + FEW]) for start in range(0, len(words), FEW))
+def _words() -> tuple[str, ...]:
+    return (*map(word, every_kind()), *NUMBERS, *WORDS)
 
 
-def _training_of(words: Sequence[str]) -> Question[Any]:
+def _training_to_the_end(words: Sequence[str]) -> tuple[Question[Any], None]:
     text = " ".join(words)
-    return Question(Train(text, 256 + len(text)))
+    return Question(Train(text, 256 + len(text))), None
 
 
 def _encoding(words: Sequence[str]) -> Question[Any]:
@@ -485,9 +469,7 @@ def _encoding(words: Sequence[str]) -> Question[Any]:
 @Fixed("law-train-characters", "LAW-TRAIN-1", ("train",))
 def trains_every_kind(implementation: Implementation) -> Verdicts:
     """Characters of every category, with every byte, marks of programs and equivalent characters are learned."""
-    for words in _words():
-        alone = (_training_of([one]) for one in words)
-        yield from together(implementation, "LAW-TRAIN-1", _training_of(words), alone)
+    yield from in_blocks(implementation, "LAW-TRAIN-1", _words(), FEW, _training_to_the_end)
 
 
 IN_REVERSE = strategies.with_ids([(b"\x97", b"\xa5"), (b"\xe6", b"\x97"), (b"\x97\xa5", b"\xe6")])
@@ -499,10 +481,11 @@ BELOW = Model({0: b"abc", **{byte + 1: bytes([byte]) for byte in range(256)}}, (
 @Fixed("law-encode-characters", "LAW-ENCODE-1", ("encode",))
 def encodes_every_kind(implementation: Implementation) -> Verdicts:
     """Characters of every category, with every byte, marks of programs and equivalent characters are encoded."""
-    for words in _words():
+    for start in range(0, len(_words()), FEW):
+        words = _words()[start : start + FEW]
         question = _encoding(words)
         alone = [replace(question, operation=Encode(one)) for one in words] + [_encoding([one]) for one in words]
-        yield from together(implementation, "LAW-ENCODE-1", question, alone)
+        yield from together(implementation, "LAW-ENCODE-1", question, None, alone)
     texts = ["\u65e5" * count for count in (1, 2, 3, 90)]
     yield from (equals_oracle(implementation, Question(Encode(text), IN_REVERSE), "MERGE-ORDER-1") for text in texts)
     if implementation.conventions["lookup"] == "pair":

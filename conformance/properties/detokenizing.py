@@ -71,7 +71,7 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
     for decode in (False, *((True,) if "decode" in implementation.capabilities else ())):
         tokenizer.call(partial(_read, failing(broken, Interrupted())))
         yield compare(ids, after, decode=decode)
-    tokenizer.call(lambda one: Text(next(one.open_deltas(iter(broken)), "")))
+    tokenizer.call(lambda one: Text(next(one.open("decode_iterable", iter(broken)), "")))
     yield compare(ids, "after a stream that was broken off")
     for number, given in enumerate((broken, other)):
         answer = tokenizer.call(partial(_in_turn, broken, other, number))
@@ -83,7 +83,7 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
 
 
 def _in_turn(first: Sequence[int], second: Sequence[int], number: int, tokenizer: TokenizerProxy) -> Text:
-    return Text("".join(in_turn([tokenizer.open_deltas(iter(ids)) for ids in (first, second)])[number]))
+    return Text("".join(in_turn([tokenizer.open("decode_iterable", iter(ids)) for ids in (first, second)])[number]))
 
 
 def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int]) -> Iterator[int]:

@@ -181,17 +181,6 @@ MOST_PROCESSES = 3
 SLOW_START = 3.0
 """In seconds. An implementation that takes longer to start is started only once."""
 SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
-HISTORIES = {
-    "encoder": "law-history",
-    "decoder": "law-decode-history",
-    "streaming": "law-stream-history",
-    "batch": "law-batch-history",
-    "trainer": "law-train-history",
-    "files": "law-files-again",
-    "detokenizer": "law-detok-history",
-    "offsets": "law-offsets-history",
-}
-"""Conformance class → the property that is broken if an earlier call changes an answer."""
 
 
 class Undisturbed:
@@ -717,7 +706,7 @@ class Machine:
         if not self._has(tokenizer, "encode_iterable"):
             return
         step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
-        _, ids = self._attempt(step, "encode_iterable", lambda: tokenizer.proxy.open_stream(iter(texts)))
+        _, ids = self._attempt(step, "encode_iterable", lambda: tokenizer.proxy.open("encode_iterable", iter(texts)))
         if ids is not None:
             self.streams.append(_Stream(tokenizer.origin, Question(Stream(tuple(texts)), tokenizer.origin.model), ids))
             self._read_on(len(self.streams) - 1, choice.number % 10)
@@ -903,3 +892,5 @@ PROPERTIES: tuple[Property, ...] = (
     ),
 )
 CLASS_OF = {one.id: one.conformance_class for one in PROPERTIES}
+HISTORIES = {class_: id_ for id_, class_ in CLASS_OF.items() if id_.endswith("history") or id_ == "law-files-again"}
+"""Conformance class → the property that is broken if an earlier call changes an answer."""

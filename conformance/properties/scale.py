@@ -403,24 +403,18 @@ class Texts:
     def __init__(self, implementation: Implementation) -> None:
         self._conventions = implementation.conventions
         self.own = implementation.fixed_model is not None
-        if self.own:
-            model = gpt2_model()
-            self.words = [self.text("words", model, WORDS + BLANKS + WORDS)]
-            self.mixed = [self.text("mixed text", model, MIXED)]
-            self.runs = self.text("runs of white space", model, BLANK_RUNS)
-            self.unspaced = list[RepeatedText]()
-            self.unbroken = self.text("text without white space", model, UNBROKEN_PART)
-            return
-        self.words = [self.text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
-        if "special" in implementation.capabilities:
+        own = gpt2_model() if self.own else None
+        patterns = ["gpt2"] if own else [name for name in strategies.patterns(implementation) if name != "none"]
+        self.words = [self.text("words", own or replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
+        if "special" in implementation.capabilities and not own:
             self.words.append(self.text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
-        patterns = [name for name in strategies.patterns(implementation) if name != "none"]
-        self.mixed = [self.text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
-        self.runs = self.text("runs of white space", blank_runs(), BLANK_RUNS)
-        self.unbroken = self.text("text without white space", UNBROKEN, UNBROKEN_PART)
+        self.mixed = [self.text(f"mixed text by {name}", own or mixed(name), MIXED) for name in patterns]
+        self.runs = self.text("runs of white space", own or blank_runs(), BLANK_RUNS)
+        self.unbroken = self.text("text without white space", own or UNBROKEN, UNBROKEN_PART)
         self.unspaced = [
             self.text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
             for name in patterns
+            if not own
         ]
 
     def text(self, what: str, model: Model, *parts: str) -> RepeatedText:
@@ -762,9 +756,11 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
 
 def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """The spans of a long text go on as they began, and those of long tokens are as long."""
-    for text in Texts(implementation).mixed[:1]:
-        yield Row(text.what, with_more(effort), text.offsets)
-    yield Row("a pre-token of long tokens", (*RUN_SIZES[1:4], RUN_SIZES[-1]), _spans_of_long_tokens, may_refuse=True)
+    texts = Texts(implementation)
+    yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
+    if not texts.own:
+        sizes = (*RUN_SIZES[1:4], RUN_SIZES[-1])
+        yield Row("a pre-token of long tokens", sizes, _spans_of_long_tokens, may_refuse=True)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:

@@ -31,13 +31,13 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
         asked = Question(Stream(tuple(chunks)), question.model, context)
         return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
-    tokenizer.call(lambda one: Ids(tuple(islice(one.open_stream(iter(chunks)), 1))))
+    tokenizer.call(lambda one: Ids(tuple(islice(one.open("encode_iterable", iter(chunks)), 1))))
     yield compare(chunks, "after a stream that was broken off")
     tokenizer.call(partial(_read, failing(chunks[: len(chunks) // 2 + 1], Interrupted())))
     texts = (chunks, (OTHER_CHUNK, *reversed(chunks)))
     for given in texts:
         yield compare(given, "after a stream whose chunks raised an error")
-    answer = tokenizer.call(lambda one: Rows(in_turn([one.open_stream(iter(text)) for text in texts])))
+    answer = tokenizer.call(lambda one: Rows(in_turn([one.open("encode_iterable", iter(text)) for text in texts])))
     rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
     for given, row in zip(texts, rows, strict=True):
         yield compare(given, "while another stream is read in turn", row)

@@ -86,41 +86,27 @@ def ask(target: Any, operation: Operation, model: Model | None, expected: Any) -
     """Return the answer of an adapter, or None if the question is outside the adapter's conventions."""
     if isinstance(operation, Train):
         return _training(target, operation, expected)
-    assert model is not None
-    table, right = model, expected
+    table: Any = model
     if isinstance(operation, EncodeAllowed):
-        allowed = operation.allowed_special
-        chosen: dict[str, Any] = {"allowed_special": allowed if allowed == "all" else set(allowed)}
-        chosen["disallowed_special"] = operation.disallowed_special
-
-        def question() -> Any:
-            with contextlib.suppress(ValueError):
-                return list(build(target, table).encode(operation.text, **chosen))
-            return _REJECTED
-
-        right = list(expected.ids) if isinstance(expected, Ids) else _REJECTED
-    elif isinstance(operation, Decode):
+        right: Any = list(expected.ids) if isinstance(expected, Ids) else _REJECTED
+        return Answer(_ask(lambda: _encoded(build(target, table), operation)), right)
+    if isinstance(operation, Decode):
         methods = ("decode", "decode_bytes")[: 1 + hasattr(target, "decode_bytes")]
-        right = [expected.text, operation.data(model)][: len(methods)]
-
-        def question() -> Any:
-            return [getattr(build(target, table), name)(list(operation.ids)) for name in methods]
-
-    elif isinstance(expected, Ids | Rows):
+        right = [expected.text, operation.data(table)][: len(methods)]
+        return Answer(_ask(lambda: [getattr(build(target, table), name)([*operation.ids]) for name in methods]), right)
+    if isinstance(expected, Ids | Rows):
         right = list(map(list, expected.rows if isinstance(expected, Rows) else (expected.ids,)))
+        return Answer(_ask(lambda: [list(build(target, table).encode(text)) for text in operation.texts()]), right)
+    if isinstance(expected, Text | Offsets):
+        return Answer(_ask(lambda: operation.of(TokenizerProxy(build(target, table)))), expected)
+    return None
 
-        def question() -> Any:
-            return [list(build(target, table).encode(text)) for text in operation.texts()]
 
-    elif isinstance(expected, Text | Offsets):
-        right = expected
-
-        def question() -> Any:
-            return operation.of(TokenizerProxy(build(target, table)))
-
-    else:
-        return None
-    return Answer(_ask(question), right)
+def _encoded(tokenizer: Any, asked: EncodeAllowed) -> Any:
+    allowed = "all" if asked.allowed_special == "all" else set(asked.allowed_special)
+    with contextlib.suppress(ValueError):
+        return list(tokenizer.encode(asked.text, allowed_special=allowed, disallowed_special=asked.disallowed_special))
+    return _REJECTED
 
 
 def is_witnessed(case: Case) -> bool:

@@ -17,13 +17,13 @@ from typing import Any, BinaryIO
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, replacing
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Split, Step
 from bpe_conformance.fixtures.yaml_file import read_documents
 
 from ..pipeline import model_of
-from . import one_line_errors, read_utf8, replacing
+from . import one_line_errors, read_utf8
 from .gpt2 import merges_of_pairs, read_key
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)

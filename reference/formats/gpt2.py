@@ -14,10 +14,10 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.fixtures.files import AnyPath, parse_json
+from bpe_conformance.fixtures.files import AnyPath, parse_json, write_files
 from bpe_conformance.fixtures.one_line import shortened
 
-from . import read_lines, read_utf8, write_all
+from . import read_lines, read_utf8
 
 HEADER = "#version"
 
@@ -107,7 +107,7 @@ def merges_of_pairs(
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
     """Write both `vocab.json` and `merges.txt`, or neither, into a directory, which is created if necessary."""
-    write_all(folder, rendered(vocab, merges))
+    write_files(folder, {name: text.encode("utf-8") for name, text in rendered(vocab, merges).items()})
 
 
 def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:

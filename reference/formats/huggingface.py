@@ -18,7 +18,7 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm, has_surrogate
-from bpe_conformance.fixtures.files import AnyPath, parse_json
+from bpe_conformance.fixtures.files import AnyPath, parse_json, write_text
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
@@ -33,7 +33,7 @@ from bpe_conformance.fixtures.pipeline import (
 )
 
 from ..pipeline import model_of, normalize
-from . import read_utf8, write_utf8
+from . import read_utf8
 from .gpt2 import HEADER, merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 from .oniguruma import translated
 
@@ -244,7 +244,7 @@ def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[
 
 
 def write(path: AnyPath, model: Model) -> None:
-    write_utf8(path, rendered(model))
+    write_text(path, rendered(model))
 
 
 @lru_cache(maxsize=1)
@@ -308,7 +308,7 @@ def document(model: Model) -> dict[str, Any]:
     if pipeline is None:
         keys, added = _keys(model)
         tokens = [added_token(AddedToken(text), index) for text, index in added.items()]
-        steps: dict[str, Any] | None = _pre_tokenizer(model.pattern)
+        steps: dict[str, Any] | None = _pre_tokenizer(model.expression)
     else:
         keys, tokens = _keys_of_pipeline(model, pipeline)
         normalizer = _one_or_sequence("normalizers", [{"type": form} for form in pipeline.normalizer])
@@ -406,6 +406,14 @@ def added_token(token: AddedToken, index: int) -> dict[str, Any]:
     return {"id": index, "content": token.content, **{name: getattr(token, name) for name in FLAGS}, "special": True}
 
 
+def _regex(expression: str) -> str:
+    return _REGEXES.get(_KNOWN.get(expression, ""), expression)
+
+
+def _split(text: str, behavior: str = "Isolated", invert: bool = False) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": text}, "behavior": behavior, "invert": invert}
+
+
 def _byte_level(use_regex: bool, prefix_space: bool = False) -> dict[str, Any]:
     return {"type": "ByteLevel", "add_prefix_space": prefix_space, "trim_offsets": True, "use_regex": use_regex}
 
@@ -413,11 +421,11 @@ def _byte_level(use_regex: bool, prefix_space: bool = False) -> dict[str, Any]:
 def _written(step: Step) -> dict[str, Any]:
     match step:
         case Split(expression, behavior, invert):
-            text = _REGEXES.get(_KNOWN.get(expression, ""), expression)
+            text = _regex(expression)
             if translated(text) != text:
                 what = f"tokenizers reads the expression {shortened(text)} otherwise"
                 raise ValueError(f"{what}; write it as {shortened(translated(text))} if that is what it means")
-            return {"type": "Split", "pattern": {"Regex": text}, "behavior": behavior, "invert": invert}
+            return _split(text, behavior, invert)
         case Digits(individual):
             return {"type": "Digits", "individual_digits": individual}
         case Punctuation(behavior):
@@ -426,12 +434,10 @@ def _written(step: Step) -> dict[str, Any]:
             return _byte_level(is_split, prefix_space)
 
 
-def _pre_tokenizer(pattern: str) -> dict[str, Any]:
-    if pattern in ("gpt2", PATTERNS["gpt2"]):
+def _pre_tokenizer(expression: str) -> dict[str, Any]:
+    if expression == PATTERNS["gpt2"]:
         return _byte_level(use_regex=True)
-    name = _KNOWN.get(pattern, pattern)
-    text = _REGEXES.get(name, PATTERNS.get(name, pattern))
+    text = _regex(expression)
     if re.search(r"\{[\d,]+\}\+", text):
         raise ValueError(f"the pattern {text!a} contains `}}+`, which is not possessive in tokenizers; use `(?>…)`")
-    split = {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
-    return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}
+    return {"type": "Sequence", "pretokenizers": [_split(text), _byte_level(use_regex=False)]}

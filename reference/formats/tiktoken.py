@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.files import AnyPath
+from bpe_conformance.fixtures.files import AnyPath, write_text
 from bpe_conformance.fixtures.one_line import shortened
 
-from . import read_lines, write_utf8
+from . import read_lines
 from .gpt2 import read_id
 
 
@@ -147,7 +147,7 @@ def ranks_of(model: Model) -> dict[bytes, int]:
 
 def write(path: AnyPath, model: Model) -> None:
     """Write the ordinary tokens of `model`, without special tokens."""
-    write_utf8(path, rendered(model))
+    write_text(path, rendered(model))
 
 
 def rendered(model: Model) -> str:

@@ -581,6 +581,9 @@ def test_a_class_with_only_gpt2_is_also_tested() -> None:
         def encode(self, text: str) -> list[int]:
             return tokenizer.encode(text)
 
+        def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+            return tokenizer.encode_with_offsets(text)
+
     class InBlocks(OfGpt2):
         def encode(self, text: str) -> list[int]:
             blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
@@ -588,6 +591,7 @@ def test_a_class_with_only_gpt2_is_also_tested() -> None:
 
     assert skip_reason(PROPERTIES["law-long-texts"], Implementation("x", OfGpt2)) is None
     assert run("law-long-texts", OfGpt2) is None
+    assert run("law-long-offsets", OfGpt2) is None
     assert run("law-long-texts", InBlocks) is not None
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model, spell
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.reference import Tokenizer, textbook
-from bpe_conformance.reference.formats import gguf, gpt2, huggingface, oniguruma, tekken, write_utf8
+from bpe_conformance.reference.formats import gguf, gpt2, huggingface, oniguruma, tekken
 from bpe_conformance.reference.formats import tiktoken as format_tiktoken
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -598,10 +599,10 @@ class TestGGUF:
         assert files[".inp"].startswith("\n__ggml_vocab_test__\na\n__ggml_vocab_test__\n\n\n__ggml_vocab_test__\n")
         assert files[".out"].startswith("\n 97\n 10\n")
         for suffix, text in files.items():
-            write_utf8(tmp_path / f"m.gguf{suffix}", text)
+            write_text(tmp_path / f"m.gguf{suffix}", text)
         assert gguf.read_tests(tmp_path / "m.gguf") == expected
         for wrong in (" 1\n", " 1 b\n" * len(expected)):
-            write_utf8(tmp_path / "m.gguf.out", wrong)
+            write_text(tmp_path / "m.gguf.out", wrong)
             message = refused(lambda: gguf.read_tests(tmp_path / "m.gguf"))
             assert "m.gguf.out: expected a line of ids for each of the 8 texts of .inp" in message
 
@@ -628,9 +629,9 @@ class TestGGUF:
 
 def test_file_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
-    write_utf8(file, "old\n")
+    write_text(file, "old\n")
     with pytest.raises(UnicodeEncodeError):
-        write_utf8(file, "new \ud800")
+        write_text(file, "new \ud800")
     assert file.read_bytes() == b"old\n"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     plain = tmp_path / "plain"

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bpe_conformance.fixtures.files import replacing
 from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding
 from bpe_conformance.reference.fences import FENCED_PATTERNS
-from bpe_conformance.reference.formats import replacing
 from bpe_conformance.reference.text_encoder import TextEncoder
 from bpe_conformance.reference.tokenizer import conventional
 
