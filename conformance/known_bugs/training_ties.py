@@ -75,7 +75,6 @@ add_variants(
         "TieJoinedByNul": greatest_by(lambda pair, ids: b"\0".join(pair)),
         "TieDecodedText": greatest_by(lambda pair, ids: [token.decode("utf-8", errors="replace") for token in pair]),
         "TieGpt2Spelling": greatest_by(lambda pair, ids: [spell(token) for token in pair]),
-        "TieFirstEightBytes": greatest_by(lambda pair, ids: [token[:8] for token in pair]),
         "TieSignedBytes": greatest_by(lambda pair, ids: [memoryview(token).cast("b").tolist() for token in pair]),
     },
 )
