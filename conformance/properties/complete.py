@@ -116,6 +116,7 @@ def spaces() -> Mapping[str, int]:
         "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
         "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
         "positions of a cut in a stream": LONGEST + 1,
+        "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
         "runs of three white space characters in a stream": len(RUNS),
     }
 
