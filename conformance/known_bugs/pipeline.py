@@ -123,6 +123,8 @@ class StreamCutBeforeSpacesOfPipeline(BaseEncoder):
 
 
 class StreamCutAfterRstrip(BaseEncoder):
+    enough = 1_024
+
     def ready(self, held: str) -> int:
         if self.pipeline is None or self.pipeline.steps != (ByteLevel(),) or len(held) < self.enough:
             return super().ready(held)
