@@ -38,6 +38,10 @@ class EmptyBatchRaises(BaseEncoder):
         return super().encode_batch(texts)
 
 
+def _ends(text: str) -> tuple[int, str, str]:
+    return len(text), text[:32], text[-32:]
+
+
 add_variants(
     __name__,
     BaseEncoder,
@@ -45,6 +49,9 @@ add_variants(
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
+        "RowsByEndsOfTexts": lambda self, texts: BaseEncoder.encode_batch(
+            self, [*map({_ends(text): text for text in texts}.__getitem__, map(_ends, texts))]
+        ),
         "RowsTruncated": lambda self, texts: [row[:64] for row in BaseEncoder.encode_batch(self, texts)],
         "SpecialsOffInBatches": lambda self, texts: [self.encode_segment(text) for text in texts],
         "PatternLostInBatches": lambda self, texts: BaseEncoder(self.vocab, self.merges, self.special).encode_batch(

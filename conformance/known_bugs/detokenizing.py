@@ -168,6 +168,9 @@ add_variants(
             rb"<0x([0-9A-F]{2})>", lambda name: bytes([int(name[1], 16)]), data
         ).decode("utf-8", "replace"),
         "NulLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "replace").replace("\0", ""),
+        "OverlongFormsAwaited": lambda self, data: re.sub(
+            rb"(?:\xe0[\x80-\x9f]|\xf0[\x80-\x8f][\x80-\xbf]?)(?![\x80-\xbf])", "\ufffd".encode(), data
+        ).decode("utf-8", "replace"),
         "DeltasComposed": lambda self, data: unicodedata.normalize("NFC", data.decode("utf-8", "replace")),
         "ByteOrderMarkLeftOutOfDeltas": lambda self, data: data.decode("utf-8-sig", "replace"),
     },

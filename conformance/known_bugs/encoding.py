@@ -244,7 +244,7 @@ class NumericTokensEqual(_Ranked):
 class _Heap(BaseEncoder):
     """Merges with a heap of (rank, position, pair) and links to both neighbours. It is correct."""
 
-    checks: ClassVar[bool] = True
+    checks: ClassVar[str] = "both"
     clears: ClassVar[bool] = True
     relinks: ClassVar[bool] = True
     looks_left: ClassVar[bool] = True
@@ -259,10 +259,11 @@ class _Heap(BaseEncoder):
         while heap:
             _, index, pair = heapq.heappop(heap)
             now = tokens[index], tokens[after[index]]
-            if now != pair and (self.checks or now not in self.ranks):
+            stale = {"both": now != pair, "left": now[0] != pair[0] or not now[1], "none": now not in self.ranks}
+            if stale[self.checks]:
                 continue
             swallowed.add(after[index])
-            tokens[index] = b"".join(now)
+            tokens[index] = b"".join(pair if self.checks == "left" else now)
             if self.clears:
                 tokens[after[index]] = b""
             after[index] = after[after[index]]
@@ -420,10 +421,17 @@ add_variants(
 add_variants(
     __name__,
     _Heap,
-    checks={"HeapStaleEntries": False},
+    checks={"HeapStaleEntries": "none", "HeapOnlyLeftTokenChecked": "left"},
     relinks={"HeapLinkNotMended": False},
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},
+)
+
+
+add_variants(
+    __name__,
+    PackedPairKey,
+    pack={"AddedPairKey": lambda self, left, right: (self.ids[left] << 16) + self.ids[right]},
 )
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
 
@@ -112,6 +113,32 @@ class SavedWithoutSpecials(BaseEncoder):
     def entries(self) -> Iterable[tuple[int, bytes]]:
         special = {token.encode("utf-8") for token in self.special}
         return [(index, token) for index, token in self.vocab.items() if token not in special]
+
+
+class SavedWithoutNewEntries(BaseEncoder):
+    def __init__(self, vocab: Any, *more: Any, **settings: Any) -> None:
+        super().__init__(vocab, *more, **settings)
+        self.given = dict(vocab)
+
+    def entries(self) -> Iterable[tuple[int, bytes]]:
+        return self.given.items()
+
+
+class ExistingFilesKept(BaseEncoder):
+    def save(self, folder: str) -> None:
+        if not Path(folder, "vocab.json").exists():
+            super().save(folder)
+
+
+class FilesReadOnce(BaseEncoder):
+    loaded: ClassVar[dict[str, BaseEncoder]] = {}
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
+        if str(vocab_path) not in cls.loaded:
+            cls.loaded[str(vocab_path)] = super().from_files(vocab_path, merges_path, special_tokens)
+        first = cls.loaded[str(vocab_path)]
+        return cls(first.vocab, first.merges, special_tokens)
 
 
 class SavedMergesByRankAsText(BaseEncoder):

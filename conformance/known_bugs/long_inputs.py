@@ -11,7 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference.textbook import Segments, Word, Words
 
-from .bases import BaseEncoder, BaseTrainer, like
+from .bases import BaseEncoder, BaseTrainer, add_variants, like
 from .training_text import ChunksAtSpecialTokens
 
 # Texts and tables
@@ -34,11 +34,12 @@ class LongTextsCutAtLineBreaks(BaseEncoder):
         return [index for part in parts for index in super(LongTextsCutAtLineBreaks, self).encode(part)]
 
 
-def _cut_after_lines(text: str, size: int) -> Iterator[str]:
-    """Yield the parts of a text, each up to the first line end after `size` characters."""
+def _cut_after(size: int, text: str, expression: str = r"(?<=\n)") -> Iterator[str]:
+    """Yield the parts of a text, each up to the first match of an expression after `size` characters."""
     start = 0
     while start < len(text):
-        end = text.find("\n", start + size) + 1 or len(text)
+        found = re.compile(expression).search(text, start + size)
+        end = found.start() if found else len(text)
         yield text[start:end]
         start = end
 
@@ -47,7 +48,7 @@ class LongTextsCutBeforePipeline(BaseEncoder):
     size = 50_000
 
     def encode(self, text: str) -> list[int]:
-        parts = _cut_after_lines(text, self.size) if self.pipeline is not None else [text]
+        parts = _cut_after(self.size, text) if self.pipeline is not None else [text]
         return [index for part in parts for index in super(LongTextsCutBeforePipeline, self).encode(part)]
 
 
@@ -157,9 +158,10 @@ class LongDocumentsStripped(BaseTrainer):
 
 class LinesCountedApart(BaseTrainer):
     size = 65_536
+    cuts = r"(?<=\n)"
 
     def cut(self, text: str, special: list[str]) -> list[str]:
-        parts = _cut_after_lines(text, self.size)
+        parts = _cut_after(self.size, text, self.cuts)
         return [segment for part in parts for segment in super(LinesCountedApart, self).cut(part, special)]
 
 
@@ -168,9 +170,22 @@ class SixteenBitCounts(BaseTrainer):
         return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
 
 
+class CountsOfBlocksJoined(BaseTrainer):
+    size = 65_536
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        counts = Counter[Word]()
+        for part in _cut_after(self.size, text, r"(?<=\w)(?= \w)"):
+            counts |= Counter(dict(super().words(part, special, pattern)))
+        return list(counts.items())
+
+
 class LongTextsDivided(ChunksAtSpecialTokens):
     def boundary(self, special: list[str]) -> str | None:
         return min(special, key=len, default=None)
 
     def cut(self, text: str, special: list[str]) -> list[str]:
         return super().cut(text, special) if len(text) > 100_000 else BaseTrainer.cut(self, text, special)
+
+
+add_variants(__name__, LinesCountedApart, cuts={"BlocksCountedToWhiteSpace": r"(?=\s)"})

@@ -99,6 +99,14 @@ class StringsCompiled(BaseEncoder):
         return super().from_tokenizer_json(path)
 
 
+class MatchesOfFinditer(BaseEncoder):
+    def apply(self, step: Step, piece: str) -> list[str]:
+        if isinstance(step, Split):
+            matches = [match.span() for match in regex.finditer(step.expression, piece, regex.V1)]
+            return self.cut_at(piece, matches, step.behavior, step.invert)
+        return super().apply(step, piece)
+
+
 class CapturedGroupsAsPieces(BaseEncoder):
     def apply(self, step: Step, piece: str) -> list[str]:
         if isinstance(step, Split) and step.behavior == "Isolated" and not step.invert:
@@ -112,6 +120,17 @@ class StreamCutBeforeSpacesOfPipeline(BaseEncoder):
         if self.pipeline is None or self.pipeline.added_tokens or cut <= 0 or held[cut - 1].isspace():
             return super().ready(held)
         return cut
+
+
+class StreamCutAfterRstrip(BaseEncoder):
+    enough = 1_024
+
+    def ready(self, held: str) -> int:
+        if self.pipeline is None or self.pipeline.steps != (ByteLevel(),) or len(held) < self.enough:
+            return super().ready(held)
+        flags = {(token.lstrip, token.single_word, token.normalized) for token in self.pipeline.added_tokens}
+        cuts = [match.start() for match in re.finditer(self.cuts, held)]
+        return max(cuts, default=0) if flags <= {(False, False, False)} else 0
 
 
 class _ChangedFile(BaseEncoder):
@@ -196,6 +215,13 @@ def _before_byte_level(change: Callable[[list[Step]], list[Step]]) -> Callable[.
     return _given("apply_all", changed)
 
 
+def _stripping(blanks: str) -> Callable[..., tuple[int, int]]:
+    return lambda self, text, start, stop, token: (
+        len(text[:start].rstrip(blanks)) if token.lstrip else start,
+        len(text) - len(text[stop:].lstrip(blanks)) if token.rstrip else stop,
+    )
+
+
 def _canonical(self: BaseEncoder, text: str) -> str:
     forms = self.pipeline.normalizer[:1] if self.pipeline is not None else ()
     return unicodedata.normalize("NFD" if forms[0] in ("NFD", "NFKD") else "NFC", text) if forms else text
@@ -204,7 +230,13 @@ def _canonical(self: BaseEncoder, text: str) -> str:
 add_variants(
     __name__,
     BaseEncoder,
-    normalize={"NormalizerLeftOut": lambda self, text: text, "CompatibilityForgotten": _canonical},
+    normalize={
+        "NormalizerLeftOut": lambda self, text: text,
+        "CompatibilityForgotten": _canonical,
+        "LatinTextNotNormalized": lambda self, text: (
+            text if max(text, default="") < "\u0300" else BaseEncoder.normalize(self, text)
+        ),
+    },
     find_added={
         "NormalizedAsOneText": lambda self, tokens, text: BaseEncoder.find_added(self, tokens, self.normalize(text)),
         "AddedTokensAsText": _given("find_added", lambda tokens, text: ((), text)),
@@ -242,16 +274,14 @@ add_variants(
     touches_word={
         "SingleWordOnlyBetweenSpaces": lambda self, text, start, stop: bool(
             (text[max(0, start - 1) : start] + text[stop : stop + 1]).strip()
-        )
+        ),
+        "SingleWordByIsalnum": lambda self, text, start, stop: any(
+            char == "_" or char.isalnum() for char in text[max(0, start - 1) : start] + text[stop : stop + 1]
+        ),
     },
     stays_whole={
         "WholeIgnored": lambda self, word: False,
         "AlwaysWhole": lambda self, word: self.pipeline is not None and b"".join(word) in self.byte_ranks,
     },
-    stripped={
-        "StripsSpacesOnly": lambda self, text, start, stop, token: (
-            len(text[:start].rstrip(" ")) if token.lstrip else start,
-            len(text) - len(text[stop:].lstrip(" ")) if token.rstrip else stop,
-        )
-    },
+    stripped={"StripsSpacesOnly": _stripping(" "), "StripsAsciiOnly": _stripping(" \t\n\v\f\r")},
 )

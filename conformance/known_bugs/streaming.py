@@ -53,6 +53,10 @@ class CutBeforeAnyWhiteSpace(BaseEncoder):
     enough, cuts = 0, r"(?<=\S)(?=\s)"
 
 
+class CutBeforeSpaceAfterLineEnd(BaseEncoder):
+    enough, cuts = 0, r"(?<=[^ \t])(?=[ \t])"
+
+
 class LastTokenHeldBack(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         held = ""
@@ -78,11 +82,11 @@ class SpecialsFoundPerChunk(BaseEncoder):
 
 
 class OnlyFirstSpecialAwaited(BaseEncoder):
-    def awaited(self) -> str:
-        return self.special[0] if self.special else ""
+    def awaits(self, tail: str) -> bool:
+        return any(token.startswith(tail) for token in self.special[:1])
 
     def ready(self, held: str) -> int:
-        begun = [at for at in range(len(held)) if self.awaited().startswith(held[at:])]
+        begun = [at for at in range(len(held)) if self.awaits(held[at:])]
         ready = here = 0
         for part, special in self.cut(held):
             cuts = [0]
@@ -91,11 +95,6 @@ class OnlyFirstSpecialAwaited(BaseEncoder):
             ready = max((here + at for at in cuts if here + at <= min(begun, default=len(held))), default=ready)
             here += len(part)
         return ready
-
-
-class OnlyLongestSpecialAwaited(OnlyFirstSpecialAwaited):
-    def awaited(self) -> str:
-        return max(self.special, key=len, default="")
 
 
 class LongerSpecialNotAwaited(BaseEncoder):
@@ -150,6 +149,10 @@ class AllChunksJoined(BaseEncoder):
         yield from self.encode("".join(chunks))
 
 
+def _longest(self: BaseEncoder) -> str:
+    return max(self.special, key=len, default="")
+
+
 def _changed(change: Callable[[Iterable[str]], Iterable[str]]) -> Callable[[BaseEncoder, Iterable[str]], Iterator[int]]:
     """Return a step `encode_iterable` that changes the chunks first."""
     return lambda self, chunks: BaseEncoder.encode_iterable(self, change(chunks))
@@ -178,5 +181,15 @@ add_variants(
         "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
         "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),
         "ErrorOfChunksEndsStream": _changed(readable),
+    },
+)
+add_variants(
+    __name__,
+    OnlyFirstSpecialAwaited,
+    awaits={
+        "OnlyLongestSpecialAwaited": lambda self, tail: _longest(self).startswith(tail),
+        "LastCharacterOfSpecialNotAwaited": lambda self, tail: (
+            len(tail) < len(_longest(self)) - 1 and any(token.startswith(tail) for token in self.special)
+        ),
     },
 )

@@ -23,6 +23,19 @@ def greatest_by(key: Callable[[Merge, Mapping[bytes, int]], Any]) -> Callable[..
     return choose
 
 
+class TiesSortedOnce(BaseTrainer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue, self.most = list[Merge](), 0
+
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        self.queue = [pair for pair in self.queue if counts.get(pair) == self.most]
+        if not self.queue:
+            self.most = max(counts.values())
+            self.queue = sorted(pair for pair, count in counts.items() if count == self.most)
+        return self.queue.pop()
+
+
 class WordpieceScore(BaseTrainer):
     def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         parts = Counter[bytes]()

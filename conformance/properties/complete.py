@@ -15,10 +15,11 @@ from itertools import product
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model, characters, read_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
 from ..answer import Acceptable, Answer, Ids
 from ..implementation.implementation import Implementation
-from ..operations import Batch, Decode, DecodeBytes, Encode, Operation, Question, Stream, Train, oracle
+from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, Operation, Question, Stream, Train
 from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
@@ -115,6 +116,7 @@ def spaces() -> Mapping[str, int]:
         "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
         "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
         "positions of a cut in a stream": LONGEST + 1,
+        "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
         "runs of three white space characters in a stream": len(RUNS),
     }
 
@@ -237,20 +239,42 @@ def lengths(implementation: Implementation) -> Verdicts:
             yield found or Mismatch(question, Expectation((right,)), answer)
 
 
-@Fixed("law-stream-cuts", "LAW-STREAM-1", ("encode_iterable",))
-def cuts(implementation: Implementation) -> Verdicts:
-    """A stream gives the same ids wherever a text is cut in two, and if white space arrives character by character."""
-    text = CUT_TEXTS[0]
-    right = Ids(tuple(oracle(MODEL, implementation.conventions).encode(text)))
-    instance = Instance(implementation, MODEL)
-    for cut in range(LONGEST + 1):
-        question = Question(Stream((text[:cut], text[cut:])), MODEL)
+BEFORE = "w " * 900
+"""Some streams cut only when they hold a thousand characters. A pre-token of more than 2,048 bytes may be refused."""
+CUT_IN_PIPELINES = "a<s>  \u00e9 <s>e\u0301 <s> \u2126 <s"
+PIPELINES = [Pipeline(("NFC",), (AddedToken("<s>"),), (ByteLevel(),))]
+PIPELINES += [
+    Pipeline((), (AddedToken("<s>", **{flag: True}),), (ByteLevel(),))
+    for flag in ("lstrip", "rstrip", "single_word", "normalized")
+]
+
+
+def _cut_anywhere(implementation: Implementation, model: Model, text: str, before: str = "") -> Verdicts:
+    right = correct_answer(Question(Encode(before + text), model), implementation.conventions)
+    instance = Instance(implementation, model)
+    for cut in range(len(text) + 1):
+        question = Question(Stream((before + text[:cut], text[cut:])), model)
         if instance.ask(question) != right:
             yield equals_oracle(implementation, question, "LAW-STREAM-1")
             return
+
+
+@Fixed("law-stream-cuts", "LAW-STREAM-1", ("encode_iterable",))
+def cuts(implementation: Implementation) -> Verdicts:
+    """A stream gives the same ids wherever a text is cut in two, and if white space arrives character by character."""
+    for before in ("", BEFORE):
+        yield from _cut_anywhere(implementation, MODEL, CUT_TEXTS[0], before)
     runs = Question(Stream(tuple("".join(STREAM))), _pairs_of_blanks())
     alone = (replace(runs, operation=Stream((*run,))) for run in STREAM)
     yield from together(implementation, "LAW-STREAM-1", runs, None, alone)
+
+
+@Fixed("law-pipeline-cuts", "PIPELINE-WAYS-1", ("encode_iterable", "from_tokenizer_json"))
+def cuts_in_pipelines(implementation: Implementation) -> Verdicts:
+    """A stream through a pipeline gives the same ids wherever a text with added tokens is cut in two."""
+    for pipeline in PIPELINES:
+        model = replace(strategies.with_ids([(b" ", b" ")], special=["<s>"]), special_tokens=None, pipeline=pipeline)
+        yield from _cut_anywhere(implementation, model, CUT_IN_PIPELINES, BEFORE)
 
 
 BLANKS = " \t\n\r\u00a0\u3000"
@@ -395,8 +419,10 @@ def streams(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-cached-batches", "LAW-PURE-1", ("encode_batch",))
 def batches(implementation: Implementation) -> Verdicts:
-    """One tokenizer encodes batches that are equal in their joined texts, their number of texts or their letters."""
+    """One tokenizer encodes batches that are equal in joined texts, in number or in letters; others have like texts."""
     yield from _in_turn(implementation, _model(), ((Batch(tuple(texts)) for texts in group) for group in BATCHES))
+    like_texts = (Question(Batch(tuple(group)), _model()) for group in TEXTS)
+    yield from (equals_oracle(implementation, question, "LAW-BATCH-1") for question in like_texts)
 
 
 @Fixed("law-cached-trainings", "LAW-REPLAY-1", ("train",))
@@ -407,6 +433,34 @@ def trainings(implementation: Implementation) -> Verdicts:
     has_special = "train-special" in implementation.capabilities
     possible = ([asked for asked in group if has_special or not asked.special] for group in TRAININGS)
     yield from _in_turn(implementation, None, possible)
+
+
+# Malformed bytes
+
+SUBPARTS = tuple(
+    bytes([lead, second, *rest, ord("a")])
+    for lead in range(0xC0, 0x100)
+    for second in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0)
+    for rest in (b"", b"\x80", b"\xbf\xbf")
+)
+"""Each byte that could begin a character, with bytes at the limits of what can follow it."""
+
+
+def _each_subpart(implementation: Implementation, kind: type[Decode | Detokenize], clause_id: str) -> Verdicts:
+    questions = [Question(kind(tuple(data)), read_model({})) for data in (b"".join(SUBPARTS), *SUBPARTS)]
+    yield from together(implementation, clause_id, questions[0], None, questions[1:])
+
+
+@Fixed("law-decode-subparts", "DECODE-UTF8-1", ("decode",))
+def decodes_subparts(implementation: Implementation) -> Verdicts:
+    """Each first byte, with every kind of bytes after it, becomes the correct number of U+FFFD."""
+    yield from _each_subpart(implementation, Decode, "DECODE-UTF8-1")
+
+
+@Fixed("law-detok-subparts", "DETOK-INVALID-1", ("decode_iterable",))
+def detokenizes_subparts(implementation: Implementation) -> Verdicts:
+    """Each first byte, with every kind of bytes after it in ids of their own, becomes the correct number of U+FFFD."""
+    yield from _each_subpart(implementation, Detokenize, "DETOK-INVALID-1")
 
 
 # Characters
@@ -501,8 +555,11 @@ PROPERTIES: tuple[Property, ...] = (
     ranges,
     lengths,
     cuts,
+    cuts_in_pipelines,
     trains_every_kind,
     encodes_every_kind,
+    decodes_subparts,
+    detokenizes_subparts,
     texts,
     ids,
     streams,

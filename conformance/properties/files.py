@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from shutil import copytree
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -174,14 +175,14 @@ def _encodes_by_entries(implementation: Implementation, question: Question[Encod
 
 @Fixed("law-saved-over", "LAW-SAVE-1", SAVING)
 def saved_over(implementation: Implementation) -> Verdicts:
-    """`save` replaces the files of a tokenizer that was saved into the directory and loaded before."""
+    """`save` replaces the files of a tokenizer that was saved into the directory before."""
     few, many, as_few = map(strategies.with_ids, (ASCII_MERGES, MORE_MERGES, OTHER_MERGES))
     for first, second in ((few, many), (many, few), (few, as_few)):
         question = Question(Encode("abcd 1234"), second, "saved into a directory that holds another one")
         right = correct_answer(question, implementation.conventions)
 
         def again(*models: Model) -> Answer:
-            with scratch_folder() as folder:
+            with scratch_folder() as folder, scratch_folder() as copies:
                 for place, model in enumerate(models):
                     try:
                         implementation.build(model).save(folder)
@@ -189,7 +190,7 @@ def saved_over(implementation: Implementation) -> Verdicts:
                         if place:
                             return Accepted()  # it may refuse a directory that is in use
                         raise
-                    loaded = load(implementation, folder, None)
+                    loaded = load(implementation, Path(copytree(folder, copies / str(place))), None)
                 return Ids(tuple(loaded.encode("abcd 1234")))
 
         answer = contained(implementation, partial(again, first, second))
@@ -229,14 +230,31 @@ JSON_MODELS = [
 ]
 
 
+def _replaced(
+    implementation: Implementation, models: Sequence[Model], load: Callable[[Model, Path], TokenizerProxy]
+) -> Verdicts:
+    with scratch_folder() as folder:
+        for model in (*models, models[0]):
+            question = Question(Encode("abc 123 \u00e9"), model, "from a file that replaced another one")
+            again = Instance(implementation, partial(load, model, folder))
+            yield undisturbed(implementation, question, again.ask(question))
+
+
+@Fixed("law-loaded-again", "FILE-LOAD-1", LOADING)
+def loaded_again(implementation: Implementation) -> Verdicts:
+    """Files are read that replace others of the same size, from which a tokenizer was made."""
+    models = [strategies.with_ids(merges) for merges in (ASCII_MERGES, OTHER_MERGES)]
+
+    def load_new(model: Model, folder: Path) -> TokenizerProxy:
+        return implementation.from_files(*gpt2_files.write(model, folder), None)
+
+    yield from _replaced(implementation, models, load_new)
+
+
 @Fixed("law-json-again", "PIPELINE-LOAD-1", LOADING_JSON)
 def json_again(implementation: Implementation) -> Verdicts:
     """A `tokenizer.json` is read that replaces another one of the same size, from which a tokenizer was made."""
-    with scratch_folder() as folder:
-        for model in (*JSON_MODELS, JSON_MODELS[0]):
-            question = Question(Encode("abc 123 é"), model, "from a file that replaced another one")
-            again = Instance(implementation, partial(implementation.from_tokenizer_json, model, folder))
-            yield undisturbed(implementation, question, again.ask(question))
+    yield from _replaced(implementation, JSON_MODELS, implementation.from_tokenizer_json)
 
 
 @Fixed("law-json-elsewhere", "PIPELINE-LOAD-1", (*LOADING_JSON, "new process"))
@@ -258,6 +276,7 @@ PROPERTIES: tuple[Property, ...] = (
     names,
     saved,
     new_ids,
+    loaded_again,
     saved_over,
     ascii_locale,
     json_again,

@@ -22,6 +22,8 @@ SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
     "JavaScript, the lastIndex of a regular expression with the flag g."
 )
+STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK-STATE-1")
+"""Clauses about the same answer after other calls."""
 RULES = {"lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default. `tie_break` has one for the default and one for other rules."""
 MERGE, SPECIAL_TOKEN = 4, 16
@@ -217,6 +219,8 @@ def steps(result: RunResult) -> Iterator[str]:
         return
     if alone := result.diagnosis.passes_alone:
         yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
+    elif after_calls := _after_calls(result):
+        yield from _next(f"{after_calls} fails only after other calls. {SHARED}")
     if not causes:
         yield f"next          {text} {code}"
         return
@@ -245,6 +249,13 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
+
+
+def _after_calls(result: RunResult) -> str:
+    """Return the first unexplained test that fails only because of earlier calls, or ""."""
+    left = (result.by_test[test] for test in result.diagnosis.unexplained)
+    own = (one.test for one in left if one.clause is not None and one.clause.id in STATE and not one.depends)
+    return next(own, "")
 
 
 def _next(text: str) -> list[str]:

@@ -288,25 +288,6 @@ class SavesBackwards(Whole):
         Tokenizer(self.vocab, self.merges[::-1], self.special).save(Path(folder))
 
 
-class SavesWithoutNewIds(Whole):
-    """Saves the entries that it was given but not those that it added."""
-
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
-        super().__init__(vocab, merges, special_tokens, pattern)
-        self._given = dict(vocab)
-
-    def save(self, folder: str) -> None:
-        Tokenizer(self._given, self.merges).save(Path(folder))
-
-
-class KeepsFilesThatExist(Whole):
-    """Saves only into a directory that no tokenizer was saved into."""
-
-    def save(self, folder: str) -> None:
-        if not Path(folder, "vocab.json").exists():
-            super().save(folder)
-
-
 class SavesInTheLocale(Whole):
     """Writes with the encoding of the locale."""
 

@@ -14,7 +14,10 @@ from helpers.wrong_tokenizers import Whole
 from bpe_conformance.fixtures import characters
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
+from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
+from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
 from bpe_conformance.operations import oracle
 from bpe_conformance.properties import complete
 from bpe_conformance.properties.engine import Effort, Found
@@ -53,6 +56,22 @@ class CutsBeforeSeparators(Whole):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for part in re.split("(?=\x1d)", "".join(chunks)):
             yield from self.encode(part)
+
+
+class FlushesAThousand(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        first, *rest = [*chunks, ""]
+        yield from (
+            [*self.encode(first), *self.encode("".join(rest))]
+            if len(first) > 1_000
+            else super().encode_iterable([first, *rest])
+        )
+
+
+class JoinsOverlongForms(Whole):
+    def decode(self, ids: Iterable[int]) -> str:
+        data = self.decode_bytes(ids)
+        return re.sub(rb"\xe0[\x80-\x9f](?![\x80-\xbf])", "\ufffd".encode(), data).decode("utf-8", "replace")
 
 
 class WrongFor111(Whole):
@@ -109,6 +128,11 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsAt37),
         ("law-stream-cuts", CutsAfterNoBreakSpaces),
         ("law-stream-cuts", CutsBeforeSeparators),
+        ("law-stream-cuts", FlushesAThousand),
+        ("law-decode-subparts", JoinsOverlongForms),
+        ("law-detok-subparts", OverlongFormsAwaited),
+        ("law-cached-batches", RowsByEndsOfTexts),
+        ("law-pipeline-cuts", StreamCutAfterRstrip),
     ],
 )
 def test_a_single_incorrect_value_fails(name: str, target: type) -> None:

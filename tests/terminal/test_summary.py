@@ -139,6 +139,24 @@ def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
     assert last == "  2 more failures follow from others; fix those first"
 
 
+def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:
+    clauses = installed_spec().clauses
+    one, other, state = (
+        outcome("one", "failed"),
+        outcome("two", "failed", clause=clauses["LAW-PURE-1"]),
+        outcome(
+            "three",
+            "failed",
+            clause=clauses["LAW-PURE-1"],
+            mismatch=replace(mismatch(), depends_on=Dependence("undisturbed")),
+        ),
+    )
+    first, *_ = causes.steps(result(one, state, other, diagnosis=Diagnosis((), ("one", "three", "two"))))
+    assert first.startswith("next          two fails only after other calls. Look for state")
+    first, *_ = causes.steps(result(one, state, diagnosis=Diagnosis((), ("one", "three"))))
+    assert first.startswith("next          start with")
+
+
 def test_failures_that_follow_from_a_class_in_which_nothing_fails_are_shown() -> None:
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
     outcomes = [
