@@ -316,7 +316,7 @@ def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
     for word, part in product("aA", CONTRACTIONS):  # a contraction with U+017F shows only before another and letters
         yield from ((clauses[0], f"{word}'\u017f{cased}") for cased in (f"{part}e", f"{part.upper()}D"))
     for token in added:  # U+0338 composes with `>`, at which most of them end
-        yield clauses[0], f"{token}\u0338"
+        yield from ((clauses[0], text) for text in (f"{token}\u0338", f"a\u3000{token}\u00a0 a"))
 
 
 def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:

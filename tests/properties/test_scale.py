@@ -48,6 +48,8 @@ CAUGHT_BY = {
     "lines-counted-apart": "law-train-large",
     "sixteen-bit-counts": "law-train-large",
     "long-texts-divided": "law-train-large",
+    "blocks-counted-to-white-space": "law-train-large",
+    "counts-of-blocks-joined": "law-train-large",
 }
 
 
