@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -52,7 +52,10 @@ class OfPackage:
         """Import the package, or raise AdapterUnavailable."""
         cls.package = require(cls.module, cls.install)
         distribution = (cls.install or cls.module).strip("'").partition(">")[0]
-        cls.version = getattr(cls.package, "__version__", "") or version(distribution)
+        try:
+            cls.version = version(distribution)
+        except PackageNotFoundError:  # a source directory on the path
+            cls.version = getattr(cls.package, "__version__", "")
 
 
 def calls(method: str, make: Callable[[Any], Any] = lambda result: result, *more: Any, **options: Any) -> Any:

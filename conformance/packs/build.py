@@ -179,6 +179,7 @@ def engines() -> list[Witness]:
 
 def agree(model: Model, cases: Sequence[Case], asked: Sequence[Witness]) -> Agreement:
     agreement = Agreement()
+    witnesses.build.cache_clear()  # an equal model of an earlier pack would be compared entry by entry at each look-up
     for witness in asked:
         lookup = witness.asked["encode"]
         target = _built(witness.adapter, lookup, model)

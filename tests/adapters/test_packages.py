@@ -10,7 +10,7 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
-from bpe_conformance.adapters.packages import require
+from bpe_conformance.adapters.packages import OfPackage, require
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
@@ -146,6 +146,24 @@ def test_a_package_without_the_module_that_the_adapter_needs_is_said_to_be_insta
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(AdapterUnavailable, match=r"^half cannot be imported: No module named 'half\.part'"):
         require("half.part")
+
+
+@pytest.mark.parametrize(("installed", "said"), [("1.2", "1.2"), ("", "1.0")])
+def test_the_version_of_a_package_is_the_installed_one(
+    installed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stale.py").write_text("__version__ = '1.0'\n", "utf-8")
+    if installed:
+        (tmp_path / "stale-1.2.dist-info").mkdir()
+        (tmp_path / "stale-1.2.dist-info" / "METADATA").write_text(f"Name: stale\nVersion: {installed}\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "stale", raising=False)
+
+    class Stale(OfPackage):
+        module = "stale"
+
+    Stale.import_package()
+    assert Stale.version == said
 
 
 def test_a_tokenizer_json_holds_a_special_token_whose_text_spells_other_bytes(tmp_path: Path) -> None:

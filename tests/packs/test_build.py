@@ -111,6 +111,21 @@ def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: 
     assert (agreed["lookup"], agreed["agrees"]) == ("pair", len(cases))
 
 
+class NeverCompared(dict[int, bytes]):
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("a vocabulary is compared, which takes milliseconds for a large one")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_equal_model_of_an_earlier_pack_makes_engines_no_slower() -> None:
+    drafts = list(answered(Reach(ABC), EVERY))
+    for _ in range(2):
+        model = replace(ABC, vocab=NeverCompared(ABC.vocab))
+        agreement = agree(model, [replace(case, model=model) for case in drafts], [engine("Honest")])
+        assert agreement.asked["tokenizers"]["agrees"] == len(EVERY)
+
+
 def test_tiktoken_may_differ_for_a_known_reason() -> None:
     drafts = [draft(Encode(text)) for text in ("<e>", "<e>x", "1x", "ax")]
     agreement = agree(

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import accumulate, islice
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -595,6 +596,16 @@ def test_a_class_with_only_gpt2_is_also_tested() -> None:
     assert run("law-long-texts", OfGpt2) is None
     assert run("law-long-offsets", OfGpt2) is None
     assert run("law-long-texts", InBlocks) is not None
+
+
+def test_a_class_with_only_gpt2_is_asked_about_no_other_model() -> None:
+    own: Any = SimpleNamespace(fixed_model="gpt2", conventions=DEFAULTS, capabilities={"decode_bytes"})
+    for property_ in scale.PROPERTIES:
+        run: Any = property_.run
+        if property_.any_model:
+            asked = [row.pose(row.sizes[0])[0].model for row in run.args[1](own, Effort())]
+            assert asked
+            assert all(model is not None and model.is_gpt2 for model in asked), property_.id
 
 
 def test_parts_do_not_depend_on_what_is_around_them() -> None:

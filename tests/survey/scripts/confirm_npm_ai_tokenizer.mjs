@@ -32,3 +32,4 @@ check("DECODE-UNKNOWN-1", () => made().decode([97, 999]), "an error");
 check("DECODE-BOM-1", () => made().decode([0xef, 0xbb, 0xbf, 97]), "\ufeffa");
 check("SPLIT-SPACE-3", () => cl.encode("  \u0085"), [256, 126, 227]);
 check("BYTES-TEXT-2", () => o2.encode("\ufeffS"), [5574, 50]);
+check("SPLIT-O200K-3", () => o2.encode("a'\u017f'se"), [64, 6, 70067, 6, 344]);

@@ -41,3 +41,4 @@ check("DETOK-END-1", () => after(FOX, FOX.slice(0, 1))[0], "\ufffd");
 check("DETOK-STATE-1", () => after(FOX, FOX.slice(0, 2))[1], "\u{1f98a}");
 check("DETOK-INVALID-1", () => after([], [9468, 64])[0], "\ufffda");
 check("DETOK-UNKNOWN-1", () => after([], [64, 300000])[0], "an error");
+check("SPLIT-O200K-3", () => o200k.encode("a'\u017f'se"), [64, 6, 70067, 6, 344]);

@@ -2,6 +2,7 @@
 import { Tiktoken } from "js-tiktoken/lite";
 import cl100k from "js-tiktoken/ranks/cl100k_base";
 import gpt2 from "js-tiktoken/ranks/gpt2";
+import o200k from "js-tiktoken/ranks/o200k_base";
 import { GPT2, check } from "./shared.mjs";
 
 function made(special = [], without = "") {
@@ -21,3 +22,4 @@ check("ERROR-TABLE-1", () => made([], "z").encode("az"), "an error");
 check("ERROR-TABLE-2", () => made([], "z") && "no error", "an error");
 check("SPLIT-NAME-1", () => new Tiktoken(possessive).encode("a"), [64]);
 check("DECODE-BOM-1", () => made().decode([0xef, 0xbb, 0xbf]), "\ufeff");
+check("SPLIT-O200K-3", () => new Tiktoken(o200k).encode("a'\u017f'se"), [64, 6, 70067, 6, 344]);

@@ -1,6 +1,7 @@
 """Show the findings in onnxruntime-extensions. Run it with `pip install onnxruntime-extensions==0.15.2`."""
 
 import json
+import signal
 import tempfile
 from pathlib import Path
 
@@ -50,4 +51,5 @@ check("PIPELINE-DIGITS-1", lambda: piped("00", digits, level(own=False), merges=
 check("PIPELINE-PUNCTUATION-1", lambda: piped("!?", signs, level(own=False), merges=[("!", "?")]), [33, 63])
 check("PIPELINE-MAPPED-1", lambda: piped("\xb2", level(), digits, merges=[("\xc2", "\xb2")]), [194, 178])
 check("PIPELINE-PREFIX-1", lambda: piped("a", level(prefix=True)), [32, 97])
+check("PIPELINE-LOAD-1", lambda: exit_status(lambda: [signal.alarm(5), encode("##", merges=[("#", "#")])]), 0)
 finish()

@@ -1,6 +1,7 @@
 """Show the findings in splintr. Run it with `pip install splintr-rs==0.22.0`."""
 
 import base64
+import json
 
 import splintr
 from shared import GPT2, LLAMA3, check, finish, level, loaded, pipeline_json, split, tokenizer_json
@@ -21,6 +22,17 @@ def from_json(**options):
     return loaded(splintr.from_json, tokenizer_json(**options))
 
 
+def in_batch(text):
+    document = json.loads(tokenizer_json(special=["<s>"]))
+    parts = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    special = {"<s>": {"id": "<s>", "ids": [256], "tokens": ["<s>"]}}
+    document["post_processor"] = {"type": "TemplateProcessing", "single": parts, "pair": parts}
+    document["post_processor"]["special_tokens"] = special
+    tokenizer = loaded(splintr.from_json, json.dumps(document))
+    assert tokenizer.encode_raw(text) == [*text.encode()]
+    return tokenizer.encode_batch([text])[0]
+
+
 cl100k = splintr.Tokenizer.from_pretrained("cl100k_base")
 o200k = splintr.Tokenizer.from_pretrained("o200k_base")
 pairs = [("b", "c"), ("a", "b"), ("ab", "c")]
@@ -39,4 +51,5 @@ check("PIPELINE-WORD-1", lambda: piped("xab", added=["ab"], flags={"single_word"
 pair = [("-", "-")]
 check("PIPELINE-SPLIT-2", lambda: piped("--", split("-", "MergedWithNext"), level(own=False), merges=pair), [45, 45])
 check("PIPELINE-PREFIX-1", lambda: piped("a-b", split("-"), level(prefix=True)), [32, 97, 32, 45, 32, 98])
+check("PIPELINE-WAYS-1", lambda: in_batch("a"), [97])
 finish()

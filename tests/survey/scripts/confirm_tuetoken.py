@@ -38,6 +38,8 @@ check("PIPELINE-WORD-1", lambda: piped("xab", added=["ab"], flags=single_word), 
 check("PIPELINE-STRIP-1", lambda: piped("a\xa0<m>", added=["<m>"], flags=lstrip), [97, 256])
 check("PIPELINE-NORM-1", lambda: piped("e\u0301", forms=["NFKD", "NFC"]), [195, 169])
 check("PIPELINE-SPLIT-2", lambda: piped("a-b", split("-", "Removed"), level(own=False)), [97, 98])
+text = {**split("-"), "pattern": {"String": "-"}}
+check("PIPELINE-LOAD-1", lambda: piped("a-b", text, level(own=False)), [97, 45, 98])
 twice = [("a", "b"), ("b", "a")]
 check("PIPELINE-SPLIT-4", lambda: piped("abab", split("(?=b)"), level(own=False), merges=twice), [97, 257, 98])
 check("PIPELINE-MAPPED-1", lambda: piped("\xb2", level(), digits, merges=[("\xc2", "\xb2")]), [194, 178])
