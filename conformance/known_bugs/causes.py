@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -428,6 +428,7 @@ class _Search:
                 others = [test for test in self.failing if test in left and test not in self.golden]
                 others += [test for test in left & self.golden.keys() if _is_training(self.failing[test])]
                 others += sorted(test for test in left & self.golden.keys() if self.failing[test].depends)[:REPLAYED]
+                explains: Callable[[Mismatch], bool | None]
                 match candidate.cause:
                     case BugCause((first, *_)):
                         explains = partial(replays, _implementation(bugs[first.id], self.declared))
@@ -436,8 +437,9 @@ class _Search:
                         others = [test for test in self.failing if test in left]
                     case ErrorCause(message, place):
                         explains = partial(_is_same_error, message, place)
-                    case _:
-                        continue
+                    case _:  # any of the tied pairs
+                        explains = partial(_has_highest_counts, self.declared)
+                        others = [test for test in others if _is_training(self.failing[test])]
                 more = {test for test in others if (found := self.failing[test].mismatch) and explains(found)}
                 tests |= more
                 left -= more
@@ -567,10 +569,11 @@ def _is_training(outcome: Outcome) -> bool:
 
 def _fits_open_ties(outcome: Outcome, declared: Mapping[str, str]) -> bool | None:
     assert outcome.mismatch is not None
-    assert outcome.clause is not None
-    if not isinstance(outcome.mismatch.answer, Table):
-        return False
-    return is_correct_up_to_ties(outcome.mismatch, outcome.clause.id, declared)
+    return _has_highest_counts(declared, outcome.mismatch, outcome.clause.id if outcome.clause else "")
+
+
+def _has_highest_counts(declared: Mapping[str, str], mismatch: Mismatch, clause: str = "") -> bool | None:
+    return isinstance(mismatch.answer, Table) and is_correct_up_to_ties(mismatch, clause, declared)
 
 
 def _alike(first: Answer, second: Answer) -> bool:

@@ -237,7 +237,7 @@ class CaseItem(BpeItem):
         super().__init__(**keywords)
         self.case = case
         self.title = case.title
-        self.clause = self.run_setup.clause_of(case)
+        self.clause = self.run_setup.spec.clause_of(case, self.run_setup.implementation.conventions)
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:

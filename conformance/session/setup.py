@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.values import write_flow
@@ -19,12 +18,11 @@ from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
-from ..operations import tie_clause
 from ..outcome import Command
 from ..properties import bind as bind_properties
 from ..properties.engine import Effort, skip_reason
 from ..selection import Selection
-from ..spec import FOLDER, Case, Clause, Spec, spec_in
+from ..spec import FOLDER, Spec, spec_in
 from .fuzzing import Fuzzing
 
 if TYPE_CHECKING:
@@ -90,11 +88,6 @@ class Setup:
         # test → reason; and the entries of the file that is replaced
         self.known_failures = read_known_failures(Path(listed), ids) if listed else {}
         self.listed_before = read_known_failures(Path(written), ids) if written and Path(written).exists() else {}
-
-    def clause_of(self, case: Case) -> Clause:
-        """Return the clause that a case tests: of those about ties, the one with the declared rule."""
-        declared = tie_clause(self.implementation.conventions)
-        return self.spec.clauses.get(declared, case.clause) if case.clause.id == tie_clause(DEFAULTS) else case.clause
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:

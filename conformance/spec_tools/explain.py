@@ -70,7 +70,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
         return matrix.described(name)
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
     if name in cases:
-        return _case(cases[name], view or View())
+        return _case(cases[name], spec, view or View())
     if name in spec.clauses:
         return _clause(spec.clauses[name], spec)
     if name in sections:
@@ -191,8 +191,8 @@ def _property(property_: Property, spec: Spec) -> Iterator[str]:
 # A case
 
 
-def _case(case: Case, view: View) -> Iterator[str]:
-    clause = case.clause
+def _case(case: Case, spec: Spec, view: View) -> Iterator[str]:
+    clause = spec.clause_of(case, conventions_of(view.tie_break))
     yield from _headline(case.id, f"{clause.id} ({clause.level.upper()}), {case.conformance_class}")
     yield from _prose(case.title)
     yield ""

@@ -85,6 +85,11 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
         case ConventionCause():
             place = _declaring(command)
             text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
+            if rule := _broken_tie_rule(cause, command):
+                text = (
+                    f"Each merge has the highest count, but ties do not follow {rule}. If they should, the code that "
+                    f"chooses between tied pairs has a bug. If any of these pairs will do, declare it in {place}:"
+                )
             yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
             yield from _row("declare", conventions(cause))
             if not command.argument:
@@ -103,6 +108,11 @@ def _declaring(command: Command) -> str:
 
 def _row(label: str, text: str) -> list[str]:
     return textwrap.wrap(f"  {label:<10} {text}", WIDTH, subsequent_indent=" " * 13, break_long_words=False)
+
+
+def _broken_tie_rule(cause: ConventionCause, command: Command) -> str:
+    """Return the declared rule for ties if the answers follow no rule at all, or ""."""
+    return command.conventions["tie_break"] if ("tie_break", "unspecified") in cause.conventions else ""
 
 
 def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
@@ -197,6 +207,8 @@ def advice(result: RunResult) -> tuple[str, str]:
     cause, *others = diagnosis.causes
     if isinstance(cause, ConventionCause) and not others:
         agree = f"{len(cause.tests):,} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
+        if rule := _broken_tie_rule(cause, result.command):
+            agree += f". If ties should follow {rule}, the trainer has a bug"
         return f"{agree}: if you intend this, declare", conventions(cause)
     names = "; ".join(map(name, diagnosis.causes))
     return f"{_explained(result)}: {names}; start with", result.command.rerun(example(cause, result).test)
@@ -274,6 +286,9 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         rule, code = _rule(cause, command)
         rule = rule or (shown.clause.id if shown.clause else "the rule")
         declaration = f"{conventions(cause)} in {_declaring(command)}"
+        if _broken_tie_rule(cause, command):
+            yield f"Fix: follow {rule}{f': {code}' if code else ''}; or declare {declaration} if any tied pair will do."
+            return
         yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{f': {code}' if code else ''}."
     elif cause.place:
         yield f"Fix: look at {cause.place}, which raises the error"

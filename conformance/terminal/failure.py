@@ -239,7 +239,7 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
                 yield from aligned(first, second, where.step, wording.training_pointer(mismatch, where))
             elif first != second:
                 position = answers.first_difference(right.merges, merges)
-                yield from aligned(first, second, position, f"merge {position}")
+                yield from aligned(first, second, position, f"merge {position + 1}")
             else:
                 yield from _entries(right.vocab, vocab)
         case answers.Text(text), answers.TextDivergence(character, data):

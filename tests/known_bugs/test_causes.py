@@ -402,6 +402,18 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
     assert cause.conventions == (("tie_break", "unspecified"),)
 
 
+def test_a_property_whose_training_differs_in_ties_only_counts_with_open_ties() -> None:
+    asked = Question(Train("ab cd", 257))
+    table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))
+    right = Expectation((Table({}, ((b"c", b"d"),)),))
+    outcomes = _outcomes(type("T", (TiesByDictOrder,), {}), _about("TRAIN-TIE-1"))
+    (cause,) = diagnose([*outcomes, _of_property(Mismatch(asked, right, table), "LAW-TRAIN-1")], _cases()).causes
+    assert "law" in cause.tests
+    rare = replace(table, vocab={**table.vocab, 256: b"xy"}, merges=((b"x", b"y"),))
+    (cause,) = diagnose([*outcomes, _of_property(Mismatch(asked, right, rare), "LAW-TRAIN-1")], _cases()).causes
+    assert "law" not in cause.tests
+
+
 def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_open() -> None:
     class ComparesFewBytes(BaseTrainer):
         def choose(self, counts: Any, ids: Any) -> Any:

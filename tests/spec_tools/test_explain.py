@@ -41,6 +41,12 @@ def _width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
+def test_a_case_of_ties_shows_the_clause_of_the_rule_that_it_is_replayed_under(spec: Spec) -> None:
+    name = "train-tie-space-below-letters"
+    assert "TRAIN-TIE-1 (MUST)" in _shown(spec, name).split("\n")[0]
+    assert "TRAIN-TIE-2 (MUST)" in _shown(spec, name, "first-seen", None, False).split("\n")[0]
+
+
 def test_a_training_case_is_replayed(spec: Spec) -> None:
     shown = _shown(load_spec(SMALL), "train-low")
     replayed = shown[shown.index("  replay") :]

@@ -18,13 +18,14 @@ from known_bugs.strangers import Plain
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import Raised
 from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.operations import Train
-from bpe_conformance.outcome import MOST_CAUSES, Dependence, Diagnosis, Outcome
+from bpe_conformance.outcome import MOST_CAUSES, ConventionCause, Dependence, Diagnosis, Outcome
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
@@ -129,6 +130,19 @@ def test_an_incorrect_tie_shows_the_declared_rule(project: Project) -> None:
         ]
     )
     result.stdout.no_fnmatch_line("*lex-smaller*")
+
+
+@pytest.mark.parametrize("declared", ["lex-greater", "first-seen"])
+def test_ties_that_follow_no_rule_may_be_a_bug(declared: str) -> None:
+    outcomes = [outcome("one", "failed"), outcome("two", "failed")]
+    cause = ConventionCause((("tie_break", "unspecified"),), ("one", "two"))
+    made = result(*outcomes, diagnosis=Diagnosis((cause,), ("one", "two")))
+    made = replace(made, command=replace(made.command, conventions={**DEFAULTS, "tie_break": declared}))
+    shown = " ".join(line.strip() for line, _ in causes.lines(made))
+    assert f"ties do not follow {declared}. If they should, the code that chooses between tied pairs has a bug" in shown
+    assert f"If ties should follow {declared}, the trainer has a bug" in " ".join(
+        line.strip() for line in causes.steps(made)
+    )
 
 
 def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
