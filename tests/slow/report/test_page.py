@@ -263,7 +263,7 @@ def test_the_data_contain_each_text_once() -> None:
     assert fact == "encode('abc') merged the wrong pair first."
     assert [label for label, _ in evidence] == ["merges", "expected", "got", ""]
     assert evidence[3][1] == "^^ used rank 1; rank 0 (b+c) was available at byte 1"
-    assert (further, bugs) == ([], ["greedy"])
+    assert ([label for label, _ in further], bugs) == (["reproduce"], ["greedy"])
     assert second["failures"][place][:2] == [fact, evidence]
     assert made["bugs"]["greedy"] == ["Merges from the left.", "Take the `lowest` rank.", "MERGE-ORDER-1"]
     assert first["command"] == "pytest conformance --adapter one"
@@ -277,7 +277,9 @@ def test_the_command_of_a_case_leaves_out_what_selected_a_part() -> None:
 
 def test_details_of_a_failure_are_below_its_evidence() -> None:
     (one,) = document.build(result(outcome(state="failed", case="clause: X", reason="see 7")))["results"]
-    assert page.further(one) == [("reason", "see 7"), ("as a case", "clause: X")]
+    *shown, (label, command) = page.further(one)
+    assert shown == [("reason", "see 7"), ("as a case", "clause: X")]
+    assert (label, command[:10]) == ("reproduce", "python -c ")
 
 
 def test_a_case_that_passes_shows_its_input_only_if_the_installed_spec_has_it() -> None:

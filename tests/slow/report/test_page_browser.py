@@ -150,6 +150,7 @@ def test_a_link_restores_the_view_it_was_made_from(browser: Browser) -> None:
             ".map((one) => [one.textContent, one.nextSibling.textContent])"
         )
     )
+    assert fields.pop("reproduce").startswith("python -c ")
     assert fields == {
         "likely": "greedy: Merges from the left. Fix: Take the lowest rank.",
         "rerun": f"pytest conformance --adapter one --bpe-case {CASE}",
