@@ -373,10 +373,8 @@ class _Search:
                 alike[name] = sum(self._tested_again(bugs[name], _spread(trainings, MOST_CAUSES)).values())
         for name, count in alike.most_common(MOST_CAUSES):
             if count:
-                asked = [
-                    *_spread(trainings, REPLAYED),
-                    *_spread(sorted(published[name].keys() & passing), REPLAYED // 4),
-                ]
+                passed = _spread(sorted(published[name].keys() & passing), REPLAYED // 4)
+                asked = [*_spread(trainings, REPLAYED), *passed]
                 answers = self._tested_again(bugs[name], asked)
                 same = {test for test, is_same in answers.items() if is_same}
                 yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)

@@ -252,9 +252,9 @@ def steps(result: RunResult) -> Iterator[str]:
     roots = [outcome for outcome in left if not outcome.depends or outcome.class_at_fault not in faulty]
     if roots:
         if alone:
-            why = f"may have the cause of {alone}"
+            why = f"may have the same cause as {alone}"
         elif len(causes) >= MOST_CAUSES:
-            why = "may have causes that show when these are fixed"
+            why = "may have other causes, which show once these are fixed"
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
         yield f"  {counted(len(roots), 'more failure')} {why}; start with:"
@@ -265,9 +265,12 @@ def steps(result: RunResult) -> Iterator[str]:
 
 def _after_calls(result: RunResult) -> str:
     """Return the first unexplained test that fails only because of earlier calls, or ""."""
-    left = (result.by_test[test] for test in result.diagnosis.unexplained)
-    own = (one.test for one in left if one.clause is not None and one.clause.id in STATE and not one.depends)
-    return next(own, "")
+    for test in result.diagnosis.unexplained:
+        found = result.by_test[test]
+        after_others = found.mismatch is not None and found.mismatch.asked.context and not found.depends
+        if after_others and found.clause is not None and found.clause.id in STATE:
+            return test
+    return ""
 
 
 def _next(text: str) -> list[str]:
@@ -284,11 +287,11 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         yield wording.fact(shown.mismatch)
     if isinstance(cause, ConventionCause):
         rule, code = _rule(cause, command)
-        rule = rule or (shown.clause.id if shown.clause else "the rule")
+        follow = f"follow {rule or (shown.clause.id if shown.clause else 'the rule')}" + (f": {code}" if code else "")
         declaration = f"{conventions(cause)} in {_declaring(command)}"
         if _broken_tie_rule(cause, command):
-            yield f"Fix: follow {rule}{f': {code}' if code else ''}; or declare {declaration} if any tied pair will do."
-            return
-        yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{f': {code}' if code else ''}."
+            yield f"Fix: {follow}; or declare {declaration} if any tied pair will do."
+        else:
+            yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif cause.place:
         yield f"Fix: look at {cause.place}, which raises the error"

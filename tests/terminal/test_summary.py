@@ -154,20 +154,18 @@ def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
 
 
 def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:
-    clauses = installed_spec().clauses
-    one, other, state = (
+    pure = installed_spec().clauses["LAW-PURE-1"]
+    later = replace(mismatch(), asked=replace(mismatch().asked, context="after 1,000 other texts"))
+    one, changed, state, depends = (
         outcome("one", "failed"),
-        outcome("two", "failed", clause=clauses["LAW-PURE-1"]),
-        outcome(
-            "three",
-            "failed",
-            clause=clauses["LAW-PURE-1"],
-            mismatch=replace(mismatch(), depends_on=Dependence("undisturbed")),
-        ),
+        outcome("changed", "failed", clause=pure),  # as an argument that a first call changes
+        outcome("state", "failed", clause=pure, mismatch=later),
+        outcome("depends", "failed", clause=pure, mismatch=replace(later, depends_on=Dependence("undisturbed"))),
     )
-    first, *_ = causes.steps(result(one, state, other, diagnosis=Diagnosis((), ("one", "three", "two"))))
-    assert first.startswith("next          two fails only after other calls. Look for state")
-    first, *_ = causes.steps(result(one, state, diagnosis=Diagnosis((), ("one", "three"))))
+    failing = ("one", "changed", "depends", "state")
+    first, *_ = causes.steps(result(one, changed, depends, state, diagnosis=Diagnosis((), failing)))
+    assert first.startswith("next          state fails only after other calls. Look for state")
+    first, *_ = causes.steps(result(one, changed, depends, diagnosis=Diagnosis((), failing[:3])))
     assert first.startswith("next          start with")
 
 
@@ -186,8 +184,8 @@ def test_failures_that_follow_from_a_class_in_which_nothing_fails_are_shown() ->
     ("count", "alone", "why"),
     [
         (1, "", "has no known cause"),
-        (MOST_CAUSES, "", "may have causes that show when these are fixed"),
-        (1, "one", "may have the cause of one"),
+        (MOST_CAUSES, "", "may have other causes, which show once these are fixed"),
+        (1, "one", "may have the same cause as one"),
     ],
 )
 def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) -> None:
