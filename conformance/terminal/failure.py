@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .. import answer as answers
@@ -128,7 +127,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     if found is None:
         fact = "The suite itself failed; please report it."
         return Failure(outcome.test, "ERROR", clause, fact, rerun=rerun, error=outcome.error)
-    statement = _as_declared(outcome.clause.statement, command.conventions) if outcome.clause else ""
+    statement = outcome.clause.under(command.conventions) if outcome.clause else ""
     cause = diagnosis.cause_of(outcome.test) if diagnosis is not None else None
     explained = (outcome.kind == "property" and found.clause_id) or outcome.test
     return Failure(
@@ -158,18 +157,8 @@ def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | Non
     return replace(failure, reproduce=reproduce.save(outcome.mismatch.asked, name, result))
 
 
-def _as_declared(rule: str, declared: Mapping[str, str]) -> str:
-    """Return a rule without the sentences about values of conventions that are not declared."""
-    others = {f"`{value}`" for name, values in CONVENTIONS.items() for value in values if value != declared[name]}
-    return " ".join(one for one in _sentences(rule) if one.partition(" ")[0] not in others)
-
-
-def _sentences(rule: str) -> list[str]:
-    return re.split(r"(?<=\.) (?=[A-Z`])", rule)
-
-
 def _first_sentences(rule: str) -> str:
-    shown, *rest = _sentences(rule)
+    shown, *rest = re.split(r"(?<=\.) (?=[A-Z`])", rule)
     while rest and len(shown) + len(rest[0]) < LONGEST_RULE:
         shown += f" {rest.pop(0)}"
     return f"{shown} ..." if rest else shown
