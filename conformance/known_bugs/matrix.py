@@ -51,6 +51,8 @@ def described(name: str) -> Iterator[str]:
         "violates": bug.clause,
         "cases": ", ".join(case.id for case in caught[:MOST_CASES]),
         "property": matrix.properties.get(bug.id, ""),
+    }
+    commands = {
         "explain": f"bpe-conformance explain {first}",
         "try it": f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {first}",
     }
@@ -60,6 +62,7 @@ def described(name: str) -> Iterator[str]:
         head = f"  {label:<11}" if label else "  "
         shown = f"{' '.join(value.split())}{rest}" if value else ""
         yield from textwrap.wrap(shown, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), **NO_BREAKS)
+    yield from (f"  {label:<11}{command}" for label, command in commands.items())  # one line each, to be copied
 
 
 @dataclass(frozen=True)

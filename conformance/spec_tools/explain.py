@@ -185,7 +185,7 @@ def _property(property_: Property, spec: Spec) -> Iterator[str]:
     yield from _head(clause)
     yield from _prose(property_.asks, "tests")
     yield from _prose(", ".join(property_.needs), "needs")
-    yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {property_.id}", "try it")
+    yield f"  {'try it':<11}pytest conformance --adapter mypkg:Tokenizer --bpe-case {property_.id}"
 
 
 # A case

@@ -149,8 +149,13 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
 
 
 def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure as `describe` does, but write a long reproducing program to a file."""
+    """Return the text of a failure as `describe` does, but write a long reproducing program to a file.
+
+    If earlier calls change answers, a new process reproduces only what has another cause.
+    """
     failure = describe(outcome, result.command, diagnosis)
+    if result.diagnosis.passes_alone and result.diagnosis.cause_of(outcome.test) is None:
+        return replace(failure, reproduce="")
     if failure.reproduce or outcome.mismatch is None or outcome.kind == "corpus":
         return failure
     name = Path(outcome.file).stem if outcome.file else outcome.test

@@ -352,8 +352,10 @@ def test_a_failure_that_passes_alone_is_reported(adapter: str, project: Project)
     result.stdout.fnmatch_lines(
         [f"{alone}: earlier calls change later answers.", f"next {alone}. Look for state that calls or instances*"]
     )
+    result.stdout.no_fnmatch_line("  reproduce *")  # in a new process, the answer is correct
     wrong = project.judge("mine:Greedy", "--bpe-section", "MERGE", alone=True)
     assert "passes alone" not in wrong.stdout.str()
+    wrong.stdout.fnmatch_lines(["  reproduce *"])
 
 
 BACKWARDS = """

@@ -192,6 +192,13 @@ def test_replacements_are_those_of_the_decoder(data: bytes) -> None:
         assert data[first:last].decode("utf-8", "replace") == "\ufffd"
 
 
+def test_the_command_to_try_is_one_line(spec: Spec) -> None:
+    for name in [*(tested.id for tested in PROPERTIES), *(bug.id for bug in known_bugs()[:20])]:
+        assert re.search(
+            r"(?m)^  try it     pytest conformance --adapter mypkg:Tokenizer --bpe-case \S+$", _shown(spec, name)
+        )
+
+
 def test_a_clause_and_a_property_are_shown(spec: Spec) -> None:
     clause = _shown(spec, "merge-order-1")  # in any case
     assert clause.startswith("MERGE-ORDER-1")
@@ -256,7 +263,8 @@ def _everything(spec: Spec) -> Iterator[str]:
 def test_everything_can_be_explained_in_80_columns(spec: Spec) -> None:
     for name in _everything(spec):
         for line in explain(spec, name):
-            assert len(line) <= (120 if line.startswith("    ") else 80), (name, line)  # code, or a title
+            is_one_line = line.startswith(("    ", "  try it "))  # code, a title or a command
+            assert len(line) <= (120 if is_one_line else 80), (name, line)
             assert line == line.rstrip()
 
 
