@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell
@@ -13,14 +14,21 @@ from .bases import BaseTrainer, add_variants
 # Which pair is the best
 
 
-def greatest_by(key: Callable[[Merge, Mapping[bytes, int]], Any]) -> Callable[..., Merge]:
-    """Return a step `choose` that takes, among the most frequent pairs, the one with the greatest key."""
+def greatest_by(key: Callable[[Merge, Mapping[bytes, int]], Any], is_mirrored: bool = False) -> Callable[..., Merge]:
+    """Return a step `choose` that takes, among the most frequent pairs, the one with the greatest key.
+
+    With `is_mirrored`, it takes the smallest key if the declared rule is `lex-smaller`.
+    """
 
     def choose(self: BaseTrainer, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         most = max(counts.values())
-        return max((pair for pair, count in counts.items() if count == most), key=lambda pair: key(pair, ids))
+        best = min if is_mirrored and self.tie_break == "lex-smaller" else max
+        return best((pair for pair, count in counts.items() if count == most), key=lambda pair: key(pair, ids))
 
     return choose
+
+
+compared_by = partial(greatest_by, is_mirrored=True)
 
 
 class TiesSortedOnce(BaseTrainer):
@@ -68,13 +76,13 @@ add_variants(
             counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair])
         ),
         "TieGreaterIds": greatest_by(lambda pair, ids: (ids[pair[0]], ids[pair[1]])),
-        "TieRightFirst": greatest_by(lambda pair, ids: (pair[1], pair[0])),
+        "TieRightFirst": compared_by(lambda pair, ids: (pair[1], pair[0])),
         "TieLongerFirst": greatest_by(lambda pair, ids: (len(pair[0] + pair[1]), pair)),
-        "TieConcatenation": greatest_by(lambda pair, ids: pair[0] + pair[1]),
-        "TieJoinedBySpace": greatest_by(lambda pair, ids: b" ".join(pair)),
-        "TieJoinedByNul": greatest_by(lambda pair, ids: b"\0".join(pair)),
-        "TieDecodedText": greatest_by(lambda pair, ids: [token.decode("utf-8", errors="replace") for token in pair]),
-        "TieGpt2Spelling": greatest_by(lambda pair, ids: [spell(token) for token in pair]),
-        "TieSignedBytes": greatest_by(lambda pair, ids: [memoryview(token).cast("b").tolist() for token in pair]),
+        "TieConcatenation": compared_by(lambda pair, ids: pair[0] + pair[1]),
+        "TieJoinedBySpace": compared_by(lambda pair, ids: b" ".join(pair)),
+        "TieJoinedByNul": compared_by(lambda pair, ids: b"\0".join(pair)),
+        "TieDecodedText": compared_by(lambda pair, ids: [token.decode("utf-8", errors="replace") for token in pair]),
+        "TieGpt2Spelling": compared_by(lambda pair, ids: [spell(token) for token in pair]),
+        "TieSignedBytes": compared_by(lambda pair, ids: [memoryview(token).cast("b").tolist() for token in pair]),
     },
 )

@@ -582,6 +582,17 @@ def test_a_wrong_tie_under_a_declared_rule_gets_its_name_and_the_fix_of_that_rul
     assert code in named.fix
 
 
+def test_a_wrong_comparison_under_lex_smaller_gets_its_name() -> None:
+    class SmallestJoined(BaseTrainer):
+        conventions: ClassVar = {"tie_break": "lex-smaller"}
+
+        def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+            return min(counts, key=lambda pair: (-counts[pair], pair[0] + pair[1]))
+
+    outcomes = _outcomes(SmallestJoined, [case for case in _cases() if case.clause.section == "TRAIN"])
+    assert _names(diagnose(outcomes, _cases(), {**DEFAULTS, "tie_break": "lex-smaller"})) == ["tie-concatenation"]
+
+
 def test_of_equal_causes_the_one_that_the_list_has_first_is_first() -> None:
     cases = [case for case in _cases() if case.id in ("merge-priority-beats-leftmost", "merge-order-right-end")]
     (target,) = (bug.target for bug in known_bugs() if bug.id == "highest-rank-first")
