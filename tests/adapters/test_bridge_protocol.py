@@ -8,17 +8,14 @@ import re
 import sys
 import time
 
-import jsonschema
 import pytest
-from helpers.bridge_adapters import ADAPTERS, MERGES, RAW, VOCAB
+from helpers.bridge_adapters import ADAPTERS, MERGES, RAW, VALIDATOR, VOCAB
 
 from bpe_conformance.adapters import CrashError, MalformedAnswer, ProtocolError, RemoteError
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.fixtures import answers
 from bpe_conformance.implementation.proxy import Malformed, TokenizerProxy
-
-VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
 
 
 def test_every_message_follows_the_schema(naughty, tmp_path):

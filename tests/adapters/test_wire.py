@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from adapters.test_bridge_protocol import VALIDATOR
+from helpers.bridge_adapters import VALIDATOR
 
 from bpe_conformance.adapters import MalformedAnswer
 from bpe_conformance.adapters.bridge import wire

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
 from bpe_conformance.reference.textbook import build_vocab
 
 ADAPTERS = Path(str(files("bpe_conformance.adapters")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
 MERGES = [(b"b", b"c"), (b"a", b"b"), (b"\xe2", b"\x82")]
 VOCAB = build_vocab(MERGES)
 
