@@ -186,6 +186,7 @@ REMOTE = (
     "bpe_conformance.adapters",
     "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
+    "bpe_conformance.adapters.TESTABLE",
     *(f"bpe_conformance.adapters.signature{name}" for name in ("", ".takes", ".takes_others")),
 )
 """The names that the suite may use from the adapters."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import regex
 
+from bpe_conformance.adapters import TESTABLE
 from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
@@ -36,7 +37,6 @@ GPT2_REWRITTEN = (
 )
 """GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
 pattern."""
-TESTABLE = {"train", "encode", "decode", "decode_bytes", "decode_iterable", "encode_with_offsets"}  # it has one of them
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 _WITH_TWO_IDS = read_model({"merges": [["a", "b"]], "extra": [[257, "a"]]})

@@ -12,7 +12,6 @@ from helpers.bridge_adapters import VALIDATOR
 from bpe_conformance.adapters import MalformedAnswer
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.fixtures import answers
-from bpe_conformance.implementation import capabilities
 
 ATOMS: list[Any] = [None, True, 0, 1, -1, 1.5, 2**31, 2**32, 2**64, "", "a", "all", "61", "6", "6g", "\u20ac", {}]
 PAIRS: list[Any] = [
@@ -96,11 +95,6 @@ def test_arguments_are_read_as_they_were_written(name: str) -> None:
 def test_ids_that_no_program_can_hold_are_not_sent(ids: list[int]) -> None:
     with pytest.raises(ValueError, match="an id of the request is outside"):
         wire.write_arguments("decode", {"ids": ids})
-
-
-def test_a_program_is_tested_with_the_same_methods_as_a_class() -> None:
-    assert wire.TESTABLE == capabilities.TESTABLE
-    assert {"train", *wire.METHODS} >= wire.TESTABLE
 
 
 def test_the_form_of_every_result_is_known() -> None:
