@@ -15,6 +15,7 @@ import importlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from bpe_conformance.fixtures.yaml_file import read_documents
 
@@ -28,12 +29,22 @@ class KnownBug:
     id: str  # the name of its class in kebab-case; permanent
     section: str  # the name of its module
     clause: str  # the clause that it violates first
-    sentence: str  # what it does, and why people write it
+    wording: str  # `sentence`, in which `{size}` stands for its size
     fix: str  # what to change, in at most two lines
     evidence: str = ""  # where it, or a bug one step away, was seen: repository, package, issue or course
     also: tuple[str, ...] = ()  # the conformance classes that it breaks in addition to that of its clause's cases
     settings: tuple[str, ...] = ()  # the settings of a pipeline (`Pipeline.settings`) without which it changes nothing
+    size: int = 0  # of its blocks, or where its numbers wrap; a tokenizer with the same bug can have another size
     varies: bool = False  # whether its answers depend on the process: the hash seed, the locale, the time
+
+    @property
+    def sentence(self) -> str:
+        """What it does, and why people write it."""
+        return self.with_size(self.size)
+
+    def with_size(self, size: int) -> str:
+        """Return the sentence about the same bug with another size."""
+        return self.wording.replace("{size}", f"{size:,}")
 
     @property
     def target(self) -> type:
@@ -52,8 +63,9 @@ class KnownBug:
 def known_bugs() -> tuple[KnownBug, ...]:
     """Return every known bug, by section."""
     (document,) = read_documents(FILE)
-    return tuple(
-        KnownBug(id_, section, **{**texts, **{key: tuple(texts.get(key, ())) for key in ("also", "settings")}})
-        for section, bugs in document.value.items()
-        for id_, texts in bugs.items()
-    )
+    found = []
+    for section, bugs in document.value.items():
+        for id_, texts in bugs.items():
+            values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in texts.items()}
+            found.append(KnownBug(id_, section, wording=values.pop("sentence"), **values))
+    return tuple(found)

@@ -414,9 +414,14 @@ class _Search:
                 continue
             first = [bug for bug in known_bugs() if published.properties.get(bug.id) == test]
             refuted = {bug for bug in first if published.answers.get(bug.id)}  # by cases that may be too short
-            alike = [bug for bug in first if _goes_wrong_alike(bug, outcome, bug in refuted)]
-            if best := [bug for bug in alike if bug not in refuted] or alike:
-                yield test, BugCause(tuple(Bug(bug.id, bug.sentence, bug.fix, bug.clause) for bug in best), ())
+            sizes = {bug: _size_of_alike(bug, outcome, bug in refuted) for bug in first}
+            alike = [
+                (bug, Bug(bug.id, bug.with_size(size), bug.fix, bug.clause))
+                for bug, size in sizes.items()
+                if size is not None
+            ]
+            if best := [named for bug, named in alike if bug not in refuted] or [named for _, named in alike]:
+                yield test, BugCause(tuple(best), ())
 
     def _add_what_follows(self, taken: Sequence[tuple[Candidate, set[str]]], left: set[str]) -> None:
         """Add to each cause the failures that it also explains: of properties, and those that follow from others."""
@@ -616,8 +621,8 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
 
 
-def _goes_wrong_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> bool:
-    """Return whether a known bug, with any size that it can have, is wrong in a property in the same way.
+def _size_of_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> int | None:
+    """Return a size with which a known bug is wrong in a property in the same way, 0 if it has no size, or None.
 
     A bug that golden cases refute can only be wrong in long inputs.
     """
@@ -626,17 +631,18 @@ def _goes_wrong_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> bool
     asked, implementation, operation = wrong.asked, Implementation(bug.id, target), wrong.asked.operation
     length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
-        return False
+        return None
     least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
-    for size in [one for one in SIZES if least <= one <= length] if hasattr(target, "size") else [0]:
+    for size in [one for one in SIZES if least <= one <= length] if bug.size else [0]:
         target.size = size  # type: ignore[attr-defined]
         if _alike(ask(implementation, asked), wrong.answer):
-            return True
+            return size
     if is_refuted or bug.long or not asked.context:
-        return False
+        return None
     (tested,) = (one for one in bind(installed_spec().clauses) if one.id == outcome.test)
     found = None if skip_reason(tested, implementation) else tested.run(implementation, Effort())
-    return found is not None and found.mismatch.asked == asked and _alike(found.mismatch.answer, wrong.answer)
+    is_alike = found is not None and found.mismatch.asked == asked and _alike(found.mismatch.answer, wrong.answer)
+    return 0 if is_alike else None
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:

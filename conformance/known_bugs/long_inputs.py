@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import chain, islice, pairwise
 from typing import Any
 
@@ -60,30 +61,52 @@ class LongRunsCut(BaseEncoder):
 
 
 class SixteenBitSpanLengths(BaseEncoder):
+    size = 65_536
+
     def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
-        return [(start, start + (end - start) % 65_536) for start, end in super().spans(text, ids)]
+        return [(start, start + (end - start) % self.size) for start, end in super().spans(text, ids)]
 
 
 class SixteenBitPositions(BaseEncoder):
+    size = 65_536
+
     def merge(self, word: Word) -> Word:
-        if len(word) <= 65_536:
-            return super().merge(word)
-        tokens = list(enumerate(word))
-        while ranked := [
-            (self.ranks[left, right], index & 0xFFFF, position)
-            for position, ((index, left), (_, right)) in enumerate(pairwise(tokens))
-            if (left, right) in self.ranks
-        ]:
-            lowest, joined = min(ranked)[0], set[int]()
-            for _, _, position in sorted(entry for entry in ranked if entry[0] == lowest):
-                if not joined & {position - 1, position, position + 1}:
-                    joined.add(position)
-            tokens = [
-                (index, token + tokens[position + 1][1] if position in joined else token)
-                for position, (index, token) in enumerate(tokens)
-                if position - 1 not in joined
-            ]
-        return tuple(token for _, token in tokens)
+        return super().merge(word) if len(word) <= self.size else self._by_heap(word)
+
+    def key(self, rank: int, position: int) -> Any:
+        return rank, position % self.size
+
+    def _by_heap(self, word: Word) -> Word:
+        """Merge the pair with the smallest key, a heap's first entry, until no pair has a rank."""
+        tokens = dict(enumerate(word))
+        following = dict(pairwise(range(len(word))))
+        preceding = {after: before for before, after in following.items()}
+        heap: list[tuple[Any, int, Merge]] = []
+
+        def push(position: int | None) -> None:
+            pair = tokens.get(position, b""), tokens.get(following.get(position, -1), b"")  # type: ignore[arg-type]
+            if position is not None and pair in self.ranks:
+                heappush(heap, (self.key(self.ranks[pair], position), position, pair))
+
+        for position in range(len(word)):
+            push(position)
+        while heap:
+            _, left, pair = heappop(heap)
+            right = following.get(left, -1)
+            if (tokens.get(left), tokens.get(right)) == pair:
+                tokens[left] += tokens.pop(right)
+                after = following.pop(right, None)
+                following.pop(left)
+                if after is not None:
+                    following[left], preceding[after] = after, left
+                push(preceding.get(left))
+                push(left)
+        return tuple(tokens.values())
+
+
+class PackedHeapKey(SixteenBitPositions):
+    def key(self, rank: int, position: int) -> int:
+        return rank * self.size | position
 
 
 class SixteenBitRanks(BaseEncoder):
@@ -120,8 +143,10 @@ class DetokenizesInBlocks(BaseEncoder):
 
 
 class SixteenBitSpans(BaseEncoder):
+    size = 65_536
+
     def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
-        return [(start & 0xFFFF, (end - 1 & 0xFFFF) + 1) for start, end in super().spans(text, ids)]
+        return [(start % self.size, (end - 1) % self.size + 1) for start, end in super().spans(text, ids)]
 
 
 class OffsetsOfLines(BaseEncoder):
@@ -166,8 +191,10 @@ class LinesCountedApart(BaseTrainer):
 
 
 class SixteenBitCounts(BaseTrainer):
+    size = 65_536
+
     def count(self, words: Words) -> Counter[Merge]:
-        return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
+        return Counter({pair: count % self.size for pair, count in super().count(words).items()})
 
 
 class CountsOfBlocksJoined(BaseTrainer):

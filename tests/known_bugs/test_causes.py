@@ -22,6 +22,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
+from bpe_conformance.known_bugs.long_inputs import PackedHeapKey
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -727,22 +728,32 @@ class KeepsTextAfterAnError(BaseEncoder):
         yield from self.encode(text)
 
 
+class TwelveBitPositions(PackedHeapKey):
+    size = 4_096
+
+
 @pytest.mark.parametrize(
-    ("target", "property_id", "bug"),
+    ("target", "property_id", "bug", "size"),
     [
-        (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks"),
-        (EightWorkersShareTexts, "law-large-batches", "whole-groups-only"),
-        (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance"),
+        (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks", "blocks of 32,768 ids"),
+        (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "groups of 8 texts"),
+        (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance", "on the tokenizer"),
+        (TwelveBitPositions, "law-long-runs", "packed-heap-key", "room for 4,096 positions"),
     ],
 )
-def test_a_bug_that_only_a_property_finds_is_named_whatever_its_sizes(target: type, property_id: str, bug: str) -> None:
+def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
+    target: type, property_id: str, bug: str, size: str
+) -> None:
     (tested,) = (one for one in bind(_spec().clauses) if one.id == property_id)
     found = tested.run(Implementation("x", target), Effort())
     assert found is not None
     failed = Outcome(
         property_id, "property", "", "failed", tested.clause, tested.conformance_class, mismatch=found.mismatch
     )
-    assert _names(diagnose([failed], ())) == [bug]
+    (cause,) = diagnose([failed], ()).causes
+    assert isinstance(cause, BugCause)
+    ((named, sentence),) = [(one.id, one.sentence) for one in cause.bugs]
+    assert (named, size in sentence) == (bug, True)
     golden = replace(_outcome(_cases()[0], Fault("ValueError", "x")), conformance_class=tested.conformance_class)
     assert bug not in _names(diagnose([failed, golden], _cases()))
     follows = replace(failed, mismatch=replace(found.mismatch, depends_on=Dependence("encode", "a")))

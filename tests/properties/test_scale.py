@@ -37,6 +37,7 @@ CAUGHT_BY = {
     "long-runs-cut": "law-long-runs",
     "sixteen-bit-span-lengths": "law-long-offsets",
     "sixteen-bit-positions": "law-long-runs",
+    "packed-heap-key": "law-long-runs",
     "sixteen-bit-ranks": "law-large-table",
     "long-chunks-encoded-alone": "law-long-streams",
     "full-buffer-flushed": "law-long-streams",
