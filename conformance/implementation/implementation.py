@@ -304,10 +304,16 @@ class Implementation:
         while self._elsewhere:
             self._elsewhere.popitem()[1].target.close()
 
+    def with_target(self, target: Any) -> Implementation:
+        """Return another implementation with the same capabilities, which are not probed."""
+        other = copy.copy(self)
+        other.target, other._large = target, {}
+        return other
+
     def _spawned(self, environment: Mapping[str, str]) -> Implementation:
         assert self.spawn is not None
-        other = copy.copy(self)
-        other.target, other.spawn, other._large = self.call("a new process", self.spawn, environment), None, {}
+        other = self.with_target(self.call("a new process", self.spawn, environment))
+        other.spawn = None
         other.capabilities = self.capabilities - {"new process", "shared memory"}
         return other
 

@@ -12,7 +12,7 @@ module of tokenizers: a class for each bug, or a line of `add_variants` for bugs
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,24 +34,35 @@ class KnownBug:
     evidence: str = ""  # where it, or a bug one step away, was seen: repository, package, issue or course
     also: tuple[str, ...] = ()  # the conformance classes that it breaks in addition to that of its clause's cases
     settings: tuple[str, ...] = ()  # the settings of a pipeline (`Pipeline.settings`) without which it changes nothing
-    size: int = 0  # of its blocks, or where its numbers wrap; a tokenizer with the same bug can have another size
     varies: bool = False  # whether its answers depend on the process: the hash seed, the locale, the time
+    changed_size: int = 0  # another `size` than its class has
 
     @property
     def sentence(self) -> str:
         """What it does, and why people write it."""
-        return self.with_size(self.size)
+        return self.wording.replace("{size}", f"{self.size:,}") if self.is_sized else self.wording
 
-    def with_size(self, size: int) -> str:
-        """Return the sentence about the same bug with another size."""
-        return self.wording.replace("{size}", f"{size:,}")
+    @property
+    def is_sized(self) -> bool:
+        """Whether a tokenizer with the same bug can have another size: of blocks, or where numbers wrap."""
+        return "{size}" in self.wording
+
+    @property
+    def size(self) -> int:
+        """Its size; only sized bugs have one."""
+        size: int = self.target.size  # type: ignore[attr-defined]
+        return size
 
     @property
     def target(self) -> type:
         """The class, for the adapter protocol."""
         name = "".join(part[0].upper() + part[1:] for part in self.id.split("-"))
         target: type = getattr(importlib.import_module(f"{__name__}.{self.section}"), name)
-        return target
+        return type(name, (target,), {"size": self.changed_size}) if self.changed_size else target
+
+    def with_size(self, size: int) -> KnownBug:
+        """Return the same bug with another size."""
+        return replace(self, changed_size=size)
 
     @property
     def long(self) -> bool:

@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -163,6 +163,12 @@ def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:
     return other
 
 
+def sized(size: int, step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a step for `add_variants` whose class has the attribute `size`."""
+    step.size = size  # type: ignore[attr-defined]
+    return step
+
+
 def add_variants(module: str, base: type, **steps: Mapping[str, Any]) -> None:
     """Add subclasses of `base`, each of which replaces one step by one expression, or changes one value.
 
@@ -175,4 +181,5 @@ def add_variants(module: str, base: type, **steps: Mapping[str, Any]) -> None:
         is_classmethod = isinstance(inspect.getattr_static(base, step), classmethod)
         for name, body in bodies.items():
             space = {step: classmethod(body) if is_classmethod else body, "__module__": module}
+            space |= {"size": body.size} if hasattr(body, "size") else {}
             setattr(sys.modules[module], name, type(name, (base,), space))

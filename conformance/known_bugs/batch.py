@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder, add_variants, sized
 
 
 class RowsPadded(BaseEncoder):
@@ -38,8 +38,13 @@ class EmptyBatchRaises(BaseEncoder):
         return super().encode_batch(texts)
 
 
-def _ends(text: str) -> tuple[int, str, str]:
-    return len(text), text[:32], text[-32:]
+class RowsByEndsOfTexts(BaseEncoder):
+    size = 32
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        keys = [(len(text), text[: self.size], text[-self.size :]) for text in texts]
+        known = dict(zip(keys, texts, strict=True))
+        return super().encode_batch([known[key] for key in keys])
 
 
 add_variants(
@@ -49,10 +54,9 @@ add_variants(
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
-        "RowsByEndsOfTexts": lambda self, texts: BaseEncoder.encode_batch(
-            self, [*map({_ends(text): text for text in texts}.__getitem__, map(_ends, texts))]
+        "RowsTruncated": sized(
+            64, lambda self, texts: [row[: self.size] for row in BaseEncoder.encode_batch(self, texts)]
         ),
-        "RowsTruncated": lambda self, texts: [row[:64] for row in BaseEncoder.encode_batch(self, texts)],
         "SpecialsOffInBatches": lambda self, texts: [self.encode_segment(text) for text in texts],
         "PatternLostInBatches": lambda self, texts: BaseEncoder(self.vocab, self.merges, self.special).encode_batch(
             texts

@@ -51,8 +51,9 @@ SAME_ERROR = 3  # the least number of failures for which one error is a cause
 REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
-SIZES = (*(1 << step for step in range(2, 21)), *(n * 10**m for n in (1, 5) for m in range(2, 7)), 25_000)
-"""The sizes of blocks and buffers with which a known bug that has one is tried."""
+_ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
+SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
+"""The sizes of blocks, buffers and numbers with which a known bug that has one is tried."""
 NO_ANSWER = "no answer in time"  # the message of calls with different limits
 
 Conventions = tuple[tuple[str, str], ...]
@@ -159,7 +160,7 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
     alike = {case for case in evidence.answers if is_common and evidence.section(case) in supported}
     other = (predicted & evidence.answers.keys()) - same - evidence.dependent
     return Candidate(
-        BugCause((Bug(bug.id, bug.sentence, bug.fix, bug.clause),), ()),
+        BugCause((_named(bug),), ()),
         same,
         {case for case in other if evidence.section(case) in supported},  # another bug may hide it in whole sections
         predicted - evidence.answers.keys(),
@@ -200,6 +201,7 @@ class _Search:
         self.failing = {outcome.test: outcome for outcome in failing}
         self.golden = golden
         self.declared = declared
+        self._sized: dict[str, KnownBug] = {}  # known bugs with the sizes that fit
         tested = [outcome for outcome in tested if outcome.test in golden]
         self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch}
         self.evidence = Evidence(
@@ -224,9 +226,11 @@ class _Search:
         candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
-        if not {test for _, tests in found for test in tests}.issuperset(trainings):
-            more = [*self._trainers(trainings), *self._open_ties(found)]
-            found = cover([*candidates, *more], failures) if more else found
+        unexplained = failures - {test for _, tests in found for test in tests}
+        more = [*self._other_sizes(unexplained, published.answers)]
+        if unexplained.intersection(trainings):
+            more += [*self._trainers(trainings), *self._open_ties(found)]
+        found = cover([*candidates, *more], failures) if more else found
         left = set(self.failing)
         taken = [(candidate, set(tests)) for candidate, tests in found]
         for _, tests in taken:
@@ -379,11 +383,39 @@ class _Search:
                 same = {test for test, is_same in answers.items() if is_same}
                 yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
 
-    def _tested_again(self, bug: KnownBug, trainings: Iterable[str]) -> dict[str, bool]:
-        """Return the trainings that a bug fails, and whether it fails them as the implementation does."""
+    def _other_sizes(self, unexplained: Set[str], published: Answers) -> Iterator[Candidate]:
+        """Yield the known bugs that go wrong as the implementation does with another size than the published one."""
+        for bug in [bug for bug in known_bugs() if bug.is_sized and unexplained]:
+            row = {*published.get(bug.id, ())} & self.evidence.clauses.keys()
+            sections, target = {self.evidence.section(case) for case in row}, _implementation(bug, self.declared)
+            asked = [test for test in self.evidence.clauses if self.evidence.section(test) in sections]
+            asked = [test for test in asked if _takes(target, self.golden[test].question)]
+            if best := self._with_fitting_size(bug, [test for test in asked if test in unexplained]):
+                self._sized[bug.id] = best
+                passed = [test for test in asked if test not in self.wrong]
+                passed = [*_spread(passed, REPLAYED // 4), *_spread(sorted(row.intersection(passed)), REPLAYED // 4)]
+                failed = [test for test in asked if test in self.wrong]
+                answers = self._tested_again(best, [*_spread(failed, REPLAYED), *passed])
+                same = {test for test, is_same in answers.items() if is_same}
+                yield _of_bug(best, self.evidence, answers.keys(), same, published)
+
+    def _with_fitting_size(self, bug: KnownBug, failures: Iterable[str]) -> KnownBug | None:
+        """Return a known bug with the smallest size that fits the failures, or None if none fits the first few."""
+        fitting, is_any = list(map(bug.with_size, SIZES)), False
+        values = [test for test in failures if _error(self.wrong[test]) is None]
+        values.sort(key=lambda test: len(ascii(self.golden[test].operation)))
+        for number, test in enumerate(values):
+            alike = [one for one in fitting if self._tested_again(one, [test]).get(test)]
+            fitting, is_any = alike or fitting, is_any or bool(alike)
+            if len(fitting) == 1 or (number > SAME_ERROR and not is_any):
+                break
+        return fitting[0] if is_any else None
+
+    def _tested_again(self, bug: KnownBug, tests: Iterable[str]) -> dict[str, bool]:
+        """Return the golden cases that a bug fails, and whether it fails them as the implementation does."""
         implementation = _implementation(bug, self.declared)
         found: dict[str, bool] = {}
-        for test in trainings:
+        for test in tests:
             mismatch = self.wrong[test].mismatch if test in self.wrong else None
             if mismatch is None:
                 with implementation.time_limit():
@@ -414,18 +446,13 @@ class _Search:
                 continue
             first = [bug for bug in known_bugs() if published.properties.get(bug.id) == test]
             refuted = {bug for bug in first if published.answers.get(bug.id)}  # by cases that may be too short
-            sizes = {bug: _size_of_alike(bug, outcome, bug in refuted) for bug in first}
-            alike = [
-                (bug, Bug(bug.id, bug.with_size(size), bug.fix, bug.clause))
-                for bug, size in sizes.items()
-                if size is not None
-            ]
-            if best := [named for bug, named in alike if bug not in refuted] or [named for _, named in alike]:
-                yield test, BugCause(tuple(best), ())
+            sized = {bug: found for bug in first if (found := _with_size_of_property(bug, outcome, bug in refuted))}
+            if best := [found for bug, found in sized.items() if bug not in refuted] or [*sized.values()]:
+                yield test, BugCause(tuple(map(_named, best)), ())
 
     def _add_what_follows(self, taken: Sequence[tuple[Candidate, set[str]]], left: set[str]) -> None:
         """Add to each cause the failures that it also explains: of properties, and those that follow from others."""
-        bugs = {bug.id: bug for bug in known_bugs()}
+        bugs = {bug.id: bug for bug in known_bugs()} | self._sized
         for replays in (_answers_alike, _answers_incorrectly):
             for candidate, tests in taken:
                 others = [test for test in self.failing if test in left and test not in self.golden]
@@ -509,6 +536,8 @@ def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementatio
     target = bug.target
     if conventions:
         target = type(target.__name__, (target,), {"conventions": dict(conventions)})
+    if bug.changed_size:
+        return _implementation_of(replace(bug, changed_size=0), conventions).with_target(target)
     return Implementation(bug.id, target)
 
 
@@ -621,28 +650,32 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
 
 
-def _size_of_alike(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> int | None:
-    """Return a size with which a known bug is wrong in a property in the same way, 0 if it has no size, or None.
+def _named(bug: KnownBug) -> Bug:
+    return Bug(bug.id, bug.sentence, bug.fix, bug.clause)
+
+
+def _with_size_of_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> KnownBug | None:
+    """Return a known bug, with a size if it has one, that is wrong in a property in the same way; None if it is not.
 
     A bug that golden cases refute can only be wrong in long inputs.
     """
-    wrong, target = outcome.mismatch, type(bug.id, (bug.target,), {})
+    wrong = outcome.mismatch
     assert wrong is not None
-    asked, implementation, operation = wrong.asked, Implementation(bug.id, target), wrong.asked.operation
+    asked, implementation, operation = wrong.asked, _implementation_of(bug, ()), wrong.asked.operation
     length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
         return None
     least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
-    for size in [one for one in SIZES if least <= one <= length] if bug.size else [0]:
-        target.size = size  # type: ignore[attr-defined]
-        if _alike(ask(implementation, asked), wrong.answer):
-            return size
+    sizes = [size for size in SIZES if least <= size <= length]
+    for one in map(bug.with_size, sizes) if bug.is_sized else [bug]:
+        if _alike(ask(_implementation_of(one, ()), asked), wrong.answer):
+            return one
     if is_refuted or bug.long or not asked.context:
         return None
     (tested,) = (one for one in bind(installed_spec().clauses) if one.id == outcome.test)
     found = None if skip_reason(tested, implementation) else tested.run(implementation, Effort())
     is_alike = found is not None and found.mismatch.asked == asked and _alike(found.mismatch.answer, wrong.answer)
-    return 0 if is_alike else None
+    return bug if is_alike else None
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:

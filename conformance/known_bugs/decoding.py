@@ -17,9 +17,11 @@ from .bases import BaseEncoder, add_variants
 
 
 class DecodedInWindows(BaseEncoder):
+    size = 64
+
     def decode(self, ids: Iterable[int]) -> str:
         tokens = [self.vocab[index] for index in ids]
-        windows = [b"".join(tokens[start : start + 64]) for start in range(0, len(tokens), 64)]
+        windows = [b"".join(tokens[start : start + self.size]) for start in range(0, len(tokens), self.size)]
         return "".join(window.decode("utf-8", errors="replace") for window in windows)
 
 

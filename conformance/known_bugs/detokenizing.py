@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder, add_variants, sized
 from .streaming import readable
 
 # Characters that span ids
@@ -149,9 +149,12 @@ add_variants(
     ready_bytes={
         "TokensStreamedApart": lambda self, held: len(held),
         "WellFormedBytesAwaited": lambda self, held: len(held) if _is_utf8(held) else 0,
-        "BytesFlushedWhenFull": lambda self, held: len(held) if len(held) >= 50 else 0,
-        "ReplacementAwaitedTooShort": lambda self, held: (
-            0 if self.delta(held).endswith("\ufffd") and len(self.delta(held)) <= 20 else len(held)
+        "BytesFlushedWhenFull": sized(50, lambda self, held: len(held) if len(held) >= self.size else 0),
+        "ReplacementAwaitedTooShort": sized(
+            20,
+            lambda self, held: (
+                0 if self.delta(held).endswith("\ufffd") and len(self.delta(held)) <= self.size else len(held)
+            ),
         ),
         "BufferReplacedAtOnce": lambda self, held: (
             ready if _is_utf8(held[: (ready := BaseEncoder.ready_bytes(self, held))]) else len(held)
@@ -189,7 +192,9 @@ add_variants(
     ready_bytes={
         "EndOfStreamLost": lambda self, held: BaseEncoder.ready_bytes(self, held),
         "ReplacementAtEndAwaited": lambda self, held: 0 if self.delta(held).endswith("\ufffd") else len(held),
-        "LastTextDropped": lambda self, held: len(held.decode("utf-8", "ignore")[:-24].encode("utf-8")),
+        "LastTextDropped": sized(
+            24, lambda self, held: len(held.decode("utf-8", "ignore")[: -self.size].encode("utf-8"))
+        ),
     },
 )
 add_variants(__name__, AllIdsDecodedAgain, ready_bytes={"ReplacementsNotTakenBack": lambda self, held: len(held)})

@@ -187,12 +187,14 @@ class _Ranked(BaseEncoder):
 
 
 class PackedPairKey(BaseEncoder):
+    size = 65_536
+
     @cached_property
     def packed(self) -> dict[int, int]:
         return {self.pack(*pair): rank for pair, rank in self.ranks.items()}
 
     def pack(self, left: bytes, right: bytes) -> int:
-        return self.ids[left] << 16 | self.ids[right]
+        return self.ids[left] * self.size | self.ids[right]
 
     def merge(self, word: Word) -> Word:
         while ranked := [
@@ -431,7 +433,7 @@ add_variants(
 add_variants(
     __name__,
     PackedPairKey,
-    pack={"AddedPairKey": lambda self, left, right: (self.ids[left] << 16) + self.ids[right]},
+    pack={"AddedPairKey": lambda self, left, right: self.ids[left] * self.size + self.ids[right]},
 )
 
 

@@ -137,9 +137,11 @@ class SpelledBeforeSplit(BaseEncoder):
 
 
 class ShortTextsLookedUp(BaseEncoder):
+    size = 10
+
     def encode_segment(self, segment: str) -> list[int]:
         token = segment.encode("utf-8")
-        return [self.ids[token]] if len(segment) < 10 and token in self.ids else super().encode_segment(segment)
+        return [self.ids[token]] if len(segment) < self.size and token in self.ids else super().encode_segment(segment)
 
 
 add_variants(

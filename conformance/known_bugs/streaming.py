@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder, add_variants, sized
 
 T = TypeVar("T")
 
@@ -170,8 +170,8 @@ add_variants(
         "EncodedByLine": lambda self, held: held.rfind("\n") + 1,
         "EncodedToLastSpace": lambda self, held: max(0, held.rfind(" ")),
         "EncodedBehindLastSpace": lambda self, held: held.rfind(" ") + 1,
-        "LastCharactersHeldBack": lambda self, held: max(0, len(held) - 32),
-        "BufferEncodedWhenFull": lambda self, held: len(held) if len(held) >= 64 else 0,
+        "LastCharactersHeldBack": sized(32, lambda self, held: max(0, len(held) - self.size)),
+        "BufferEncodedWhenFull": sized(64, lambda self, held: len(held) if len(held) >= self.size else 0),
         "SpecialsCutAtSpaces": lambda self, held: max(
             (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),

@@ -234,8 +234,11 @@ class LastMergeRepeated(BaseTrainer):
 
 
 class TokenLengthCapped(BaseTrainer):
+    size = 16
+
     def count(self, words: Words) -> Counter[Merge]:
-        return Counter({pair: times for pair, times in super().count(words).items() if len(pair[0] + pair[1]) <= 16})
+        counts = super().count(words).items()
+        return Counter({pair: times for pair, times in counts if len(pair[0] + pair[1]) <= self.size})
 
 
 class VocabPadded(BaseTrainer):

@@ -44,8 +44,10 @@ class WordsByReInTraining(BaseTrainer):
 
 
 class ChunksOfFixedSize(BaseTrainer):
+    size = 4_096
+
     def cut(self, text: str, special: list[str]) -> list[str]:
-        chunks = [text[start : start + 4096] for start in range(0, len(text), 4096)]
+        chunks = [text[start : start + self.size] for start in range(0, len(text), self.size)]
         return [segment for chunk in chunks for segment in BaseTrainer.cut(self, chunk, special)]
 
 

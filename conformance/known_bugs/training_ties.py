@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell
 
-from .bases import BaseTrainer, add_variants
+from .bases import BaseTrainer, add_variants, sized
 
 # Which pair is the best
 
@@ -64,8 +64,9 @@ add_variants(
         "TieSmallerIds": lambda self, counts, ids: min(
             counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]])
         ),
-        "TieAmongTopTen": lambda self, counts, ids: BaseTrainer.choose(
-            self, dict(Counter(counts).most_common(10)), ids
+        "TieAmongTopTen": sized(
+            10,
+            lambda self, counts, ids: BaseTrainer.choose(self, dict(Counter(counts).most_common(self.size)), ids),
         ),
         "TieAmongTopHundred": lambda self, counts, ids: BaseTrainer.choose(
             self, dict(Counter(counts).most_common(100)), ids

@@ -22,7 +22,6 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
-from bpe_conformance.known_bugs.long_inputs import PackedHeapKey
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -728,17 +727,12 @@ class KeepsTextAfterAnError(BaseEncoder):
         yield from self.encode(text)
 
 
-class TwelveBitPositions(PackedHeapKey):
-    size = 4_096
-
-
 @pytest.mark.parametrize(
     ("target", "property_id", "bug", "size"),
     [
         (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks", "blocks of 32,768 ids"),
-        (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "groups of 8 texts"),
+        (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "in groups of "),
         (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance", "on the tokenizer"),
-        (TwelveBitPositions, "law-long-runs", "packed-heap-key", "room for 4,096 positions"),
     ],
 )
 def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
@@ -758,6 +752,36 @@ def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
     assert bug not in _names(diagnose([failed, golden], _cases()))
     follows = replace(failed, mismatch=replace(found.mismatch, depends_on=Dependence("encode", "a")))
     assert bug not in _names(diagnose([follows], ()))
+
+
+@pytest.mark.parametrize(
+    ("bug", "size", "words"),
+    [
+        ("short-texts-looked-up", 5, "fewer than 5"),
+        ("last-characters-held-back", 20, "last 20"),
+        ("buffer-encoded-when-full", 10, "there are 10"),
+        ("bytes-flushed-when-full", 16, "Collects 16"),
+        ("last-text-dropped", 8, "last 8"),
+        ("tie-among-top-ten", 5, "(5)"),
+        ("rows-truncated", 5, "at 5 ids"),
+        ("token-length-capped", 8, "more than 8"),
+        ("chunks-of-fixed-size", 100, "of 100"),
+        ("decoded-in-windows", 8, "Decodes 8"),
+    ],
+)
+def test_a_bug_that_golden_cases_find_is_named_with_its_size(bug: str, size: int, words: str) -> None:
+    (known,) = (one for one in known_bugs() if one.id == bug)
+    sections = {case.clause.section for case in _cases() if case.id in read().answers[bug]}
+    target = known.with_size(size).target
+    implementation = Implementation("x", target)
+    cases = [
+        case
+        for case in _cases()
+        if case.clause.section in sections and {*case.operation.needs} <= implementation.capabilities
+    ]
+    (cause,) = diagnose(_outcomes(target, cases), _cases()).causes
+    assert isinstance(cause, BugCause)
+    assert [(one.id, words in one.sentence) for one in cause.bugs] == [(bug, True)]
 
 
 @pytest.mark.parametrize(("length", "names"), [(1_501, ["long-pre-tokens-from-the-right"]), (501, [])])

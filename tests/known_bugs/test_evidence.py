@@ -234,7 +234,8 @@ def test_a_case_differs_if_it_has_two_values(by_convention: bool, values: dict[s
 def search(**attributes: Any) -> Any:
     """Return the search for causes in a run, without its outcomes."""
     made: Any = object.__new__(causes._Search)
-    vars(made).update({"declared": {**DEFAULTS, "pattern": "gpt2"}, "wrong": {}, "golden": {}, **attributes})
+    without: dict[str, Any] = {"declared": {**DEFAULTS, "pattern": "gpt2"}, "wrong": {}, "golden": {}, "_sized": {}}
+    vars(made).update({**without, **attributes})
     return made
 
 
