@@ -21,7 +21,7 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE, TRAINING_CONVENTIONS
 
-from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table, Text, fingerprint, surplus_ends
+from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Measure, Refusal, Table, Text, fingerprint, surplus_ends
 from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
@@ -103,11 +103,11 @@ class Candidate:
 
     def score(self, left: Set[str], explained: Set[str]) -> tuple[int, int, float, bool] | None:
         """Return the evidence for it where other causes already explain some cases; None if it is too weak."""
-        new = len(self.same & left)
-        score = new - len(self.other - explained) - PASSED * len(self.passed)
+        new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
+        score = len(self.same - explained) - len(self.other - explained) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
-        if score < 1 or (isinstance(self.cause, ConventionCause) and new < 2) or self.doubt & left:
+        if min(score, new) < 1 or (isinstance(self.cause, ConventionCause) and new < 2) or self.doubt & left:
             return None
         predicted = len(self.same) + len(self.other) + len(self.passed)
         return score, self.order, len(self.same) / predicted, bool(self.own & left)
@@ -133,8 +133,10 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
         first, *equals = [candidate for score, candidate in scored if score == best]
         new = frozenset(first.same & left)
         if first.named:
-            alike = [first, *(candidate for candidate in equals if candidate.same & left == new)]
-            first = replace(first, cause=BugCause(tuple(bug for candidate in alike for bug in candidate.named), ()))
+            bugs: dict[str, Bug] = {}
+            for candidate in [first, *(candidate for candidate in equals if candidate.same & left == new)]:
+                bugs |= {bug.id: bug for bug in candidate.named if bug.id not in bugs}
+            first = replace(first, cause=BugCause(tuple(bugs.values()), ()))
         found.append((first, new))
         left -= new
         explained |= first.same
@@ -666,6 +668,8 @@ def _with_size_of_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) ->
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
         return None
     least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
+    if isinstance(wrong.answer, Measure):  # seconds or their growth, which differ from run to run
+        return bug
     sizes = [size for size in SIZES if least <= size <= length]
     for one in map(bug.with_size, sizes) if bug.is_sized else [bug]:
         if _alike(ask(_implementation_of(one, ()), asked), wrong.answer):

@@ -6,7 +6,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, ClassVar
 
 from .bases import BaseEncoder, add_variants, sized
@@ -104,6 +104,16 @@ class DeltasOneIdLate(BaseEncoder):
             yield before
             before = delta
         yield before
+
+
+class TextSentInGroups(BaseEncoder):
+    size = 16
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder, rest = codecs.getincrementaldecoder("utf-8")("replace"), iter(ids)
+        for first in rest:
+            yield decoder.decode(self.decode_bytes([first, *islice(rest, self.size - 1)]))
+        yield decoder.decode(b"", True)
 
 
 class AllIdsDecodedAgain(BaseEncoder):

@@ -373,6 +373,7 @@ add_variants(
         "EncodesNfc": _changed(lambda text: unicodedata.normalize("NFC", text)),
         "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),
         "EncodesStripped": _changed(str.strip),
+        "FirstSpaceDropped": _changed(lambda text: text.removeprefix(" ")),
         "EncodesLowerCase": _changed(str.lower),
         "EncodesUnixLineEnds": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
         "EncodesWithoutBom": _changed(lambda text: text.removeprefix("\ufeff")),

@@ -97,6 +97,18 @@ class OnlyFirstSpecialAwaited(BaseEncoder):
         return ready
 
 
+class CutWhereSpecialBegins(BaseEncoder):
+    def ready(self, held: str) -> int:
+        cut = max((match.start() for match in re.finditer(self.cuts, held)), default=0)
+        inside = [
+            at
+            for token in self.special
+            for at in range(max(0, cut - len(token) + 1), cut)
+            if token.startswith(held[at : at + len(token)])
+        ]
+        return min(inside, default=cut)
+
+
 class LongerSpecialNotAwaited(BaseEncoder):
     def ready(self, held: str) -> int:
         parts = self.cut(held)

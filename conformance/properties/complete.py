@@ -7,6 +7,7 @@ that loses something: one tokenizer is asked all of a group of similar questions
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
 from ..answer import Acceptable, Answer, Ids
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, Operation, Question, Stream, Train
 from ..outcome import Expectation, Mismatch
 from . import strategies
@@ -385,10 +387,22 @@ def _in_turn(implementation: Implementation, model: Model | None, groups: Iterab
             context = f"after the question {_brief(question.operation)}, among others"
             if not is_correct(implementation, question, answer, right):
                 # an answer to another question is confused, even if a new tokenizer gives it: a class can have a cache
-                if any(is_correct(implementation, other, answer, known) for other, known in asked_earlier):
+                is_confused = any(is_correct(implementation, other, answer, known) for other, known in asked_earlier)
+                if is_confused and not _is_wrong_alone(implementation, question, right):
                     yield Mismatch(asked, Expectation((right,)), answer)
                 yield undisturbed(implementation, asked, answer)
             asked_earlier.append((question, right))
+
+
+def _is_wrong_alone(implementation: Implementation, question: Question[Any], right: Acceptable) -> bool:
+    """Return whether the answer is incorrect in a new process, too; False if none can be started."""
+    if implementation.spawn is None:
+        return False
+    try:
+        with implementation.time_limit(math.inf, is_diagnosis=True), implementation.in_new_process({}) as other:
+            return not is_correct(other, question, ask(other, question), right)
+    except (CallFailed, TimedOut):
+        return False
 
 
 def _brief(operation: Operation) -> str:

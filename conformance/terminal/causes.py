@@ -78,7 +78,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
     match cause:
         case BugCause(bugs):
             first, *others = bugs
-            yield from textwrap.wrap(prose(first.sentence), WIDTH, initial_indent="  ", subsequent_indent="  ")
+            yield from _wrap(prose(first.sentence), "  ", "  ")
             yield from _row("fix", prose(first.fix))
             for bug in others[: NAMES - 1]:
                 yield from _row("or", prose(f"{bug.sentence} {bug.fix}"))
@@ -90,7 +90,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                     f"Each merge has the highest count, but ties do not follow {rule}. If they should, the code that "
                     f"chooses between tied pairs has a bug. If any of these pairs will do, declare it in {place}:"
                 )
-            yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+            yield from _wrap(text, "  ", "  ")
             yield from _row("declare", conventions(cause))
             if not command.argument:
                 yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
@@ -107,7 +107,13 @@ def _declaring(command: Command) -> str:
 
 
 def _row(label: str, text: str) -> list[str]:
-    return textwrap.wrap(f"  {label:<10} {text}", WIDTH, subsequent_indent=" " * 13, break_long_words=False)
+    return _wrap(text, f"  {label:<10} ", " " * 13)
+
+
+def _wrap(text: str, first: str, following: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=following, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _broken_tie_rule(cause: ConventionCause, command: Command) -> str:
@@ -245,7 +251,7 @@ def steps(result: RunResult) -> Iterator[str]:
         first = example(cause, result)
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for line in _wrong_and_right(cause, first, result.command):
-            yield from textwrap.wrap(line, WIDTH, initial_indent="     ", subsequent_indent="       ")
+            yield from _wrap(line, "     ", "       ")
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes)
@@ -274,7 +280,7 @@ def _after_calls(result: RunResult) -> str:
 
 
 def _next(text: str) -> list[str]:
-    return textwrap.wrap(f"next          {text}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+    return _wrap(text, "next          ", " " * 14)
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:

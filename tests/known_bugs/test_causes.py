@@ -14,7 +14,18 @@ import pytest
 from known_bugs.count_named import named, verdict
 from known_bugs.strangers import STRANGERS, Plain
 
-from bpe_conformance.answer import MALFORMED, TIMED_OUT, Answer, AnyError, Fault, Ids, Refusal, Table
+from bpe_conformance.answer import (
+    MALFORMED,
+    TIMED_OUT,
+    Answer,
+    AnyError,
+    AtMost,
+    Fault,
+    Ids,
+    Measure,
+    Refusal,
+    Table,
+)
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -23,7 +34,7 @@ from bpe_conformance.known_bugs import KnownBug, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
-from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
+from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
     BugCause,
     ConventionCause,
@@ -782,6 +793,14 @@ def test_a_bug_that_golden_cases_find_is_named_with_its_size(bug: str, size: int
     (cause,) = diagnose(_outcomes(target, cases), _cases()).causes
     assert isinstance(cause, BugCause)
     assert [(one.id, words in one.sentence) for one in cause.bugs] == [(bug, True)]
+
+
+def test_a_detokenizer_whose_time_grows_too_much_decodes_all_ids_again() -> None:
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-detok-growth")
+    asked = Question(Detokenize((97,) * 16_000), DOUBLED, "for 16,000 ids, compared with 2,000")
+    wrong = Mismatch(asked, Expectation((AtMost(23, "times"),)), Measure(54, "times"))
+    failed = Outcome(tested.id, "property", "", "failed", tested.clause, "detokenizer", mismatch=wrong)
+    assert _names(diagnose([failed], ())) == ["all-ids-decoded-again"]
 
 
 @pytest.mark.parametrize(("length", "names"), [(1_501, ["long-pre-tokens-from-the-right"]), (501, [])])

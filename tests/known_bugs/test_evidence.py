@@ -15,9 +15,10 @@ from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.known_bugs.causes import Candidate
+from bpe_conformance.known_bugs.causes import Candidate, cover
 from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Setting, Train
 from bpe_conformance.outcome import (
+    Bug,
     BugCause,
     ConventionCause,
     Dependence,
@@ -311,6 +312,19 @@ def test_a_listed_test_that_passes_is_no_evidence() -> None:
     found: Diagnosis = causes.diagnose([outcome, stale, corpus], [case])
     assert [test for cause in found.causes for test in cause.tests] == [case.id]
     assert found.failing == (case.id,)
+
+
+def test_equal_answers_to_shoulds_support_a_cause_but_need_none() -> None:
+    likely = Candidate(BugCause((Bug("a", "", "", ""),), ()), {"must", "should"}, passed={"other"})
+    assert likely.score({"must"}, set()) is None
+    assert replace(likely, same={"must", "should", "2", "3"}).score({"must"}, set()) is not None
+    assert replace(likely, same={"must", "should", "2", "3"}).score({"else"}, set()) is None
+
+
+def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:
+    twice = [Candidate(BugCause((Bug("a", sentence, "", ""),), ()), {"1", "2"}) for sentence in ("first", "second")]
+    ((found, _),) = cover(twice, ["1", "2"])
+    assert [bug.sentence for bug in found.named] == ["first"]
 
 
 def test_what_one_cause_explains_is_not_added_to_another() -> None:

@@ -363,6 +363,22 @@ def test_properties_that_need_new_processes_find_wrong_tokenizers(
                 assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
 
 
+class SpacesAtEndDropped(wrong.Whole):
+    def encode(self, text: str, **options: Any) -> list[int]:
+        return super().encode(text.rstrip(" "), **options)
+
+
+def test_an_answer_that_is_wrong_in_a_new_process_does_not_come_from_earlier_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its space, `ab ` gets the answer to `ab`, which was asked before."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    with spawning(SpacesAtEndDropped) as implementation:
+        found = complete.texts.run(implementation, Effort())
+    assert found is not None
+    assert found.mismatch.depends_on is not None
+
+
 def test_properties_share_two_new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     with spawning(wrong.Whole) as implementation:
