@@ -7,7 +7,7 @@ import shutil
 from setuptools.command.build_py import build_py
 
 
-class Build(build_py):
+class Build(build_py):  # type: ignore[misc]  # setuptools need not be installed
     def run(self) -> None:
         """Build without the files of an earlier version, which setuptools leaves in a clone and would ship again."""
         if not self.editable_mode:

@@ -9,6 +9,7 @@ is named however many other causes there are.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -387,12 +388,17 @@ class _Search:
 
     def _other_sizes(self, unexplained: Set[str], published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs that go wrong as the implementation does with another size than the published one."""
-        for bug in [bug for bug in known_bugs() if bug.is_sized and unexplained]:
+        for bug in filter(lambda bug: bug.is_sized, known_bugs()):
             row = {*published.get(bug.id, ())} & self.evidence.clauses.keys()
-            sections, target = {self.evidence.section(case) for case in row}, _implementation(bug, self.declared)
+            sections = {self.evidence.section(case) for case in row}
+            if not any(self.evidence.section(test) in sections for test in unexplained):
+                continue
+            target = _implementation(bug, self.declared)
             asked = [test for test in self.evidence.clauses if self.evidence.section(test) in sections]
             asked = [test for test in asked if _takes(target, self.golden[test].question)]
-            if best := self._with_fitting_size(bug, [test for test in asked if test in unexplained]):
+            with target.time_limit(math.inf):  # one watchdog for all calls
+                best = self._with_fitting_size(bug, [test for test in asked if test in unexplained])
+            if best is not None:
                 self._sized[bug.id] = best
                 passed = [test for test in asked if test not in self.wrong]
                 passed = [*_spread(passed, REPLAYED // 4), *_spread(sorted(row.intersection(passed)), REPLAYED // 4)]
