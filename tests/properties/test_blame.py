@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from helpers.shorter_texts import leave_out_sizes
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.adapters.bridge.client import isolated
@@ -40,10 +40,7 @@ MOST_HANGS = 3
 @pytest.fixture(autouse=True)
 def only_short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask the properties about long texts two sizes: a method that never gives an answer gives none to these."""
-    first_wrong = scale._first_wrong
-    monkeypatch.setattr(
-        scale, "_first_wrong", lambda id_, row, *more: first_wrong(id_, replace(row, sizes=row.sizes[:2]), *more)
-    )
+    leave_out_sizes(monkeypatch, lambda sizes: sizes[:2])
 
 
 class Alone(Tokenizer):

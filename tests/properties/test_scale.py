@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate, islice
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 import regex
+from helpers.shorter_texts import leave_out_sizes
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.answer import Ids
@@ -73,14 +72,8 @@ def run_wrong(property_id: str, target: Any) -> Found | None:
     """Run a property without its longest texts, which take most of the time, unless only these show the fault."""
     with pytest.MonkeyPatch.context() as patch:
         if target.__name__ not in NEED_THE_LONGEST:
-            patch.setattr(scale, "_first_wrong", partial(_without_longest, scale._first_wrong))
+            leave_out_sizes(patch, lambda sizes: [size for size in sizes if size < scale.FAR[0]])
         return run(property_id, target)
-
-
-def _without_longest(first_wrong: Any, id_: str, row: scale.Row, *more: Any) -> Found | None:
-    shorter = replace(row, sizes=[size for size in row.sizes if size < scale.FAR[0]])
-    found: Found | None = first_wrong(id_, shorter, *more)
-    return found
 
 
 class IdsCut(BaseEncoder):
