@@ -40,9 +40,12 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
     >>> split("Let's go  on")
     ['Let', "'s", ' go', ' ', ' on']
     """
+    expression = _compiled(pattern)
+    if not expression.groups and "".join(found := expression.findall(text)) == text:
+        return [piece for piece in found if piece]
     pieces: list[str] = []
     end = 0
-    for match in _compiled(pattern).finditer(text):
+    for match in expression.finditer(text):
         if match.group():
             pieces += [text[end : match.start()], match.group()]
             end = match.end()
@@ -55,17 +58,16 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> Segments:
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
     """
-    longest_first = sorted((token for token in special_tokens if token and token in text), key=len, reverse=True)
+    longest_first = sorted(filter(None, special_tokens), key=len, reverse=True)
+    starts = {token: text.find(token) for token in longest_first}
     segments: Segments = []
-    start = index = 0
-    while longest_first and index < len(text):
-        match = next((token for token in longest_first if text.startswith(token, index)), None)
-        if match is None:
-            index += 1
-        else:
-            segments += [(text[start:index], False), (match, True)]
-            start = index = index + len(match)
-    return [(segment, special) for segment, special in [*segments, (text[start:], False)] if segment]
+    end = 0
+    while starts := {token: start for token, start in starts.items() if start >= 0}:
+        match = min(starts, key=starts.__getitem__)  # of those with the same start, the first, which is the longest
+        segments += [(text[end : starts[match]], False), (match, True)]
+        end = starts[match] + len(match)
+        starts = {token: start if start >= end else text.find(token, end) for token, start in starts.items()}
+    return [(segment, special) for segment, special in [*segments, (text[end:], False)] if segment]
 
 
 def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> Segments:
@@ -87,7 +89,7 @@ def atoms(pre_token: str) -> Word:
     >>> atoms("a€")
     (b'a', b'\xe2', b'\x82', b'\xac')
     """
-    return tuple(bytes([byte]) for byte in pre_token.encode("utf-8"))
+    return tuple(_BYTES[byte] for byte in pre_token.encode("utf-8"))
 
 
 def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
@@ -452,7 +454,7 @@ class Encoding:
         """Return the bytes of a pre-token that have entries, or the pre-token itself if it stays whole."""
         # Of a pipeline, pre-tokens are mapped characters.
         word = atoms(pre_token) if self.pipeline is None else tuple(map(unspell, pre_token))
-        return (b"".join(word),) if self.stays_whole(word) else tuple(byte for byte in word if byte in self.ids)
+        return (b"".join(word),) if self.stays_whole(word) else tuple(filter(self.ids.__contains__, word))
 
     def merge(self, word: Word) -> Word:
         return merge_by_bytes(word, self.byte_ranks) if self.lookup == "bytes" else merge_by_pair(word, self.ranks)

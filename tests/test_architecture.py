@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ PACKAGES = {
 }
 
 
+@cache
 def _imports(file: Path) -> set[str]:
     """Return every module of ours that `file` imports, as an absolute name."""
     folder = file.relative_to(ROOT).parts[0]

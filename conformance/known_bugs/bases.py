@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -65,9 +66,17 @@ class BaseEncoder(textbook.Encoding):
 
     def merge(self, word: Word) -> Word:
         """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
-        while ranked := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
-            word = self.replace(word, min(ranked)[1])
-        return word
+        if word not in self.tokens_of:
+            tokens = word
+            while ranked := [(self.ranks[pair], pair) for pair in pairwise(tokens) if pair in self.ranks]:
+                tokens = self.replace(tokens, min(ranked)[1])
+            self.tokens_of[word] = tokens
+        return self.tokens_of[word]
+
+    @cached_property
+    def tokens_of(self) -> dict[Word, Word]:
+        """The tokens of earlier words, which long texts repeat."""
+        return {}
 
     def replace(self, word: Word, pair: Merge) -> Word:
         return textbook.replace(word, pair)
@@ -160,6 +169,7 @@ def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:
     """Return an encoder of another class, or with other attributes; it shares the tables, which take long to build."""
     other = kind.__new__(kind)
     vars(other).update({**vars(encoder), **changes})
+    vars(other).pop("tokens_of", None)  # another class or other ranks may merge differently
     return other
 
 

@@ -273,12 +273,16 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
     drafts: list[Draft] = []
     for clause, text in _texts(reach, draw):
         segments = reach.segments(text)
-        right = oracle.encode_segments(segments)
+        right, pieces = oracle.encode_segments(segments), _pieces(oracle, segments)
         detected = [
             mistake
             for mistake in left
-            if (wrong[mistake][1].encode(text) if mistake >= count else wrong[mistake][1].encode_segments(segments))
-            != right
+            if (
+                wrong[mistake][1].encode(text) != right
+                if mistake >= count
+                else _pieces(wrong[mistake][1], segments) != pieces
+                and wrong[mistake][1].encode_segments(segments) != right
+            )
         ]
         if detected:
             what, _, bug = wrong[detected[-1]]  # known bugs are last
@@ -290,6 +294,10 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
     report: dict[str, object] = {"mutants": count, "told_apart": count - len(never), "not_told_apart": never}
     found = {bug.id: DETECTIONS - left.get(number, 0) for number, bug in enumerate(bugs, count)}
     return drafts, report, found
+
+
+def _pieces(encoder: textbook.Encoding, segments: textbook.Segments) -> list[list[str]]:
+    return [encoder.split(segment) for segment, is_special in segments if not is_special]
 
 
 def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:

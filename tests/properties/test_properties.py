@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from helpers import wrong_tokenizers as wrong
+from helpers.shorter_texts import leave_out_sizes
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import Answer, Changed, Text
@@ -198,7 +199,8 @@ def test_a_save_that_fails_independently_is_another_failure() -> None:
     assert mismatch.mismatch.depends_on is not None
 
 
-def test_streams_and_batches_of_a_wrong_encoder_depend_on_it() -> None:
+def test_streams_and_batches_of_a_wrong_encoder_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out_sizes(monkeypatch, lambda sizes: sizes[:2])
     target = next(bug.target for bug in known_bugs() if bug.id == "rank-zero-falsy")
     for one in bind(installed_spec().clauses):
         if one.conformance_class in ("streaming", "batch"):
@@ -207,7 +209,10 @@ def test_streams_and_batches_of_a_wrong_encoder_depend_on_it() -> None:
 
 
 @pytest.mark.parametrize("every", [2, 3, 5])
-def test_no_property_calls_the_implementation_without_containing_errors(every: int) -> None:
+def test_no_property_calls_the_implementation_without_containing_errors(
+    every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_sizes(monkeypatch, lambda sizes: sizes[:2])
     implementation = Implementation("x", wrong.Whole)
     implementation.target = wrong.failing(every)
     for one in bind(installed_spec().clauses):

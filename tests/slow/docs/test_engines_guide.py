@@ -53,19 +53,27 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden")
+    huggingface.write(folder / "small.json", MODEL)
+    assert main(["pack", str(folder / "small.json"), "-o", str(folder / "pack")]) == 0
+    return folder / "pack"
+
+
 @pytest.mark.parametrize(
     ("language", "file", "adapter"), [("python", "server.py", "server:Server"), ("js", "server.mjs", "")]
 )
-def test_a_running_server_is_tested(project: Project, url: str, language: str, file: str, adapter: str) -> None:
+def test_a_running_server_is_tested(
+    project: Project, url: str, golden: Path, language: str, file: str, adapter: str
+) -> None:
     node = shutil.which("node")
     if not adapter and node is None:
         pytest.skip("needs node")
     (program,) = re.findall(f"```{language}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     project.write(file, program.replace("http://localhost:8080", url).replace("Qwen3-8B", "small"))
     shutil.copy(Path(loading.__file__).parent / "languages" / "protocol.mjs", project.path)
-    huggingface.write(project.path / "small.json", MODEL)
-    assert main(["pack", str(project.path / "small.json"), "-o", str(project.path / "golden")]) == 0
-    options = ["--adapter", adapter or f"cmd:{node} server.mjs", "--bpe-pack", "golden"]
+    options = ["--adapter", adapter or f"cmd:{node} server.mjs", "--bpe-pack", str(golden)]
     result = project.pytester.runpytest_subprocess("conformance", *options, timeout=120)
     assert "PASS: encoder" in result.stdout.str()
     assert "decoder (" in result.stdout.str()

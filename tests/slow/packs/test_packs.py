@@ -69,11 +69,11 @@ def _document(folder: Path, name: str) -> Any:
 
 
 def test_every_file_is_valid_under_the_schema(pack: Path) -> None:
-    validator = Draft202012Validator(_document(pack, "pack.schema.json"))
+    validator, cases = Draft202012Validator(_document(pack, "pack.schema.json")), _document(pack, "cases.json")
     assert sorted(file.name for file in pack.iterdir()) == sorted(FILES)
     for name in FILES[:3]:
         assert not list(validator.iter_errors(_document(pack, name)))
-    assert list(validator.iter_errors({**_document(pack, "cases.json"), "more": 1}))
+    assert not validator.is_valid({**cases, "cases": cases["cases"][:1], "more": 1})
 
 
 def test_packs_are_reproducible(pack: Path, table: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ WHOLE = ["by_hand:Tokenizer", "linked:Tokenizer", "arrays:Tokenizer"]
 ASKED_FOR_LONG = {"linked:Tokenizer"}
 """Tested with the properties for long inputs as well; slower ones would take up to a minute."""
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
+FORKING = {"pools:Tokenizer", "shapes:Subclass"}
+"""They start processes for each call, which takes several times as long from the large process of these tests."""
 PARTS = {
     "recursive:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-ENCODE"],
     "permuted:Tokenizer": ["MERGE", "DECODE", "TRAIN-IDS", "LAW-ENCODE", "LAW-TRAIN"],
@@ -55,7 +57,8 @@ def test_correct_tokenizer_passes_the_whole_suite(project: Project, adapter: str
 
 @pytest.mark.parametrize("adapter", PARTS)
 def test_correct_tokenizer_passes_the_relevant_part(project: Project, adapter: str) -> None:
-    judge(project, adapter, *SHORT, *(f"--bpe-clause={name}" for name in PARTS[adapter]), in_process=True)
+    named = [f"--bpe-clause={name}" for name in PARTS[adapter]]
+    judge(project, adapter, *SHORT, *named, in_process=adapter not in FORKING)
 
 
 def test_no_must_depends_on_a_should(project: Project) -> None:
