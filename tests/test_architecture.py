@@ -85,6 +85,7 @@ def test_no_modules_import_one_another_in_a_circle(folder: str) -> None:
 LAYERS: dict[str, tuple[str, ...]] = {
     "command_line": (),
     "protocol": (),
+    "wheel": (),
     "answer": (),
     "implementation": ("answer", "command_line"),
     "operations": ("answer", "implementation"),
