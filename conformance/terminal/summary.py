@@ -51,7 +51,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
     _in_full(terminal, title, [for_terminal(outcome, result).brief() for outcome in shown])
-    for line in _hidden([outcome for outcome in others if outcome not in shown]):
+    for line in _hidden([outcome for outcome in others if outcome not in shown], bool(result.command.argument)):
         terminal.write_line(line)
 
 
@@ -85,12 +85,13 @@ def _by_clause(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     return groups
 
 
-def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a line for each clause of failures that are not shown in full."""
+def _hidden(hidden: Sequence[Outcome], is_check: bool) -> Iterator[str]:
+    """Yield a line for each clause of failures that are not shown in full; `is_check`: the options are arguments."""
     if not hidden:
         return
     by_clause = _by_clause(hidden)
-    yield f"{counted(len(hidden), 'more failure')}; -v, --bpe-case ID and reports show them in full:"
+    options = "case='ID' and report=" if is_check else "-v, --bpe-case ID and reports"
+    yield f"{counted(len(hidden), 'more failure')}; {options} show them in full:"
     for clause, group in list(by_clause.items())[:MOST_CLAUSES]:
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"  {clause:<22} {group[0].test}{more}{'; follows from another failure' if group[0].depends else ''}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NoReturn
+from unittest.mock import Mock
 
 import pytest
 from helpers.outcomes import outcomes_of
@@ -29,7 +30,7 @@ from bpe_conformance.outcome import MOST_CAUSES, ConventionCause, Dependence, Di
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
-from bpe_conformance.terminal import causes
+from bpe_conformance.terminal import causes, summary
 
 
 def lines(result: pytest.RunResult, *starts: str) -> list[str]:
@@ -130,6 +131,16 @@ def test_an_incorrect_tie_shows_the_declared_rule(project: Project) -> None:
         ]
     )
     result.stdout.no_fnmatch_line("*lex-smaller*")
+
+
+@pytest.mark.parametrize(("argument", "shown"), [("", "-v, --bpe-case ID and reports"), ("T", "case='ID' and report=")])
+def test_what_shows_more_failures_fits_how_the_suite_was_started(argument: str, shown: str) -> None:
+    names = [f"{number}" for number in range(20)]
+    made = result(*(outcome(name, "failed") for name in names), diagnosis=Diagnosis((), tuple(names)))
+    terminal = Mock()
+    summary.failures(terminal, replace(made, command=replace(made.command, argument=argument)), in_full=False)
+    written = [call.args[0] for call in terminal.write_line.call_args_list]
+    assert any(f" more failures; {shown} show them in full:" in line for line in written)
 
 
 @pytest.mark.parametrize("declared", ["lex-greater", "first-seen"])
