@@ -203,6 +203,7 @@ def failed(number: int, name: str, depends_on: str = "", level: str = "must") ->
     ("others", "elsewhere"),
     [
         ([failed(7, "encoder")], True),
+        ([replace(failed(7, "encoder"), state="known failure")], True),
         ([failed(7, "encoder"), failed(8, "encoder", "undisturbed")], True),
         ([failed(7, "encoder", level="should")], False),
         ([replace(failed(7, "encoder"), stale=True)], False),

@@ -172,6 +172,18 @@ class TrainsInTurn(Whole):
         return textbook.with_conventions(tie_break=tie_break).train(text, vocab_size, special_tokens, pattern)
 
 
+class RefusesToTrainAgain(Whole):
+    trained: ClassVar[set[Any]] = set()
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        asked = text, vocab_size, tuple(special_tokens), pattern
+        if asked in cls.trained:
+            raise RuntimeError("already trained")
+        cls.trained.add(asked)
+        return super().train(text, vocab_size, special_tokens, pattern)
+
+
 class RemovesRepeatsFromTheCallersList(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:

@@ -132,6 +132,23 @@ def test_a_cache_whose_key_is_complete_passes(method: str, calling: set[str]) ->
     assert all(one.run(Implementation("x", target), Effort()) is None for one in tested)
 
 
+class TakesTheEndOfItsLastText(Whole):
+    """Gives the ids of the last text if that ends with this one: only a longer text before a shorter one shows it."""
+
+    last: tuple[str, list[int]] = "", []
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        before, ids = self.last
+        self.last = text, ids if text and before.endswith(text) else super().encode(text, **choice)
+        return self.last[1]
+
+
+def test_a_text_that_is_wrong_after_a_longer_one_is_found() -> None:
+    found = run("law-cached-texts", TakesTheEndOfItsLastText)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
 TRAINING_KEYS: dict[str, Callable[..., Hashable]] = {
     "text": lambda text, size, special: text,
     "text-and-size": lambda text, size, special: (text, size),

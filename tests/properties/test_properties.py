@@ -65,6 +65,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-special", "special-tokens-not-cut"),
     ("law-train-pattern", wrong.TrainsByDefaultPattern),
     ("law-train-again", wrong.TrainsInTurn),
+    ("law-train-again", wrong.RefusesToTrainAgain),
     ("law-train-again", wrong.RemovesRepeatsFromTheCallersList),
     ("law-train-again", wrong.KeepsTheSpecialsOfARefusedTraining),
     ("law-train-encode", wrong.ForgetsMerges),
