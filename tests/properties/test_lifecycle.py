@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithTheLatestSpecials, Whole
+from helpers.wrong_tokenizers import (
+    ReversesTheCallersMerges,
+    SharesSpecialsOfOneSpelling,
+    SortsTheCallersSpecialsWhenLoaded,
+    SortsTheIdsToDecode,
+    StreamsWithTheLatestSpecials,
+    Whole,
+)
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
@@ -225,6 +232,7 @@ TOGETHER = {"law-tables": SharesSpecialsOfOneSpelling, "law-tables-stream": Stre
 """Wrong tokenizers that mix up the tables of several tokenizers."""
 
 QUICK = Effort(shrink=False)
+FEW = Effort(examples_factor=0.4, shrink=False)
 
 
 def accused(implementation: Implementation, stages: Sequence[Any], effort: Effort = QUICK) -> set[str]:
@@ -282,6 +290,57 @@ def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
 @pytest.mark.parametrize("property_id", WRONG)
 def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
     assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
+
+
+class SortsWhatItHasReturned(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        returned: list[list[int]] = self.__dict__.setdefault("_returned", [])
+        for ids in returned:
+            ids.sort()
+        returned.append(super().encode(text, *arguments, **keywords))
+        return returned[-1]
+
+
+class SortsTheCallersTexts(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        rows = super().encode_batch(texts)
+        texts.sort()
+        return rows
+
+
+class ReversesTheCallersChunks(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from super().encode_iterable(list(chunks))
+        if isinstance(chunks, list):
+            chunks.reverse()
+
+
+@pytest.mark.parametrize(
+    ("target", "property_id"),
+    [
+        (SortsWhatItHasReturned, "law-lists"),
+        (SortsTheCallersTexts, "law-batch-history"),
+        (ReversesTheCallersChunks, "law-stream-history"),
+        (SortsTheIdsToDecode, "law-decode-history"),
+        (ReversesTheCallersMerges, "law-lists"),
+        (SortsTheCallersSpecialsWhenLoaded, "law-files-again"),
+    ],
+)
+def test_a_list_whose_items_change_places_is_found(target: Any, property_id: str) -> None:
+    stages = STAGES[1:2] if property_id == "law-files-again" else STAGES[:1]
+    assert property_id in accused(Implementation("x", target), stages, FEW)
+
+
+def test_a_stream_that_another_one_ends_is_found() -> None:
+    class ReadsTheLatestStream(Whole):
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            own = self.latest = object()
+            for index in super().encode_iterable(chunks):
+                if self.latest is not own:
+                    return
+                yield index
+
+    assert accused(Implementation("x", ReadsTheLatestStream), STAGES[:1], FEW) == {"law-stream-history"}
 
 
 def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() -> None:
