@@ -79,6 +79,7 @@ def test_a_seed_gives_other_examples_and_the_factor_gives_more() -> None:
     default, seeded, again = texts_of(Effort()), texts_of(Effort(seed=7)), texts_of(Effort(seed=7))
     assert seeded == again
     assert len({*seeded} - {*default}) > 30
+    assert len({*texts_of(Effort(seed=8))} - {*seeded}) > 30
     assert len(texts_of(Effort(seed=7, examples_factor=3))) > 2 * len(seeded)
 
 

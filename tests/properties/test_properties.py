@@ -121,18 +121,27 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
-@pytest.mark.parametrize(("squared", "grows"), [(0.0, False), (8e-8, True)])  # as transformers' TextStreamer
-def test_growth_is_seen_beside_the_time_of_messages(
-    squared: float, grows: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("linear", "squared", "is_remote", "grows"),
+    [
+        (1e-4, 0.0, True, False),
+        (1e-4, 8e-8, True, True),  # as transformers' TextStreamer
+        (0.0, 1e-7, False, True),  # 1.6 seconds for 4,000 ids
+        (0.0, 5e-10, False, False),  # 0.13 seconds for 16,000 ids
+    ],
+)
+def test_growth_is_seen_beside_the_time_of_messages_and_of_a_moment(
+    linear: float, squared: float, is_remote: bool, grows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timed(_: Any, question: Question[Detokenize]) -> tuple[Answer, float, float]:
         count = len(question.operation.ids)
-        return Text(""), 1e-4 * count + squared * count**2, 0.0
+        return Text(""), linear * count + squared * count**2, 0.0
 
     monkeypatch.setattr(scale, "timed", timed)
     monkeypatch.setattr(detokenizing, "is_correct", lambda *_: True)
-    implementation: Any = SimpleNamespace(is_remote=True)
-    assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is grows
+    implementation: Any = SimpleNamespace(is_remote=is_remote)
+    assert (detokenizing.runs_grow.run(implementation, QUICK) is not None) is grows
+    assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is (grows or not is_remote)
 
 
 def test_ids_of_a_stream_that_was_broken_off_are_named_as_such() -> None:
