@@ -142,6 +142,35 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     assert run(name, Tokenizer) is None
 
 
+class WrongTogether(Whole):
+    """Is correct for each short input, and loses the end of what many of them are together."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text, **choice)[:60]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(list(ids)[:60])
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from self.encode("".join(chunks))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield from list(super().decode_iterable(ids))[:60]
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, *given: Any, **options: Any) -> Any:
+        return super().train(text, min(vocab_size, 290), *given, **options)
+
+
+TOGETHER = ("train-pairs", "encode-pairs", "encode-keys", "split-ranges", "stream-cuts", "train-characters")
+TOGETHER += ("encode-characters", "decode-subparts", "detok-subparts")
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_is_wrong_only_for_many_inputs_at_once_is_found(name: str) -> None:
+    assert PROPERTIES[f"law-{name}"].run(Implementation("x", WrongTogether), Effort()) is not None
+
+
 def test_the_failing_pair_is_shown_alone() -> None:
     trained, encoded = run("law-train-pairs", NeverLearnsQz), run("law-encode-pairs", NeverMergesBdC3)
     assert trained is not None
