@@ -51,6 +51,9 @@ class LiesAboutBytes(Honest):
     def decode_bytes(self, ids: Any) -> bytes:
         return super().decode_bytes(ids).replace(b"\xff", b"")
 
+    def decode(self, ids: Any) -> str:
+        return super().decode_bytes(ids).decode("utf-8", "replace")
+
 
 class LiesAboutText(Honest):
     def decode(self, ids: Any) -> str:
