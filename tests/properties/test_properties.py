@@ -157,6 +157,16 @@ def test_save_may_refuse_a_directory_that_is_in_use(monkeypatch: pytest.MonkeyPa
         assert PROPERTIES["law-saved-elsewhere"].run(implementation, QUICK) is None
 
 
+def test_a_save_that_refuses_every_directory_is_a_failure() -> None:
+    class NeverSaves(wrong.Whole):
+        def save(self, folder: str) -> None:
+            raise PermissionError(folder)
+
+    one = found("law-saved-over", NeverSaves)
+    assert one is not None
+    assert one.mismatch.depends_on is not None
+
+
 @pytest.mark.parametrize(
     ("target", "clause"),
     [
