@@ -82,8 +82,11 @@ OTHERS = {"decode": "{ids: [255]}", "batch": '{texts: ["a", "b"]}', "offsets": '
     ],
 )
 def test_every_part_of_a_value_is_compared(spec: Path, old: str, new: str) -> None:
-    form = '  - id: others-{0}\n    title: the operation {0}\n    since: "1.0"\n    op: {0}\n    model: {{}}\n    input: {1}\n'
-    asked = (form.format(*one) for one in OTHERS.items())
+    asked = (
+        f'  - id: others-{op}\n    title: the operation {op}\n    since: "1.0"\n    op: {op}\n    model: {{}}\n'
+        f"    input: {given}\n"
+        for op, given in OTHERS.items()
+    )
     (spec / "cases" / "others.yaml").write_text(f"clause: MERGE-ORDER-1\ncases:\n{''.join(asked)}", "utf-8")
     regenerate(spec, witnesses=[])
     before = contents(spec)
