@@ -102,6 +102,17 @@ def test_a_cell_counts_the_tests_of_a_report_and_has_its_smallest_own_failure() 
     assert (refused.text, refused.problem, refused.tested) == ("not loaded", "no", 0)
 
 
+@pytest.mark.parametrize(
+    ("state", "passes"),
+    [("passed", True), ("warning", True), ("failed", False), ("known failure", False), ("error", False)],
+)
+def test_a_cell_passes_only_what_passed_or_warned(state: str, passes: bool) -> None:
+    document = report("x:Y")
+    document["results"][0]["state"] = state
+    made = grid.cell("x", "small", document, "")
+    assert made.tested - made.passed == (not passes)
+
+
 def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert grid.read(tmp_path / grid.FILE) == []
     cells = [RIGHT, WRONG, Cell("x", "", "y", "2026-11-01", problem="no")]
