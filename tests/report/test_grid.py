@@ -146,6 +146,22 @@ def test_a_matrix_of_what_cannot_be_tested_is_refused(
     assert not Path("made").exists()
 
 
+@pytest.mark.parametrize(
+    ("problems", "status"), [(["", ""], 0), (["no", ""], 1), (["", "no"], 1), (["no", "no"], 1), (["no"], 1)]
+)
+def test_an_implementation_that_cannot_be_tested_changes_the_exit_status(
+    problems: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"{number}:T" for number in range(len(problems))]
+    results = [
+        matrix.MatrixResult(name, None if problem else report(name), problem)
+        for name, problem in zip(names, problems, strict=True)
+    ]
+    monkeypatch.setattr(matrix, "run_jobs", lambda *_: results)
+    assert main(["matrix", *names, "-o", "made"]) == status
+
+
 def test_reports_are_shown_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):

@@ -449,6 +449,16 @@ def test_contents_of_a_report_do_not_become_markup() -> None:
     assert notes == ["Note: \\*a\\* &lt;b&gt;", "Note: c", "Note: d"]
 
 
+@pytest.mark.parametrize(
+    ("state", "title"), [("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings")]
+)
+def test_markdown_shows_each_test_that_did_not_pass(state: str, title: str) -> None:
+    text = markdown.text(made(outcome("good"), outcome("bad", state), outcome("worse", state)))
+    shown = text.partition(f"<details><summary>{title}: 2</summary>\n")[2]
+    assert ("bad" in shown, "worse" in shown, "good" in shown) == (True, True, False)
+    assert text.count("<details>") == 1
+
+
 def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
     text = markdown.text(made(*(outcome(f"case-{number}", "failed") for number in range(25))))
     assert text.count("\nFAILED case-") == markdown.SHOWN
