@@ -25,6 +25,7 @@ from helpers.wrong_tokenizers import (
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage
@@ -285,6 +286,22 @@ def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
         one.run(Implementation("x", TOGETHER[property_id]), QUICK) for one in PROPERTIES if one.id == property_id
     )
     assert found is not None
+
+
+def test_tables_that_are_wrong_in_one_order_are_found() -> None:
+    class SplitsNothingAfterOneThatSplitsNothing(Whole):
+        """The tokenizers by the default pattern are made first, and in the second order last."""
+
+        latest: ClassVar[str | None] = None
+
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if pattern == PATTERNS["none"]:
+                type(self).latest = pattern
+            super().__init__(vocab, merges, special_tokens, pattern or self.latest)
+
+    implementation = Implementation("x", SplitsNothingAfterOneThatSplitsNothing)
+    SplitsNothingAfterOneThatSplitsNothing.latest = None  # what probes have left
+    assert next(one for one in PROPERTIES if one.id == "law-tables").run(implementation, QUICK) is not None
 
 
 @pytest.mark.parametrize("property_id", WRONG)
