@@ -101,6 +101,19 @@ def test_a_method_that_is_missing_or_says_so_is_lacking_and_no_other(method: str
     assert all(name.startswith((*FOLLOWING.get(method, ()), *calling)) for name in lacking)
 
 
+ERRORS = (AttributeError, KeyError, LookupError, OSError, RuntimeError, TypeError, UnicodeError, ValueError)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, AssertionError, ImportError, RecursionError, StopIteration, SystemExit])
+def test_only_not_implemented_says_that_a_method_is_lacking(error: type[BaseException]) -> None:
+    def raises(*_: object) -> Any:
+        raise error("no")
+
+    methods = {name: raises for name in ("encode", "decode", "encode_batch", "encode_iterable", "save")}
+    methods["train"] = classmethod(raises)  # type: ignore[assignment]
+    assert Implementation("x", type("Raises", (Whole,), methods)).capabilities >= methods.keys()
+
+
 def test_what_a_constructor_that_fails_has_is_what_its_class_has() -> None:
     found = Implementation("x", type("Failing", (Whole,), {"__init__": fails})).capabilities
     assert found >= {one for one in EVERY if not one.startswith(("from", "train"))}
@@ -937,6 +950,16 @@ def test_a_large_model_is_built_once_even_if_that_fails(monkeypatch: pytest.Monk
             else:
                 assert implementation.build(large) is implementation.build(large)
         assert len(calls) == (1 if fails else 0)
+
+
+def test_a_new_process_has_large_tokenizers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 0)
+    large = read_model({"merges": [["a", "b"]]}, "large")
+    implementation = Implementation("x", Right, spawn=lambda variables: Right)
+    here = implementation.build(large)
+    other = implementation.elsewhere({})
+    assert other.build(large) is not here
+    assert implementation.build(large) is here
 
 
 def test_a_process_with_other_variables_is_started_once() -> None:

@@ -186,6 +186,35 @@ def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> Non
     assert mismatch.expected.alternatives == (AnyError("unknown-id"),)
 
 
+def test_the_bytes_are_those_of_the_text_that_was_given_where_several_are_correct() -> None:
+    class LeavesOut(Tokenizer):
+        """Leaves out what is not UTF-8, which `expected` permits."""
+
+        def decode(self, ids: Any, errors: str = "ignore") -> str:
+            return super().decode_bytes(ids).decode("utf-8", errors)
+
+        def decode_bytes(self, ids: Any) -> bytes:
+            return self.decode(ids).encode()
+
+    class KeepsThemInBytes(LeavesOut):
+        def decode_bytes(self, ids: Any) -> bytes:
+            return Tokenizer.decode_bytes(self, ids)
+
+    expected = Expected({"": (Text("a\ufffd"), Text("a"))})
+    for target, passes in ((Tokenizer, True), (LeavesOut, True), (KeepsThemInBytes, False)):
+        question = Question(Decode((97, 0xFF)), read_model({}))
+        mismatch = compare(question, expected, Setting(question.model), Implementation("x", target))
+        assert (mismatch is None) is passes
+
+
+@pytest.mark.parametrize(("clause", "passes"), [("", True), ("TRAIN-IDS-1", False), ("TRAIN-IDS-2", False)])
+def test_a_clause_about_ids_rejects_a_token_with_two(clause: str, passes: bool) -> None:
+    training, setting = Train("ab ab", 257), Setting(None, clause=clause)
+    right = training.answer(setting)
+    assert training.accepts(right, right, setting)
+    assert training.accepts(right, replace(right, vocab={**right.vocab, 300: b"ab"}), setting) is passes
+
+
 def test_ties_that_are_open_accept_any_pair_of_the_highest_count_and_only_the_entries_of_the_merges() -> None:
     training = Train("ab ab cd cd", 257)
     setting = Setting(None, {**DEFAULTS, "tie_break": "unspecified"})
@@ -259,3 +288,14 @@ def test_where_normalization_changes_a_text_each_span_has_to_fit(
         assert right.ids == ids
         assert operation.accepts(right, Offsets(ids, spans), setting) is accepted, clause
         assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)
+
+
+@pytest.mark.parametrize(("span", "exact"), [((2, 4), True), ((1, 4), False), ((2, 3), False), ((3, 4), False)])
+def test_where_normalization_changes_a_text_a_span_covers_every_other_character(
+    span: tuple[int, int], exact: bool
+) -> None:
+    model = read_model({"merges": [["b", "x"]], "pipeline": {"normalizer": ["NFC"]}})
+    operation, setting = EncodeWithOffsets("e\u0301bx"), Setting(model, DEFAULTS, "OFFSET-CHANGED-2")
+    right = operation.answer(setting)
+    assert right.spans[-1] == (2, 4)
+    assert operation.accepts(right, replace(right, spans=(*right.spans[:-1], span)), setting) is exact
