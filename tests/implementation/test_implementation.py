@@ -109,7 +109,7 @@ def test_only_not_implemented_says_that_a_method_is_lacking(error: type[BaseExce
     def raises(*_: object) -> Any:
         raise error("no")
 
-    methods = {name: raises for name in ("encode", "decode", "encode_batch", "encode_iterable", "save")}
+    methods = dict.fromkeys(("encode", "decode", "encode_batch", "encode_iterable", "save"), raises)
     methods["train"] = classmethod(raises)  # type: ignore[assignment]
     assert Implementation("x", type("Raises", (Whole,), methods)).capabilities >= methods.keys()
 
