@@ -206,6 +206,30 @@ def test_a_long_answer_that_is_wrong_fails_unless_it_may_be_refused(
     assert (found is None) == passes
 
 
+class Ages(BaseEncoder):
+    """Gives no ids once it has seen a long text."""
+
+    is_old = False
+
+    def encode(self, text: str) -> list[int]:
+        ids = [] if self.is_old else super().encode(text)
+        self.is_old = len(text) > 1_000
+        return ids
+
+
+@pytest.mark.parametrize("model", [lambda: MODEL, lambda: read_model({"merges": [["a", "b"]]})], ids=["same", "equal"])
+def test_the_tokenizer_of_the_longest_text_is_asked_for_a_short_one(model: Any) -> None:
+    def pose(size: int) -> Any:
+        return Question(Encode("a" * size), model()), Ids((97,) * size)
+
+    found = scale._first_wrong("law", scale.Row("letters", (60, 1_100), pose), Implementation("x", Ages), Effort())
+    assert found is not None
+    assert found.mismatch.asked.context == "letters, size 1,100 after size 1,100"
+    assert found.mismatch.clause_id == "LAW-PURE-1"
+    by_size = scale.Row("letters", (60, 1_100), lambda size: (Question(Encode("a"), scale.doubling(size)), Ids((97,))))
+    assert scale._first_wrong("law", by_size, Implementation("x", BaseEncoder), Effort()) is None
+
+
 def test_the_time_of_a_program_is_that_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale.time, "process_time", lambda: 0.0)  # as of a program, whose time is not this process's
     implementation = Implementation("x", BaseEncoder)
