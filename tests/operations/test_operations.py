@@ -33,6 +33,7 @@ from bpe_conformance.operations import (
     Stream,
     StreamCutEverywhere,
     Train,
+    Waiting,
 )
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import FOLDER, Case, installed_spec
@@ -149,6 +150,15 @@ def test_laziness_is_measured() -> None:
     mismatch = compare(asked, expected, setting, Implementation("x", hoards))
     assert mismatch is not None
     assert mismatch.answer == Measure(90_000)
+
+
+@pytest.mark.parametrize(
+    ("data", "passes"), [(b"\x80" * 3, True), (b"\x80" * 4, False), (b"a\x80\x80\x80\x80a", False)]
+)
+def test_bytes_that_are_no_character_are_held_back_no_longer_than_others(data: bytes, passes: bool) -> None:
+    waits = like(decode_iterable=lambda self, ids: iter([self.decode([*ids])]))
+    asked, expected = Question(Waiting(tuple(data), "held"), read_model({})), Expected({"": ()})
+    assert (compare(asked, expected, Setting(asked.model), Implementation("x", waits)) is None) is passes
 
 
 def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> None:
