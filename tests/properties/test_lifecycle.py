@@ -384,6 +384,25 @@ def test_half_a_character_that_a_refused_call_leaves_is_found() -> None:
     assert accused(Implementation("x", KeepsHalfACharacterAfterAnError), stages) == {"law-decode-history"}
 
 
+def test_the_call_right_after_a_refused_one_is_asked() -> None:
+    class GivesNothingOnceAfterARefusedText(Whole):
+        has_refused = False
+
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            if self.has_refused:
+                self.has_refused = False
+                return []
+            self.has_refused = "\ud800" in text
+            return super().encode(text, *arguments, **keywords)
+
+        def decode_bytes(self, ids: Iterable[int]) -> bytes:
+            self.has_refused = False
+            return super().decode_bytes(ids)
+
+    stages = stage_of("law-after-error")
+    assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedText), stages)
+
+
 def test_bytes_that_decode_bytes_keeps_are_found() -> None:
     class DecodesTheEndLaterAsBytes(Whole):
         held = b""
