@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -401,6 +402,36 @@ def test_the_call_right_after_a_refused_one_is_asked() -> None:
 
     stages = stage_of("law-after-error")
     assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedText), stages)
+
+
+def test_the_call_right_after_a_refused_training_is_asked() -> None:
+    class GivesNothingOnceAfterARefusedTraining(Whole):
+        has_refused = False
+
+        @classmethod
+        def train(cls, *arguments: Any, **keywords: Any) -> Any:
+            cls.has_refused = True
+            trained = super().train(*arguments, **keywords)
+            cls.has_refused = False
+            return trained
+
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            ids = [] if self.has_refused else super().encode(text, *arguments, **keywords)
+            type(self).has_refused = False
+            return ids
+
+    stages = stage_of("law-after-error")
+    assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedTraining), stages)
+
+
+def test_tokenizers_by_other_patterns_are_asked_after_other_calls() -> None:
+    class CachesByLengthUnderAPattern(CachesByLength):
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            kind = Whole if self.pattern == PATTERNS["gpt2"] else CachesByLength
+            return kind.encode(self, text, *arguments, **keywords)
+
+    stages = [replace(STAGES[1], steps={"build", "encode"}, examples=30)]
+    assert accused(Implementation("x", CachesByLengthUnderAPattern), stages) == {"law-instances"}
 
 
 def test_bytes_that_decode_bytes_keeps_are_found() -> None:
