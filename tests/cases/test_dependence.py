@@ -346,6 +346,16 @@ def test_what_another_method_gets_wrong_with_a_pipeline_is_its_own_fault() -> No
     assert found == Dependence("decode")
 
 
+class StreamsSomethingElse(DecodesNothing):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield "b"
+
+
+def test_a_stream_of_text_depends_on_decode_only_if_decode_is_equally_incorrect() -> None:
+    assert _depends_on(DecodesNothing, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB) == Dependence("decode")
+    assert _depends_on(StreamsSomethingElse, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB) is None
+
+
 class RaisesInC:
     """Its error has no line of its own."""
 

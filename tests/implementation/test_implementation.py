@@ -8,6 +8,7 @@ import re
 import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
@@ -295,6 +296,7 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
+        (type("A", (Right,), {"conventions": {"lookup": "pairs"}}), "lookup is 'pairs'; expected one of pair, bytes"),
         (type("A", (Right,), {"pattern": r"(\w+"}), "not a regular expression: missing )"),
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
@@ -417,6 +419,32 @@ def test_invalid_ids_are_a_fault(given: Any, reported: str) -> None:
     with pytest.raises(Malformed) as caught:
         answering(given).build(MODEL).encode("ab")
     assert str(caught.value) == reported
+
+
+def test_an_answer_is_as_long_as_the_limit_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_IDS", 3)
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_ENTRIES", 3)
+    for rebuild, made in (
+        (partial(rebuild_ids, "encode"), lambda count: [97] * count),
+        (rebuild_merges, lambda count: [(b"a", b"b")] * count),
+        (rebuild_vocab, lambda count: dict.fromkeys(range(count), b"a")),
+    ):
+        assert rebuild(made(3)) == made(3)
+        with pytest.raises(MalformedAnswer, match="more than 3 "):
+            rebuild(made(4))
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "reported"),
+    [
+        ("encode_iterable", "97", "encode_iterable returned an id of type str; expected int"),
+        ("encode_iterable", -1, "encode_iterable returned the id -1; expected"),
+        ("decode_iterable", b"a", "decode_iterable yielded bytes; expected str"),
+    ],
+)
+def test_each_part_of_a_stream_is_checked_when_it_is_read(method: str, wrong: Any, reported: str) -> None:
+    with pytest.raises(Malformed, match=reported):
+        [*answering([wrong], method).build(MODEL).open(method, iter("a"))]
 
 
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,28 @@ class JoinsOverlongForms(Whole):
         return re.sub(rb"\xe0[\x80-\x9f](?![\x80-\xbf])", "\ufffd".encode(), data).decode("utf-8", "replace")
 
 
+class DecodesOverlongNul(Whole):
+    """Reads the byte 0 as Java writes it."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", "replace")
+
+
+class DecodesFormsOfFiveBytes(Whole):
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub(rb"[\xf8-\xfb][\x80-\xbf]+", b"\xff", self.decode_bytes(ids)).decode("utf-8", "replace")
+
+
+class StreamsFormsOfFiveBytes(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield DecodesFormsOfFiveBytes(self.vocab, self.merges).decode(ids)
+
+
+class WrongForWordsOf111(Whole):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return super().encode_pre_token(pre_token)[: None if len(pre_token) != 111 else -1]
+
+
 class WrongFor111(Whole):
     def encode(self, text: str) -> list[int]:
         return super().encode(text)[: None if len(text) != 111 else -1]
@@ -130,6 +152,10 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsBeforeSeparators),
         ("law-stream-cuts", FlushesAThousand),
         ("law-decode-subparts", JoinsOverlongForms),
+        ("law-decode-subparts", DecodesOverlongNul),
+        ("law-decode-subparts", DecodesFormsOfFiveBytes),
+        ("law-detok-subparts", StreamsFormsOfFiveBytes),
+        ("law-encode-lengths", WrongForWordsOf111),
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),

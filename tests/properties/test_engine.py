@@ -158,6 +158,13 @@ def test_independent_failure_is_found_among_dependent_ones() -> None:
     assert one.mismatch.depends_on is None
 
 
+def test_a_failure_that_depends_on_another_does_not_end_the_search_for_others() -> None:
+    search = Search("law-numbers", Implementation("x", Whole), Effort())
+    own = Mismatch(Question(Encode("a")), Expectation((Ids((97,)),)), Ids(()))
+    assert not search.judge(replace(own, depends_on=Dependence("undisturbed")))
+    assert search.judge(own)
+
+
 def test_the_decoder_is_not_blamed_for_encode() -> None:
     assert run(ROUND_TRIP, Greedy) is None
 

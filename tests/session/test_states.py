@@ -409,6 +409,14 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert unselected.ret == pytest.ExitCode.OK
 
 
+def test_a_property_that_is_listed_and_passes_is_named_like_a_case(project: Project) -> None:
+    project.write("known.yaml", "bytes-text-inner-space: see issue 7\nlaw-encode: see issue 8\n")
+    named = ["--bpe-case=bytes-text-inner-space", "--bpe-case=law-encode", "--bpe-known-failures=known.yaml"]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Right", *named)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["out of date *, but these pass: bytes-text-inner-space, law-encode;*"])
+
+
 def test_a_known_failure_is_one_test_and_not_those_whose_ids_begin_with_it(project: Project) -> None:
     project.write("known.yaml", 'batch-order: "see issue 7"\n')
     project.write("rows.py", BACKWARD_ROWS)

@@ -402,6 +402,16 @@ def test_witnesses_are_not_asked_about_ids_of_another_layout(spec):
     assert agrees(spec)["tie"] == ()
 
 
+def test_a_witness_whose_table_is_by_bytes_is_not_asked_about_ranks_that_are_no_ids(spec):
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["first"] == ("honest",)
+    cases = (spec / "cases" / "encode.yaml").read_text("utf-8")
+    given = '[["b", "c"],   ["a", "b"]]'
+    (spec / "cases" / "encode.yaml").write_text(cases.replace(given, f"{given}, merge_ids: [257, 256]"), "utf-8")
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["first"] == ()
+
+
 def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec):
     text = TRAIN.replace("special_tokens: []", 'special_tokens: ["b"]').replace("257", "258")
     (spec / "cases" / "train.yaml").write_text(text)
