@@ -257,3 +257,24 @@ def test_growth_is_measured_where_a_call_takes_some_time(
     shortest = asked[-1] // 8
     assert seconds(shortest) >= scale.SHORTEST or scale.LONGEST_GROWTH <= shortest < 2 * scale.LONGEST_GROWTH
     assert asked[-2:] == [8 * shortest] * 2
+
+
+@pytest.mark.parametrize(("is_scale", "most"), [(False, scale.SECONDS), (True, scale.MORE_SECONDS)])
+def test_a_size_is_left_out_only_if_it_would_take_longer_than_the_limit(
+    is_scale: bool, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = scale.Texts(Implementation("x", Tokenizer)).words[-1]
+    row = scale.Row("words", (60, 600, 1_200), text.encode)
+    for seconds, sizes in ((most, 3), (1.01 * most, 2)):
+        asked = list[int]()
+
+        def timed(_: Any, question: Question, *given: Any, asked: list[int] = asked) -> tuple[Any, float, float]:
+            asked.append(len(question.operation.text))
+            return Ids(text.of_size(row.sizes[len(asked) - 1])[1]), 60.0, 60.0
+
+        monkeypatch.setattr(scale, "timed", timed)
+        monkeypatch.setattr(scale, "forecast", lambda took, size, seconds=seconds: seconds)
+        implementation = Implementation("x", Tokenizer)
+        assert scale._first_wrong("law", row, implementation, Effort(scale=is_scale)) is None
+        assert len(asked) == sizes
+        assert len(implementation.notes) == 3 - sizes
