@@ -348,6 +348,12 @@ class TextsOfAtMost400000Characters(Tokenizer):
         return super().encode(text[: self.most], **choice)
 
 
+class IdsIn16BitsOfLongTexts(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        ids = super().encode(text, **choice)
+        return [index & 0xFFFF for index in ids] if len(text) > 1_000 else ids
+
+
 class TextsOfAtMost131072Characters(TextsOfAtMost400000Characters):
     most = 131_072
 
@@ -435,6 +441,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
         ("law-long-texts", CutsAfterLineFeedsByO200k),
+        ("law-long-texts", IdsIn16BitsOfLongTexts),
         ("law-long-texts", TextsOfAtMost131072Characters),
         ("law-long-texts", TextsOfAtMost400000Characters),
         ("law-long-texts", TextsOfAtMost1048576Characters),
