@@ -19,6 +19,7 @@ from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
+from bpe_conformance.report.matrix import MatrixResult
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
 
@@ -529,3 +530,20 @@ def test_junit_xml_contains_clause_and_state(project: Project) -> None:
     assert failure is not None
     assert "merged the wrong pair first" in str(failure.text)
     assert cases["stream-cut"].find("skipped") is not None
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((0, 0, 0), "encoder pass"),
+        ((1, 0, 0), "encoder fail 1/9"),
+        ((0, 2, 0), "encoder fail 2/9"),
+        ((0, 0, 3), "encoder error 3/9"),
+        ((1, 2, 3), "encoder fail 6/9"),
+    ],
+)
+def test_a_line_of_the_matrix_counts_all_that_did_not_pass(counts: tuple[int, ...], shown: str) -> None:
+    verdict = {"class": "encoder", "verdict": shown.split()[1], "must": 9}
+    verdict |= zip(("failed", "known", "errors"), counts, strict=True)
+    report: Any = {"adapter": {"version": "1.0"}, "verdicts": [verdict]}
+    assert MatrixResult("mine", report).line.split("  ")[-1].strip().endswith(shown)
