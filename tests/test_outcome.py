@@ -146,6 +146,9 @@ def test_every_outcome_is_counted_once_whatever_depends_on_what() -> None:
         assert len(outcomes) == sum(
             one.must.passed + one.should.passed + one.failed + one.warnings + one.known + one.skipped for one in counted
         )
+        for level in ("must", "should"):
+            tested = [one for one in outcomes if one.level == level and one.state != "skipped"]
+            assert sum(getattr(one, level).tested for one in counted) == len(tested)
 
 
 def test_no_failure_is_lost_and_each_class_at_fault_fails() -> None:
@@ -203,6 +206,7 @@ def failed(number: int, name: str, depends_on: str = "", level: str = "must") ->
     ("others", "elsewhere"),
     [
         ([failed(7, "encoder")], True),
+        ([replace(failed(7, "encoder"), state="known failure")], True),
         ([failed(7, "encoder"), failed(8, "encoder", "undisturbed")], True),
         ([failed(7, "encoder", level="should")], False),
         ([replace(failed(7, "encoder"), stale=True)], False),

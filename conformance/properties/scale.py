@@ -861,7 +861,7 @@ def _wrong_after_longest(
         return None
     size = max((size for size in row.sizes if size <= LONGEST_PRE_TOKEN), default=row.sizes[0])
     question, right = row.pose(size)
-    if question.model is not longest.model:
+    if question.model != longest.model:
         return None
     answer = instance.ask(question)
     if is_correct(implementation, question, answer, right):

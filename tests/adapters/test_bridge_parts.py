@@ -374,6 +374,15 @@ def test_what_a_program_started_is_looked_for_until_none_is_left(monkeypatch: py
 # The steps of check-bridge
 
 
+@pytest.mark.parametrize(
+    "states", [("ok",), ("ok", "note", "skip"), ("ok", "FAIL"), ("FAIL", "note"), ("FAIL", "FAIL")]
+)
+def test_a_program_speaks_the_protocol_only_if_no_step_fails(states: tuple[Any, ...]) -> None:
+    counts, *praise = check.tally([check.StepResult("a step", state) for state in states], "cmd:./program")
+    assert sorted(counts.split(", ")) == sorted(f"{states.count(state)} {state}" for state in {*states})
+    assert bool(praise) is ("FAIL" not in states)
+
+
 def program(*capabilities: str, **attributes: Any) -> Any:
     return SimpleNamespace(capabilities={*capabilities}, fixed=False, **attributes)
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module, util
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -155,3 +156,21 @@ def test_only_a_machine_whose_system_calls_are_known_gets_a_filter(monkeypatch: 
         monkeypatch.setattr(confinement.os, "uname", lambda name=machine: SimpleNamespace(machine=name))
         confinement._refuse_calls()
         assert len(kernel.filters) == filters
+
+
+def test_a_submission_can_neither_import_nor_find_what_is_blocked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / confinement.SUBMISSION).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(util, "find_spec", util.find_spec)
+    monkeypatch.setattr(confinement, "landlocked", lambda *_: True)
+    monkeypatch.setattr(confinement, "_refuse_calls", lambda: None)
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    confinement.Confinement(str(tmp_path), ["colorsys"]).enter()
+    assert Path.cwd() == tmp_path / confinement.SUBMISSION
+    with pytest.raises(ModuleNotFoundError, match="a submission cannot import colorsys"):
+        import_module("colorsys")
+    assert util.find_spec("colorsys") is None  # as for a package that is not installed
+    assert util.find_spec("json") is not None

@@ -16,6 +16,7 @@ from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.answer import AnyError, EncodingDivergence, SpecialToken
+from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import EncodeAllowed
@@ -194,6 +195,14 @@ def test_correct_passes_and_wrong_fails(asked: Any, answer: Any, cause: SpecialT
     assert found is not None
     assert cause is None or (isinstance(found.divergence, EncodingDivergence) and found.divergence.cause == cause)
     assert isinstance(found.asked.operation, EncodeAllowed)
+
+
+def test_a_missing_error_does_not_depend_on_encode_without_a_choice() -> None:
+    """`encode` gives the same ids, but to another question."""
+    implementation = Implementation("x", answers(lambda right, a, d: right(allowed_special=a, disallowed_special=())))
+    found = judge(ERROR, implementation)
+    assert found is not None
+    assert explained(found, ERROR.clause.id, implementation).depends_on is None
 
 
 BY_HASH_ORDER = {"special-allowed-longest"}

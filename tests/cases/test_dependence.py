@@ -111,6 +111,22 @@ def test_a_stream_depends_on_encode_where_encode_of_its_parts_is_equally_incorre
     assert _depends_on(RefusesStreams, "STREAM-EQUAL-1", "stream", one, **AB) is None
 
 
+class LoadsStripsParts(StripsParts):
+    """Made from files, it encodes a text as a stream of it."""
+
+    @classmethod
+    def from_files(cls, *files: Any) -> Any:
+        loaded: Any = super().from_files(*files)
+        loaded.encode = lambda text: [*cls(loaded.vocab, loaded.merges).encode_iterable([text])]
+        return loaded
+
+
+def test_only_a_stream_depends_on_the_parts_of_its_text() -> None:
+    text = " ba" * 65
+    assert _depends_on(StripsParts, "STREAM-EQUAL-1", "stream", {"chunks": [text]}, **AB) == Dependence("encode", text)
+    assert _depends_on(LoadsStripsParts, "FILE-LOAD-1", "load", {"text": text}, **AB) is None
+
+
 def test_saved_files_depend_on_the_constructor_that_added_an_entry() -> None:
     assert _depends_on(AddsEndoftext, "FILE-SAVE-1", "save", {"text": ""}, **AB) == Dependence("construct")
     assert _depends_on(SavesOneMore, "FILE-SAVE-1", "save", {"text": ""}, **AB) is None
@@ -344,6 +360,16 @@ def test_what_another_method_gets_wrong_with_a_pipeline_is_its_own_fault() -> No
     pipeline = {"steps": [{"step": "ByteLevel"}]}
     found = _depends_on(DecodesNothing, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB, pipeline=pipeline)
     assert found == Dependence("decode")
+
+
+class StreamsSomethingElse(DecodesNothing):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield "b"
+
+
+def test_a_stream_of_text_depends_on_decode_only_if_decode_is_equally_incorrect() -> None:
+    assert _depends_on(DecodesNothing, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB) == Dependence("decode")
+    assert _depends_on(StreamsSomethingElse, "DETOK-EQUAL-1", "detokenize", {"ids": [97]}, **AB) is None
 
 
 class RaisesInC:

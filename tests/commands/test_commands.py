@@ -11,14 +11,16 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
 from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
-from bpe_conformance.commands import common
+from bpe_conformance.commands import common, compare
 from bpe_conformance.commands import encode as encoding
 from bpe_conformance.commands.common import size
 from bpe_conformance.fixtures import gpt2_model
@@ -500,6 +502,26 @@ def test_compare_reports_an_error_of_a_tokenizer(capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert "RuntimeError: no superlatives" in out
     assert "Traceback" not in out
+
+
+@pytest.mark.usefixtures("adapters")
+@pytest.mark.parametrize(("adapter", "status"), [("compared:Wrong", 0), ("compared:Fails", 1)])
+def test_tokenizers_of_different_models_differ_only_in_errors(
+    adapter: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = compare._side
+
+    def without_special_tokens(implementation: Any, *arguments: Any) -> compare.Side:
+        made = side(implementation, *arguments)
+        return (
+            made if implementation.name == "reference" else replace(made, model=replace(made.model, special_tokens=()))
+        )
+
+    monkeypatch.setattr(compare, "_side", without_special_tokens)
+    assert main(["compare", adapter, "reference", "--corpus", "text"]) == status
+    out = capsys.readouterr().out
+    assert ("the ids of different models are not compared" in out) is (status == 0)
+    assert ("different     1 of 1 block" in out) is (status == 1)
 
 
 @pytest.mark.usefixtures("adapters")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
@@ -172,6 +173,18 @@ class TrainsInTurn(Whole):
         return textbook.with_conventions(tie_break=tie_break).train(text, vocab_size, special_tokens, pattern)
 
 
+class RefusesToTrainAgain(Whole):
+    trained: ClassVar[set[Any]] = set()
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        asked = text, vocab_size, tuple(special_tokens), pattern
+        if asked in cls.trained:
+            raise RuntimeError("already trained")
+        cls.trained.add(asked)
+        return super().train(text, vocab_size, special_tokens, pattern)
+
+
 class RemovesRepeatsFromTheCallersList(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
@@ -206,6 +219,21 @@ class ForgetsMerges(Whole):
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
         trained = super().train(text, vocab_size, special_tokens, pattern)
         trained.ranks = {}
+        return trained
+
+
+class SplitsItsOwnTokens(Whole):
+    """Returns a tokenizer from `train` that encodes a text of one token as bytes, but not the training text."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained = super().train(text, vocab_size, special_tokens, pattern)
+        right = trained.encode
+        trained.encode = lambda asked: (
+            [trained.ids[bytes([byte])] for byte in asked.encode()]
+            if asked != text and asked.encode() in trained.ids
+            else right(asked)
+        )
         return trained
 
 
@@ -318,6 +346,50 @@ class KeepsFirstModelOfPath(Whole):
         return cls.models.setdefault((path, Path(path).stat().st_size), made)
 
 
+class LoadsOnlyNewFiles(Whole):
+    """Reads a file again only if it has never read its contents."""
+
+    seen: ClassVar[dict[tuple[bytes, ...], None]] = {}
+    latest: ClassVar[Any] = None
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        contents = (Path(vocab).read_bytes(), Path(merges).read_bytes())
+        if contents not in cls.seen:
+            cls.latest, cls.seen[contents] = Whole.from_files(vocab, merges, special_tokens), None
+        return cls.latest  # type: ignore[no-any-return]
+
+
+class SecondStreamInCapitals(Whole):
+    """A stream of text that begins while another one is read is incorrect."""
+
+    reading = 0
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        is_second = self.reading > 0
+        self.reading += 1
+        try:
+            for delta in super().decode_iterable(ids):
+                yield f"{delta}?" if is_second else delta
+        finally:
+            self.reading -= 1
+
+
+class EndsTextsAtOSErrors(Whole):
+    ends_at: type[Exception] = OSError
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        known: list[int] = []
+        with contextlib.suppress(self.ends_at):
+            for index in ids:
+                known.append(index)
+        yield self.decode(known)
+
+
+class EndsTextsAtLookupErrors(EndsTextsAtOSErrors):
+    ends_at = LookupError
+
+
 class LoadsShortLines(Whole):
     """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
 
@@ -344,6 +416,12 @@ class LoadsNamesUpToTheFirstDot(Whole):
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
         return super().from_files(f"{vocab.split('.')[0]}.json", f"{merges.split('.')[0]}.txt", special_tokens)
+
+
+class LoadsUrls(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        return super().from_files(unquote(vocab), unquote(merges), special_tokens)
 
 
 class LoadsMergesBesideTheVocabulary(Whole):

@@ -8,6 +8,7 @@ import re
 import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
@@ -99,6 +100,19 @@ def test_a_method_that_is_missing_or_says_so_is_lacking_and_no_other(method: str
     assert (method in found) is (way is fails)
     calling = CALLING.get(method, ()) if way is not_written else ()
     assert all(name.startswith((*FOLLOWING.get(method, ()), *calling)) for name in lacking)
+
+
+ERRORS = (AttributeError, KeyError, LookupError, OSError, RuntimeError, TypeError, UnicodeError, ValueError)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, AssertionError, ImportError, RecursionError, StopIteration, SystemExit])
+def test_only_not_implemented_says_that_a_method_is_lacking(error: type[BaseException]) -> None:
+    def raises(*_: object) -> Any:
+        raise error("no")
+
+    methods = dict.fromkeys(("encode", "decode", "encode_batch", "encode_iterable", "save"), raises)
+    methods["train"] = classmethod(raises)  # type: ignore[assignment]
+    assert Implementation("x", type("Raises", (Whole,), methods)).capabilities >= methods.keys()
 
 
 def test_what_a_constructor_that_fails_has_is_what_its_class_has() -> None:
@@ -278,10 +292,12 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),
+        (type("Stub", (), {"__init__": lambda *_: None, "encode": lambda self, text: None}), "encode returned None"),
         (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
+        (type("A", (Right,), {"conventions": {"lookup": "pairs"}}), "lookup is 'pairs'; expected one of pair, bytes"),
         (type("A", (Right,), {"pattern": r"(\w+"}), "not a regular expression: missing )"),
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
@@ -404,6 +420,32 @@ def test_invalid_ids_are_a_fault(given: Any, reported: str) -> None:
     with pytest.raises(Malformed) as caught:
         answering(given).build(MODEL).encode("ab")
     assert str(caught.value) == reported
+
+
+def test_an_answer_is_as_long_as_the_limit_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_IDS", 3)
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_ENTRIES", 3)
+    for rebuild, made in (
+        (partial(rebuild_ids, "encode"), lambda count: [97] * count),
+        (rebuild_merges, lambda count: [(b"a", b"b")] * count),
+        (rebuild_vocab, lambda count: dict.fromkeys(range(count), b"a")),
+    ):
+        assert rebuild(made(3)) == made(3)
+        with pytest.raises(MalformedAnswer, match="more than 3 "):
+            rebuild(made(4))
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "reported"),
+    [
+        ("encode_iterable", "97", "encode_iterable returned an id of type str; expected int"),
+        ("encode_iterable", -1, "encode_iterable returned the id -1; expected"),
+        ("decode_iterable", b"a", "decode_iterable yielded bytes; expected str"),
+    ],
+)
+def test_each_part_of_a_stream_is_checked_when_it_is_read(method: str, wrong: Any, reported: str) -> None:
+    with pytest.raises(Malformed, match=reported):
+        [*answering([wrong], method).build(MODEL).open(method, iter("a"))]
 
 
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -937,6 +979,16 @@ def test_a_large_model_is_built_once_even_if_that_fails(monkeypatch: pytest.Monk
             else:
                 assert implementation.build(large) is implementation.build(large)
         assert len(calls) == (1 if fails else 0)
+
+
+def test_a_new_process_has_large_tokenizers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 0)
+    large = read_model({"merges": [["a", "b"]]}, "large")
+    implementation = Implementation("x", Right, spawn=lambda variables: Right)
+    here = implementation.build(large)
+    other = implementation.elsewhere({})
+    assert other.build(large) is not here
+    assert implementation.build(large) is here
 
 
 def test_a_process_with_other_variables_is_started_once() -> None:

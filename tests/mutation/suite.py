@@ -1,6 +1,7 @@
 """Plants single lenient faults in the suite itself, and runs its own tests on each: who tests the tester.
 
     python tests/mutation/suite.py [--seed N] [--each N] [--jobs N] [--traces DIR] [--unreached] [PART ...]
+    python tests/mutation/suite.py --by-hand tests/mutation/by_hand.yaml [--jobs N] [PART ...]
 
 A lenient fault lets an incorrect tokenizer pass: a check that is dropped, a comparison that always holds, an error that
 nobody raises, a loop that ends early. `--each` faults are drawn in each part, always the same for one seed.
@@ -9,6 +10,9 @@ Each test file and each check of CI first runs once on a copy of the package tha
 difference (difference.py). For each fault, a new process runs the tests in which it does, on a copy in which one module
 has the fault: first those of the part's own folder, the quickest first, up to a limit of time, until one fails. The
 exit status is 1 if a fault survives. A survivor is no bug by itself: some faults change nothing that a user sees.
+
+`--by-hand` plants the faults of a file instead, which a person has thought of, and runs the files of tests that the
+file names. A fault whose code has changed since is left out.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from difference import NOTES, TEST
 
 import bpe_conformance
@@ -256,13 +261,18 @@ class Tracer:
 
 
 class Chosen:
-    """A pytest plugin that runs some tests in order."""
+    """A pytest plugin that runs some tests, or all of some files, in order; without those that fail in any case."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], without: Sequence[str] = ()) -> None:
         self.order = {name: number for number, name in enumerate(names)}
+        self.without = {*without}
+
+    def place(self, item: pytest.Item) -> int:
+        return self.order.get(item.nodeid, self.order.get(item.nodeid.partition("::")[0], -1))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((one for one in items if one.nodeid in self.order), key=lambda one: self.order[one.nodeid])
+        chosen = (one for one in items if self.place(one) >= 0 and one.nodeid not in self.without)
+        items[:] = sorted(chosen, key=self.place)
 
 
 class Failed:
@@ -301,11 +311,11 @@ def trace(folder: str, name: str) -> None:
     Path(folder, "trace.json").write_text(json.dumps(kept), "utf-8")
 
 
-def run(names: list[str]) -> None:
-    """Run some tests until one fails, and print its name."""
+def run(names: list[str], without: Sequence[str] = (), stop: bool = True) -> None:
+    """Run some tests, by default until one fails, and print the names of those that fail."""
     files, failed = sorted({name.partition("::")[0] for name in names}), Failed()
-    status = pytest.main([*PYTEST, "-x", *files], plugins=[Chosen(names), failed])
-    print(f"\nNOTICED BY {failed.names[0] if failed.names else f'status {int(status)}' if status else ''}")
+    status = pytest.main([*PYTEST, *["-x"] * stop, *files], plugins=[Chosen(names, without), failed])
+    print(f"\nNOTICED BY {' '.join(failed.names) or (f'status {int(status)}' if status else '')}")
 
 
 class Reach:
@@ -371,7 +381,7 @@ def called(
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
 
 
-def noticed_by(fault: Fault, names: list[str], copies: SimpleQueue[Path]) -> str:
+def noticed_by(fault: Fault, names: list[str], copies: SimpleQueue[Path], without: Sequence[str] = ()) -> str:
     """Return the test or the command that fails or does not end, or else ""."""
     copy = copies.get()
     module = copy / "bpe_conformance" / fault.module
@@ -380,7 +390,7 @@ def noticed_by(fault: Fault, names: list[str], copies: SimpleQueue[Path]) -> str
     tests = [name for name in names if name not in COMMANDS]
     try:
         if tests:
-            ended = called(copy, "run", tests)
+            ended = called(copy, "run", tests, without)
             by = ended.stdout.rpartition("NOTICED BY ")[2].strip()
             if ended.returncode or by:
                 return by or f"status {ended.returncode}"
@@ -397,6 +407,23 @@ def noticed_by(fault: Fault, names: list[str], copies: SimpleQueue[Path]) -> str
         copies.put(copy)
 
 
+def by_hand(file: Path, package: Path, parts: Sequence[str]) -> Iterator[tuple[Fault, list[str]]]:
+    """Yield the faults of a file, each with the files of tests that it names."""
+    for number, one in enumerate(yaml.safe_load(file.read_text("utf-8")), 1):
+        part = next((part for part in PARTS if one["module"].startswith(part)), one["module"].partition("/")[0])
+        source = (package / one["module"]).read_text("utf-8")
+        if parts and part not in parts:
+            continue
+        if source.count(one["was"]) == 1:
+            line = source.partition(one["was"])[0].count("\n") + 1
+            changed = source.replace(one["was"], one["now"])
+            names = one["tests"].split() if "tests" in one else PARTS[part]
+            tests = [f"tests/{test}" for name in names for test in files(name)]
+            yield Fault(str(number), part, Path(one["module"]), line, one["was"], one["now"], changed), tests
+        else:
+            print(f"{one['module']}  {one['was']!a} is no longer there")
+
+
 def main() -> int:
     """Plant the faults, and report the share that the tests notice by part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -408,26 +435,34 @@ def main() -> int:
     only = "use only this file or folder of tests, or this check; repeatable"
     parser.add_argument("--test", action="append", metavar="NAME", help=only)
     parser.add_argument("--unreached", action="store_true", help="only list the faults that no test reaches")
+    parser.add_argument("--by-hand", type=Path, metavar="FILE", help="plant the faults of this file")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: {' '.join(PARTS)}")
     options = parser.parse_args()
     package = Path(bpe_conformance.__file__).parent
     parts = options.parts or [*PARTS]
-    planted = [one for part in parts for one in drawn(part, package, options.each, options.seed)]
-    tally = {part: Counter[bool]() for part in parts}
+    tally = defaultdict[str, Counter[bool]](Counter)
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        names = options.test or (*COMMANDS, *TESTS)
-        recorded = [*dict.fromkeys(file for name in names for file in files(name))]
-        reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs, recorded)
-        if options.unreached:
-            every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]
-            print(*(f"{fault.module}:{fault.line}  {fault.was!a} -> {fault.now!a}" for fault in every), sep="\n")
-            return int(bool(every))
         for number in range(options.jobs):
             copied(Path(folder, str(number)))
             copies.put(Path(folder, str(number)))
-        chosen = [reach.of(fault, options.seconds) for fault in planted]
-        by = pool.map(lambda fault, names: noticed_by(fault, names, copies), planted, chosen)
+        without: list[str] = []
+        if options.by_hand:
+            planted, chosen = map(list, zip(*by_hand(options.by_hand, package, options.parts), strict=True))
+            every = [*dict.fromkeys(name for names in chosen for name in names)]
+            right = called(Path(folder, "0"), "run", every, (), False, limit=None)
+            without = right.stdout.rpartition("NOTICED BY ")[2].split()
+        else:
+            planted = [one for part in parts for one in drawn(part, package, options.each, options.seed)]
+            names = options.test or (*COMMANDS, *TESTS)
+            recorded = [*dict.fromkeys(file for name in names for file in files(name))]
+            reach = Reach((options.traces or Path(folder, "traces")).resolve(), options.jobs, recorded)
+            if options.unreached:
+                every = [fault for part in parts for fault in faults(package, part) if not reach.tests[fault.key]]
+                print(*(f"{fault.module}:{fault.line}  {fault.was!a} -> {fault.now!a}" for fault in every), sep="\n")
+                return int(bool(every))
+            chosen = [reach.of(fault, options.seconds) for fault in planted]
+        by = pool.map(lambda fault, names: noticed_by(fault, names, copies, without), planted, chosen)
         for fault, names, name in zip(planted, chosen, by, strict=True):
             tally[fault.part][bool(name)] += 1
             state = f"noticed   {name}" if name else f"SURVIVED  {len(names)} tests"

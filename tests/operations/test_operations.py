@@ -33,6 +33,7 @@ from bpe_conformance.operations import (
     Stream,
     StreamCutEverywhere,
     Train,
+    Waiting,
 )
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import FOLDER, Case, installed_spec
@@ -151,6 +152,15 @@ def test_laziness_is_measured() -> None:
     assert mismatch.answer == Measure(90_000)
 
 
+@pytest.mark.parametrize(
+    ("data", "passes"), [(b"\x80" * 3, True), (b"\x80" * 4, False), (b"a\x80\x80\x80\x80a", False)]
+)
+def test_bytes_that_are_no_character_are_held_back_no_longer_than_others(data: bytes, passes: bool) -> None:
+    waits = like(decode_iterable=lambda self, ids: iter([self.decode([*ids])]))
+    asked, expected = Question(Waiting(tuple(data), "held"), read_model({})), Expected({"": ()})
+    assert (compare(asked, expected, Setting(asked.model), Implementation("x", waits)) is None) is passes
+
+
 def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> None:
     asked: list[Any] = []
 
@@ -184,6 +194,35 @@ def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> Non
     assert mismatch is not None
     assert mismatch.asked.operation == DecodeBytes((999,))
     assert mismatch.expected.alternatives == (AnyError("unknown-id"),)
+
+
+def test_the_bytes_are_those_of_the_text_that_was_given_where_several_are_correct() -> None:
+    class LeavesOut(Tokenizer):
+        """Leaves out what is not UTF-8, which `expected` permits."""
+
+        def decode(self, ids: Any, errors: str = "ignore") -> str:
+            return super().decode_bytes(ids).decode("utf-8", errors)
+
+        def decode_bytes(self, ids: Any) -> bytes:
+            return self.decode(ids).encode()
+
+    class KeepsThemInBytes(LeavesOut):
+        def decode_bytes(self, ids: Any) -> bytes:
+            return Tokenizer.decode_bytes(self, ids)
+
+    expected = Expected({"": (Text("a\ufffd"), Text("a"))})
+    for target, passes in ((Tokenizer, True), (LeavesOut, True), (KeepsThemInBytes, False)):
+        question = Question(Decode((97, 0xFF)), read_model({}))
+        mismatch = compare(question, expected, Setting(question.model), Implementation("x", target))
+        assert (mismatch is None) is passes
+
+
+@pytest.mark.parametrize(("clause", "passes"), [("", True), ("TRAIN-IDS-1", False), ("TRAIN-IDS-2", False)])
+def test_a_clause_about_ids_rejects_a_token_with_two(clause: str, passes: bool) -> None:
+    training, setting = Train("ab ab", 257), Setting(None, clause=clause)
+    right = training.answer(setting)
+    assert training.accepts(right, right, setting)
+    assert training.accepts(right, replace(right, vocab={**right.vocab, 300: b"ab"}), setting) is passes
 
 
 def test_ties_that_are_open_accept_any_pair_of_the_highest_count_and_only_the_entries_of_the_merges() -> None:
@@ -259,3 +298,14 @@ def test_where_normalization_changes_a_text_each_span_has_to_fit(
         assert right.ids == ids
         assert operation.accepts(right, Offsets(ids, spans), setting) is accepted, clause
         assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)
+
+
+@pytest.mark.parametrize(("span", "exact"), [((2, 4), True), ((1, 4), False), ((2, 3), False), ((3, 4), False)])
+def test_where_normalization_changes_a_text_a_span_covers_every_other_character(
+    span: tuple[int, int], exact: bool
+) -> None:
+    model = read_model({"merges": [["b", "x"]], "pipeline": {"normalizer": ["NFC"]}})
+    operation, setting = EncodeWithOffsets("e\u0301bx"), Setting(model, DEFAULTS, "OFFSET-CHANGED-2")
+    right = operation.answer(setting)
+    assert right.spans[-1] == (2, 4)
+    assert operation.accepts(right, replace(right, spans=(*right.spans[:-1], span)), setting) is exact

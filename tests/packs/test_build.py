@@ -51,6 +51,9 @@ class LiesAboutBytes(Honest):
     def decode_bytes(self, ids: Any) -> bytes:
         return super().decode_bytes(ids).replace(b"\xff", b"")
 
+    def decode(self, ids: Any) -> str:
+        return super().decode_bytes(ids).decode("utf-8", "replace")
+
 
 class LiesAboutText(Honest):
     def decode(self, ids: Any) -> str:
@@ -299,6 +302,14 @@ def test_cases_have_both_values_if_the_lookup_matters() -> None:
         assert case.expected.under("pair") != case.expected.under("bytes")
     differing, same = (draft(Batch(("a", text))) for text in ("abc", "ab"))
     assert [case.operation for case in answered(Reach(model), [differing, same, same])] == [same.operation]
+
+
+def test_every_draft_that_differs_is_a_case_of_its_own() -> None:
+    texts = ["a" * (number % 40) + "b" * (number // 40) for number in range(1_200)]
+    cases = list(answered(Reach(ABC), [draft(Encode(text)) for text in (*texts, *texts)]))
+    assert [case.operation for case in cases] == [*map(Encode, texts)]
+    assert len({case.id for case in cases}) == len(texts)
+    assert all(case.expected == case.operation.compute(ABC) for case in cases[::97])
 
 
 def test_a_contraction_that_compares_ascii_only_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,14 @@ def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch:
         assert len(alone) == min(count, cases.ALONE), kind
 
 
+def test_words_whose_tokens_only_change_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the pair of two equal letters alone, an encoder that merges the last pair gives the same tokens."""
+    monkeypatch.setattr(cases, "CANDIDATES", 150)
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"aa"}
+    _, found = cases.words(Reach(Model(vocab, ((b"a", b"a"),), (), "gpt2", "toy")), Draw("0"))
+    assert found["rightmost-of-equals"]
+
+
 def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(
     reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -304,6 +304,7 @@ def test_special_tokens_are_given_with_their_ids_or_without() -> None:
     for wrong, message in (
         (["<a>", "<b>=7", "<b>=8"], "--special '<b>' is given twice, with two ids"),
         (["<a>=0", "<a>"], "--special '<a>' is given twice, with two ids"),
+        (["<a>", "<a>=0"], "--special '<a>' is given twice, with two ids"),
         ([f"a={largest + 1}"], f"ids are 0 to {largest}"),
         ([f"a={'9' * 5000}"], f"ids are 0 to {largest}"),
         (["a", ""], "--special is empty"),

@@ -74,6 +74,28 @@ class JoinsOverlongForms(Whole):
         return re.sub(rb"\xe0[\x80-\x9f](?![\x80-\xbf])", "\ufffd".encode(), data).decode("utf-8", "replace")
 
 
+class DecodesOverlongNul(Whole):
+    """Reads the byte 0 as Java writes it."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", "replace")
+
+
+class DecodesFormsOfFiveBytes(Whole):
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub(rb"[\xf8-\xfb][\x80-\xbf]+", b"\xff", self.decode_bytes(ids)).decode("utf-8", "replace")
+
+
+class StreamsFormsOfFiveBytes(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield DecodesFormsOfFiveBytes(self.vocab, self.merges).decode(ids)
+
+
+class WrongForWordsOf111(Whole):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return super().encode_pre_token(pre_token)[: None if len(pre_token) != 111 else -1]
+
+
 class WrongFor111(Whole):
     def encode(self, text: str) -> list[int]:
         return super().encode(text)[: None if len(text) != 111 else -1]
@@ -130,6 +152,10 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsBeforeSeparators),
         ("law-stream-cuts", FlushesAThousand),
         ("law-decode-subparts", JoinsOverlongForms),
+        ("law-decode-subparts", DecodesOverlongNul),
+        ("law-decode-subparts", DecodesFormsOfFiveBytes),
+        ("law-detok-subparts", StreamsFormsOfFiveBytes),
+        ("law-encode-lengths", WrongForWordsOf111),
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),
@@ -140,6 +166,35 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     assert found is not None
     assert found.mismatch.depends_on is None
     assert run(name, Tokenizer) is None
+
+
+class WrongTogether(Whole):
+    """Is correct for each short input, and loses the end of what many of them are together."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text, **choice)[:60]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(list(ids)[:60])
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from self.encode("".join(chunks))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield from list(super().decode_iterable(ids))[:60]
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, *given: Any, **options: Any) -> Any:
+        return super().train(text, min(vocab_size, 290), *given, **options)
+
+
+TOGETHER = ("train-pairs", "encode-pairs", "encode-keys", "split-ranges", "stream-cuts", "train-characters")
+TOGETHER += ("encode-characters", "decode-subparts", "detok-subparts")
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_is_wrong_only_for_many_inputs_at_once_is_found(name: str) -> None:
+    assert PROPERTIES[f"law-{name}"].run(Implementation("x", WrongTogether), Effort()) is not None
 
 
 def test_the_failing_pair_is_shown_alone() -> None:

@@ -38,6 +38,9 @@ def caching(method: str, key: Callable[[Any], Hashable], everywhere: bool = Fals
         return cache[key(argument)]
 
     setattr(Caching, method, cached)
+    if method == "decode_bytes":  # `decode` calls it, and is correct here
+        correct = {"decode": lambda self, ids: Whole.decode_bytes(self, ids).decode("utf-8", "replace")}
+        return type("CachingBytes", (Caching,), correct)
     return Caching
 
 
@@ -117,6 +120,14 @@ def test_a_cache_whose_key_loses_something_is_found(
         assert found.mismatch.asked.context.startswith("after the question ")
 
 
+@pytest.mark.parametrize("key", [str.lower, len], ids=["lower", "length"])
+def test_a_cache_of_all_tokenizers_is_at_fault_itself(key: Callable[[Any], Hashable]) -> None:
+    """A new tokenizer gives the same incorrect ids, but they are those of another text."""
+    found = run("law-cached-texts", caching("encode", key, everywhere=True))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
 @pytest.mark.parametrize(
     ("method", "calling"),
     [
@@ -130,6 +141,23 @@ def test_a_cache_whose_key_is_complete_passes(method: str, calling: set[str]) ->
     tested = [one for one in complete.PROPERTIES if calling.intersection(one.needs)]
     assert any(one.id.startswith("law-cached") for one in tested)
     assert all(one.run(Implementation("x", target), Effort()) is None for one in tested)
+
+
+class TakesTheEndOfItsLastText(Whole):
+    """Gives the ids of the last text if that ends with this one: only a longer text before a shorter one shows it."""
+
+    last: tuple[str, list[int]] = "", []
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        before, ids = self.last
+        self.last = text, ids if text and before.endswith(text) else super().encode(text, **choice)
+        return self.last[1]
+
+
+def test_a_text_that_is_wrong_after_a_longer_one_is_found() -> None:
+    found = run("law-cached-texts", TakesTheEndOfItsLastText)
+    assert found is not None
+    assert found.mismatch.depends_on is None
 
 
 TRAINING_KEYS: dict[str, Callable[..., Hashable]] = {

@@ -79,6 +79,7 @@ def test_a_seed_gives_other_examples_and_the_factor_gives_more() -> None:
     default, seeded, again = texts_of(Effort()), texts_of(Effort(seed=7)), texts_of(Effort(seed=7))
     assert seeded == again
     assert len({*seeded} - {*default}) > 30
+    assert len({*texts_of(Effort(seed=8))} - {*seeded}) > 30
     assert len(texts_of(Effort(seed=7, examples_factor=3))) > 2 * len(seeded)
 
 
@@ -155,6 +156,13 @@ def test_independent_failure_is_found_among_dependent_ones() -> None:
     one = run(STREAM, ChunksAlone)
     assert one is not None
     assert one.mismatch.depends_on is None
+
+
+def test_a_failure_that_depends_on_another_does_not_end_the_search_for_others() -> None:
+    search = Search("law-numbers", Implementation("x", Whole), Effort())
+    own = Mismatch(Question(Encode("a")), Expectation((Ids((97,)),)), Ids(()))
+    assert not search.judge(replace(own, depends_on=Dependence("undisturbed")))
+    assert search.judge(own)
 
 
 def test_the_decoder_is_not_blamed_for_encode() -> None:

@@ -8,16 +8,25 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithTheLatestSpecials, Whole
+from helpers.wrong_tokenizers import (
+    ReversesTheCallersMerges,
+    SharesSpecialsOfOneSpelling,
+    SortsTheCallersSpecialsWhenLoaded,
+    SortsTheIdsToDecode,
+    StreamsWithTheLatestSpecials,
+    Whole,
+)
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage
@@ -225,11 +234,19 @@ TOGETHER = {"law-tables": SharesSpecialsOfOneSpelling, "law-tables-stream": Stre
 """Wrong tokenizers that mix up the tables of several tokenizers."""
 
 QUICK = Effort(shrink=False)
+FEW = Effort(examples_factor=0.4, shrink=False)
 
 
 def accused(implementation: Implementation, stages: Sequence[Any], effort: Effort = QUICK) -> set[str]:
     found = Lifecycle(implementation, effort, stages).run()
     return {name for name, one in found.items() if one.mismatch.depends_on is None}
+
+
+def spawning(target: type, monkeypatch: pytest.MonkeyPatch) -> Implementation:
+    here = Path(__file__).parent
+    monkeypatch.setenv("PYTHONPATH", f"{here}{os.pathsep}{here.parent}")
+    name = f"test_lifecycle:{target.__qualname__}"
+    return Implementation("x", target, spawn=lambda environment: isolated(name, env=environment))
 
 
 def stage_of(property_id: str) -> list[Any]:
@@ -279,9 +296,96 @@ def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
     assert found is not None
 
 
+def test_tables_that_are_wrong_in_one_order_are_found() -> None:
+    class SplitsNothingAfterOneThatSplitsNothing(Whole):
+        """The tokenizers by the default pattern are made first, and in the second order last."""
+
+        latest: ClassVar[str | None] = None
+
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if pattern == PATTERNS["none"]:
+                type(self).latest = pattern
+            super().__init__(vocab, merges, special_tokens, pattern or self.latest)
+
+    implementation = Implementation("x", SplitsNothingAfterOneThatSplitsNothing)
+    SplitsNothingAfterOneThatSplitsNothing.latest = None  # what probes have left
+    assert next(one for one in PROPERTIES if one.id == "law-tables").run(implementation, QUICK) is not None
+
+
+class MergesNothingAfterFour(Whole):
+    """Makes tokenizers without merges once four are made in a process, so that even a new one is wrong."""
+
+    made: ClassVar[int] = 0
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        type(self).made += 1
+        if self.made > 4:
+            self.ranks = {}
+
+
+def test_tables_are_mixed_up_if_only_a_new_process_is_correct(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = next(one for one in PROPERTIES if one.id == "law-tables").run(
+        spawning(MergesNothingAfterFour, monkeypatch), QUICK
+    )
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
 @pytest.mark.parametrize("property_id", WRONG)
 def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
     assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
+
+
+class SortsWhatItHasReturned(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        returned: list[list[int]] = self.__dict__.setdefault("_returned", [])
+        for ids in returned:
+            ids.sort()
+        returned.append(super().encode(text, *arguments, **keywords))
+        return returned[-1]
+
+
+class SortsTheCallersTexts(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        rows = super().encode_batch(texts)
+        texts.sort()
+        return rows
+
+
+class ReversesTheCallersChunks(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from super().encode_iterable(list(chunks))
+        if isinstance(chunks, list):
+            chunks.reverse()
+
+
+@pytest.mark.parametrize(
+    ("target", "property_id"),
+    [
+        (SortsWhatItHasReturned, "law-lists"),
+        (SortsTheCallersTexts, "law-batch-history"),
+        (ReversesTheCallersChunks, "law-stream-history"),
+        (SortsTheIdsToDecode, "law-decode-history"),
+        (ReversesTheCallersMerges, "law-lists"),
+        (SortsTheCallersSpecialsWhenLoaded, "law-files-again"),
+    ],
+)
+def test_a_list_whose_items_change_places_is_found(target: Any, property_id: str) -> None:
+    stages = STAGES[1:2] if property_id == "law-files-again" else STAGES[:1]
+    assert property_id in accused(Implementation("x", target), stages, FEW)
+
+
+def test_a_stream_that_another_one_ends_is_found() -> None:
+    class ReadsTheLatestStream(Whole):
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            own = self.latest = object()
+            for index in super().encode_iterable(chunks):
+                if self.latest is not own:
+                    return
+                yield index
+
+    assert accused(Implementation("x", ReadsTheLatestStream), STAGES[:1], FEW) == {"law-stream-history"}
 
 
 def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() -> None:
@@ -308,6 +412,55 @@ def test_half_a_character_that_a_refused_call_leaves_is_found() -> None:
     assert accused(Implementation("x", KeepsHalfACharacterAfterAnError), stages) == {"law-decode-history"}
 
 
+def test_the_call_right_after_a_refused_one_is_asked() -> None:
+    class GivesNothingOnceAfterARefusedText(Whole):
+        has_refused = False
+
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            if self.has_refused:
+                self.has_refused = False
+                return []
+            self.has_refused = "\ud800" in text
+            return super().encode(text, *arguments, **keywords)
+
+        def decode_bytes(self, ids: Iterable[int]) -> bytes:
+            self.has_refused = False
+            return super().decode_bytes(ids)
+
+    stages = stage_of("law-after-error")
+    assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedText), stages)
+
+
+def test_the_call_right_after_a_refused_training_is_asked() -> None:
+    class GivesNothingOnceAfterARefusedTraining(Whole):
+        has_refused = False
+
+        @classmethod
+        def train(cls, *arguments: Any, **keywords: Any) -> Any:
+            cls.has_refused = True
+            trained = super().train(*arguments, **keywords)
+            cls.has_refused = False
+            return trained
+
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            ids = [] if self.has_refused else super().encode(text, *arguments, **keywords)
+            type(self).has_refused = False
+            return ids
+
+    stages = stage_of("law-after-error")
+    assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedTraining), stages)
+
+
+def test_tokenizers_by_other_patterns_are_asked_after_other_calls() -> None:
+    class CachesByLengthUnderAPattern(CachesByLength):
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            kind = Whole if self.pattern == PATTERNS["gpt2"] else CachesByLength
+            return kind.encode(self, text, *arguments, **keywords)
+
+    stages = [replace(STAGES[1], steps={"build", "encode"}, examples=30)]
+    assert accused(Implementation("x", CachesByLengthUnderAPattern), stages) == {"law-instances"}
+
+
 def test_bytes_that_decode_bytes_keeps_are_found() -> None:
     class DecodesTheEndLaterAsBytes(Whole):
         held = b""
@@ -330,11 +483,7 @@ def test_an_empty_row_that_is_repeated_is_found() -> None:
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
 def test_shared_state_of_a_process_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Path(__file__).parent
-    monkeypatch.setenv("PYTHONPATH", f"{here}{os.pathsep}{here.parent}")
-    target = IN_NEW_PROCESSES[property_id]
-    name = f"test_lifecycle:{target.__qualname__}"
-    spawned = Implementation("x", target, spawn=lambda environment: isolated(name, env=environment))
+    spawned = spawning(IN_NEW_PROCESSES[property_id], monkeypatch)
     assert property_id in accused(spawned, stage_of(property_id))
 
 

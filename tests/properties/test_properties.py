@@ -51,7 +51,10 @@ WRONG: list[tuple[str, Any]] = [
     ("law-decode", "malformed-bytes-ignored"),
     ("law-detok", "tokens-streamed-apart"),
     ("law-detok-apart", "decoder-shared-by-streams"),
+    ("law-detok-apart", wrong.SecondStreamInCapitals),
     ("law-detok-error", "error-of-ids-ends-stream"),
+    ("law-detok-error", wrong.EndsTextsAtOSErrors),
+    ("law-detok-error", wrong.EndsTextsAtLookupErrors),
     ("law-detok-lazy", "all-ids-collected"),
     ("law-detok-prompt", "deltas-one-id-late"),
     ("law-detok-held", "well-formed-bytes-awaited"),
@@ -65,9 +68,11 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-special", "special-tokens-not-cut"),
     ("law-train-pattern", wrong.TrainsByDefaultPattern),
     ("law-train-again", wrong.TrainsInTurn),
+    ("law-train-again", wrong.RefusesToTrainAgain),
     ("law-train-again", wrong.RemovesRepeatsFromTheCallersList),
     ("law-train-again", wrong.KeepsTheSpecialsOfARefusedTraining),
     ("law-train-encode", wrong.ForgetsMerges),
+    ("law-train-encode", wrong.SplitsItsOwnTokens),
     ("law-train-long", wrong.TrainsAtMost200),
     ("law-stream", "chunks-encoded-alone"),
     ("law-stream-apart", wrong.KeepsUnreadChunks),
@@ -84,11 +89,13 @@ WRONG: list[tuple[str, Any]] = [
     ("law-load-long", wrong.LoadsShortLines),
     ("law-file-names", wrong.LoadsNamesUpToTheFirstDot),
     ("law-file-names", wrong.LoadsMergesBesideTheVocabulary),
+    ("law-file-names", wrong.LoadsUrls),
     ("law-file-names", wrong.SavesUpToTheFirstSpace),
     ("law-save", wrong.SavesBackwards),
     ("law-save", wrong.SortsTheCallersSpecialsWhenLoaded),
     ("law-saved-numbers", "saved-without-new-entries"),
     ("law-loaded-again", "files-read-once"),
+    ("law-loaded-again", wrong.LoadsOnlyNewFiles),
     ("law-saved-over", "existing-files-kept"),
     ("law-saved-over", wrong.KeepsLongerFiles),
     ("law-saved-over", wrong.KeepsShorterFiles),
@@ -120,18 +127,27 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
-@pytest.mark.parametrize(("squared", "grows"), [(0.0, False), (8e-8, True)])  # as transformers' TextStreamer
-def test_growth_is_seen_beside_the_time_of_messages(
-    squared: float, grows: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("linear", "squared", "is_remote", "grows"),
+    [
+        (1e-4, 0.0, True, False),
+        (1e-4, 8e-8, True, True),  # as transformers' TextStreamer
+        (0.0, 1e-7, False, True),  # 1.6 seconds for 4,000 ids
+        (0.0, 5e-10, False, False),  # 0.13 seconds for 16,000 ids
+    ],
+)
+def test_growth_is_seen_beside_the_time_of_messages_and_of_a_moment(
+    linear: float, squared: float, is_remote: bool, grows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timed(_: Any, question: Question[Detokenize]) -> tuple[Answer, float, float]:
         count = len(question.operation.ids)
-        return Text(""), 1e-4 * count + squared * count**2, 0.0
+        return Text(""), linear * count + squared * count**2, 0.0
 
     monkeypatch.setattr(scale, "timed", timed)
     monkeypatch.setattr(detokenizing, "is_correct", lambda *_: True)
-    implementation: Any = SimpleNamespace(is_remote=True)
-    assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is grows
+    implementation: Any = SimpleNamespace(is_remote=is_remote)
+    assert (detokenizing.runs_grow.run(implementation, QUICK) is not None) is grows
+    assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is (grows or not is_remote)
 
 
 def test_ids_of_a_stream_that_was_broken_off_are_named_as_such() -> None:
@@ -145,6 +161,16 @@ def test_save_may_refuse_a_directory_that_is_in_use(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     with spawning(wrong.RefusesDirectoriesInUse) as implementation:
         assert PROPERTIES["law-saved-elsewhere"].run(implementation, QUICK) is None
+
+
+def test_a_save_that_refuses_every_directory_is_a_failure() -> None:
+    class NeverSaves(wrong.Whole):
+        def save(self, folder: str) -> None:
+            raise PermissionError(folder)
+
+    one = found("law-saved-over", NeverSaves)
+    assert one is not None
+    assert one.mismatch.depends_on is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
@@ -347,6 +348,12 @@ class TextsOfAtMost400000Characters(Tokenizer):
         return super().encode(text[: self.most], **choice)
 
 
+class IdsIn16BitsOfLongTexts(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        ids = super().encode(text, **choice)
+        return [index & 0xFFFF for index in ids] if len(text) > 1_000 else ids
+
+
 class TextsOfAtMost131072Characters(TextsOfAtMost400000Characters):
     most = 131_072
 
@@ -434,6 +441,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
         ("law-long-texts", CutsAfterLineFeedsByO200k),
+        ("law-long-texts", IdsIn16BitsOfLongTexts),
         ("law-long-texts", TextsOfAtMost131072Characters),
         ("law-long-texts", TextsOfAtMost400000Characters),
         ("law-long-texts", TextsOfAtMost1048576Characters),
@@ -510,6 +518,27 @@ class SpreadsTheKeysOfItsTable(Tokenizer):
         if len(vocab) > 125_000:
             raise RecursionError("Maximum call stack size exceeded")
         super().__init__(vocab, *arguments, **keywords)
+
+
+class DropsRowsAfter10000(BaseEncoder):
+    def encode_batch(self, texts: Any) -> list[list[int]]:
+        known = {text: self.encode(text) for text in {*texts}}
+        return [known[text] for text in islice(texts, 10_000)]
+
+
+def test_thousands_of_texts_are_asked_in_one_batch() -> None:
+    implementation, text = Implementation("x", DropsRowsAfter10000), Texts(Implementation("x", Tokenizer)).words[-1]
+    (row,) = (one for one in scale._large_batches(implementation, Effort()) if one.what == f"texts, {text.what}")
+    assert scale._first_wrong("law", row, implementation, Effort()) is not None
+
+
+def test_the_text_of_each_pattern_is_asked_in_every_way() -> None:
+    implementation = Implementation("x", Tokenizer)
+    texts = Texts(implementation)
+    assert len(texts.mixed) > 3
+    for rows in (scale._long_texts, scale._long_streams):
+        asked = {re.sub(" in chunks of .*", "", one.what) for one in rows(implementation, Effort())}
+        assert {one.what for one in (*texts.mixed, *texts.unspaced)} <= asked
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,30 @@ def test_a_long_answer_that_is_wrong_fails_unless_it_may_be_refused(
     assert (found is None) == passes
 
 
+class Ages(BaseEncoder):
+    """Gives no ids once it has seen a long text."""
+
+    is_old = False
+
+    def encode(self, text: str) -> list[int]:
+        ids = [] if self.is_old else super().encode(text)
+        self.is_old = len(text) > 1_000
+        return ids
+
+
+@pytest.mark.parametrize("model", [lambda: MODEL, lambda: read_model({"merges": [["a", "b"]]})], ids=["same", "equal"])
+def test_the_tokenizer_of_the_longest_text_is_asked_for_a_short_one(model: Any) -> None:
+    def pose(size: int) -> Any:
+        return Question(Encode("a" * size), model()), Ids((97,) * size)
+
+    found = scale._first_wrong("law", scale.Row("letters", (60, 1_100), pose), Implementation("x", Ages), Effort())
+    assert found is not None
+    assert found.mismatch.asked.context == "letters, size 1,100 after size 1,100"
+    assert found.mismatch.clause_id == "LAW-PURE-1"
+    by_size = scale.Row("letters", (60, 1_100), lambda size: (Question(Encode("a"), scale.doubling(size)), Ids((97,))))
+    assert scale._first_wrong("law", by_size, Implementation("x", BaseEncoder), Effort()) is None
+
+
 def test_the_time_of_a_program_is_that_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale.time, "process_time", lambda: 0.0)  # as of a program, whose time is not this process's
     implementation = Implementation("x", BaseEncoder)
@@ -233,3 +257,24 @@ def test_growth_is_measured_where_a_call_takes_some_time(
     shortest = asked[-1] // 8
     assert seconds(shortest) >= scale.SHORTEST or scale.LONGEST_GROWTH <= shortest < 2 * scale.LONGEST_GROWTH
     assert asked[-2:] == [8 * shortest] * 2
+
+
+@pytest.mark.parametrize(("is_scale", "most"), [(False, scale.SECONDS), (True, scale.MORE_SECONDS)])
+def test_a_size_is_left_out_only_if_it_would_take_longer_than_the_limit(
+    is_scale: bool, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = scale.Texts(Implementation("x", Tokenizer)).words[-1]
+    row = scale.Row("words", (60, 600, 1_200), text.encode)
+    for seconds, sizes in ((most, 3), (1.01 * most, 2)):
+        asked = list[int]()
+
+        def timed(_: Any, question: Question, *given: Any, asked: list[int] = asked) -> tuple[Any, float, float]:
+            asked.append(len(question.operation.text))
+            return Ids(text.of_size(row.sizes[len(asked) - 1])[1]), 60.0, 60.0
+
+        monkeypatch.setattr(scale, "timed", timed)
+        monkeypatch.setattr(scale, "forecast", lambda took, size, seconds=seconds: seconds)
+        implementation = Implementation("x", Tokenizer)
+        assert scale._first_wrong("law", row, implementation, Effort(scale=is_scale)) is None
+        assert len(asked) == sizes
+        assert len(implementation.notes) == 3 - sizes

@@ -173,7 +173,10 @@ def test_texts_are_cut_inside_and_after_each_piece_and_into_empty_chunks() -> No
         expected = {middles[at] if byte == 64 else after[at] for at, byte in enumerate(data) if byte}
         assert ends == expected
         assert sum(byte == 192 for byte in data) <= chunks.count("")
-    asked = [question.operation.chunks for question in examples(strategies.streams, 300)]
+    questions = examples(strategies.streams, 300)
+    with_special = [question.operation.whole_text for question in questions if question.table.special_tokens]
+    assert 100 < sum(any(token in text for token in strategies.SPECIALS) for text in with_special) < 250
+    asked = [question.operation.chunks for question in questions]
     assert any("" in chunks[1:-1] for chunks in asked)
     assert max(map(len, asked)) > 12
     assert min(map(len, asked)) == 1

@@ -102,6 +102,17 @@ def test_a_cell_counts_the_tests_of_a_report_and_has_its_smallest_own_failure() 
     assert (refused.text, refused.problem, refused.tested) == ("not loaded", "no", 0)
 
 
+@pytest.mark.parametrize(
+    ("state", "passes"),
+    [("passed", True), ("warning", True), ("failed", False), ("known failure", False), ("error", False)],
+)
+def test_a_cell_passes_only_what_passed_or_warned(state: str, passes: bool) -> None:
+    document = report("x:Y")
+    document["results"][0]["state"] = state
+    made = grid.cell("x", "small", document, "")
+    assert made.tested - made.passed == (not passes)
+
+
 def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert grid.read(tmp_path / grid.FILE) == []
     cells = [RIGHT, WRONG, Cell("x", "", "y", "2026-11-01", problem="no")]
@@ -133,6 +144,22 @@ def test_a_matrix_of_what_cannot_be_tested_is_refused(
     assert main(["matrix", *words, "-o", "made"]) == 2
     assert message in capsys.readouterr().err
     assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("problems", "status"), [(["", ""], 0), (["no", ""], 1), (["", "no"], 1), (["no", "no"], 1), (["no"], 1)]
+)
+def test_an_implementation_that_cannot_be_tested_changes_the_exit_status(
+    problems: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"{number}:T" for number in range(len(problems))]
+    results = [
+        matrix.MatrixResult(name, None if problem else report(name), problem)
+        for name, problem in zip(names, problems, strict=True)
+    ]
+    monkeypatch.setattr(matrix, "run_jobs", lambda *_: results)
+    assert main(["matrix", *names, "-o", "made"]) == status
 
 
 def test_reports_are_shown_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

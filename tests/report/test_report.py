@@ -19,6 +19,7 @@ from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
+from bpe_conformance.report.matrix import MatrixResult
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
 
@@ -449,6 +450,16 @@ def test_contents_of_a_report_do_not_become_markup() -> None:
     assert notes == ["Note: \\*a\\* &lt;b&gt;", "Note: c", "Note: d"]
 
 
+@pytest.mark.parametrize(
+    ("state", "title"), [("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings")]
+)
+def test_markdown_shows_each_test_that_did_not_pass(state: str, title: str) -> None:
+    text = markdown.text(made(outcome("good"), outcome("bad", state), outcome("worse", state)))
+    shown = text.partition(f"<details><summary>{title}: 2</summary>\n")[2]
+    assert ("bad" in shown, "worse" in shown, "good" in shown) == (True, True, False)
+    assert text.count("<details>") == 1
+
+
 def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
     text = markdown.text(made(*(outcome(f"case-{number}", "failed") for number in range(25))))
     assert text.count("\nFAILED case-") == markdown.SHOWN
@@ -519,3 +530,20 @@ def test_junit_xml_contains_clause_and_state(project: Project) -> None:
     assert failure is not None
     assert "merged the wrong pair first" in str(failure.text)
     assert cases["stream-cut"].find("skipped") is not None
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((0, 0, 0), "encoder pass"),
+        ((1, 0, 0), "encoder fail 1/9"),
+        ((0, 2, 0), "encoder fail 2/9"),
+        ((0, 0, 3), "encoder error 3/9"),
+        ((1, 2, 3), "encoder fail 6/9"),
+    ],
+)
+def test_a_line_of_the_matrix_counts_all_that_did_not_pass(counts: tuple[int, ...], shown: str) -> None:
+    verdict = {"class": "encoder", "verdict": shown.split()[1], "must": 9}
+    verdict |= zip(("failed", "known", "errors"), counts, strict=True)
+    report: Any = {"adapter": {"version": "1.0"}, "verdicts": [verdict]}
+    assert MatrixResult("mine", report).line.split("  ")[-1].strip().endswith(shown)

@@ -397,15 +397,24 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
         ]
     )
     # Rewriting updates the tests that ran and keeps the others.
-    assert 'stream-cut: "not \\"claimed\\" \\\\ \\n"' in (project.path / "known.yaml").read_text("utf-8")
+    _, *kept = (project.path / "known.yaml").read_text("utf-8").splitlines()
+    assert kept == ['stream-cut: "not \\"claimed\\" \\\\ \\n"']
     project.write("known.yaml", 'merge-priority: "see issue 7"\nstream-cut: "see issue 8"\n')
     project.judge("mine:Greedy", "--bpe-section", "MERGE", "--bpe-write-known-failures", "known.yaml")
-    kept = (project.path / "known.yaml").read_text("utf-8")
-    assert 'merge-priority: "see issue 7"' in kept
-    assert 'stream-cut: "see issue 8"' in kept
+    rewritten = (project.path / "known.yaml").read_text("utf-8")
+    assert 'merge-priority: "see issue 7"' in rewritten
+    assert 'stream-cut: "see issue 8"' in rewritten
     project.write("known.yaml", 'stream-cut: "see issue 8"\n')
     unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
     assert unselected.ret == pytest.ExitCode.OK
+
+
+def test_a_property_that_is_listed_and_passes_is_named_like_a_case(project: Project) -> None:
+    project.write("known.yaml", "bytes-text-inner-space: see issue 7\nlaw-encode: see issue 8\n")
+    named = ["--bpe-case=bytes-text-inner-space", "--bpe-case=law-encode", "--bpe-known-failures=known.yaml"]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Right", *named)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["out of date *, but these pass: bytes-text-inner-space, law-encode;*"])
 
 
 def test_a_known_failure_is_one_test_and_not_those_whose_ids_begin_with_it(project: Project) -> None:

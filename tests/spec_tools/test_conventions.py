@@ -327,6 +327,19 @@ def test_tie_break_and_ids_can_have_different_byte_orders():
     assert "from the ties; the ids are in raw order" in report.findings[1].why
 
 
+def test_bytes_in_neither_order_are_reported():
+    class Backwards(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            trained = super().train(text, vocab_size, special_tokens, pattern)
+            trained.vocab = {**trained.vocab, **{255 - byte: bytes([byte]) for byte in range(256)}}
+            return trained
+
+    found = next(finding for finding in report_of(Backwards).findings if finding.name == "byte_order")
+    assert found.broken
+    assert found.why.startswith("the ids are in neither order: ")
+
+
 def test_unknown_layout_is_reported():
     class Shifted(Tokenizer):
         @classmethod

@@ -86,6 +86,12 @@ def _unfolded(shown: str) -> str:
     return re.sub(r"\n {14}(?=\S)", " ", shown)
 
 
+def test_all_texts_of_a_batch_are_shown(spec: Spec) -> None:
+    name = next(case.id for case in spec.cases if case.operation.texts() == ("c", "abc", "ab", "b"))
+    shown = _shown(spec, name).split("replay")[0]
+    assert re.findall(r"^ +(?:texts)? +'(\w+)'", shown, re.MULTILINE) == ["c", "abc", "ab", "b"]
+
+
 def test_long_runs_of_spaces_are_counted(spec: Spec) -> None:
     shown = _shown(spec, "train-length-long-run-of-spaces")
     assert "merge   (<20>*32,<20>*32): " in shown

@@ -12,6 +12,8 @@ import unicode_tables
 
 from bpe_conformance import cli
 from bpe_conformance.fixtures import characters
+from bpe_conformance.properties import complete
+from bpe_conformance.spec_tools import lint as module
 from bpe_conformance.spec_tools.lint import RULES, lint
 
 BAD = Path(__file__).parents[1] / "bad_specs"
@@ -78,6 +80,16 @@ def test_a_warning_does_not_change_the_exit_status(tmp_path: Path, capsys: pytes
     folder, expected = _spec(tmp_path, BAD / "few-cases.yaml")
     assert cli.main(["lint", "--spec", str(folder)]) == 0
     assert expected in capsys.readouterr().out
+
+
+def test_the_command_prints_the_size_of_every_space(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "lint", lambda folder: [])
+    assert cli.main(["lint"]) == 0
+    *covered, last = capsys.readouterr().out.splitlines()
+    assert covered == [f"covered: all {count:,} {space}" for space, count in complete.spaces().items()]
+    assert last == f"no errors; {len(RULES)} rules checked"
 
 
 def test_lint_lists_its_rules(capsys: pytest.CaptureFixture[str]) -> None:

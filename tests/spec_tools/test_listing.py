@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable
+
 import pytest
 
 from bpe_conformance import cli
+from bpe_conformance.operations import LOOKUP_KEYS, TRAINING_KEYS
 from bpe_conformance.properties import PROPERTIES
-from bpe_conformance.spec import LEVELS, Spec, installed_spec
+from bpe_conformance.spec import LEVELS, Case, Spec, installed_spec
 from bpe_conformance.spec_tools import listing
 
 
@@ -32,6 +37,46 @@ def test_filters_combine(capsys: pytest.CaptureFixture[str]) -> None:
     assert {line.split()[2] for line in lines} == {"must"}
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "is_selected"),
+    [
+        ("--clause", "MERGE-ORDER", lambda case: case.clause.id.startswith("MERGE-ORDER-")),
+        ("--section", "stream", lambda case: case.clause.section == "STREAM"),
+        ("--level", "should", lambda case: case.level == "should"),
+        ("--op", "batch", lambda case: case.operation.name == "batch"),
+    ],
+)
+def test_a_filter_selects_exactly_what_it_names(
+    option: str, value: str, is_selected: Callable[[Case], bool], spec: Spec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["list", option, value]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == [case.id for case in spec.cases if is_selected(case)]
+
+
+def test_the_coverage_is_counted(spec: Spec) -> None:
+    *_, operations, patterns, tie_breaks, lookups = [re.findall(r"([\w/-]+) (\d+)", line) for line in summed(spec)]
+    for shown, value in (
+        (operations, lambda case: case.operation.name),
+        (patterns, lambda case: case.pattern),
+    ):
+        counts = Counter(map(value, spec.cases))
+        assert {name: int(count) for name, count in shown} == counts
+    for shown, (default, *others) in ((tie_breaks, TRAINING_KEYS), (lookups, LOOKUP_KEYS)):
+        differing = {key: [case for case in spec.cases if _differs(case, key, default)] for key in others}
+        assert {name: int(count) for name, count in shown} == {key: len(found) for key, found in differing.items()}
+
+
+def summed(spec: Spec) -> list[str]:
+    text = "\n".join(listing.summary(spec))
+    return text.replace("\n" + " " * 13, " ").splitlines()
+
+
+def _differs(case: Case, key: str, default: str) -> bool:
+    value, usual = case.expected.under(key), case.expected.under(default)
+    return value is not None and value != usual
+
+
 def test_unknown_name_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--clause", "TRAIN-TEI-1"]) == 2
     message = "bpe-conformance: there is no clause 'TRAIN-TEI-1'; did you mean TRAIN-TIE-1"
@@ -47,6 +92,7 @@ def test_the_summary_adds_up(spec: Spec) -> None:
     assert total[4] == sum(total[:4]) == len(spec.clauses)
     assert total[9] == sum(total[5:9]) == len(spec.cases)
     assert total[5:9] == [sum(case.level == level for case in spec.cases) for level in LEVELS]
+    assert total[10] == sum(case.expected.by_convention for case in spec.cases)
     assert total[11] == len(PROPERTIES)
     assert max(map(len, lines)) <= listing.LONGEST
 

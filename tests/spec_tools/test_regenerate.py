@@ -11,6 +11,7 @@ from helpers.project import SPEC
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.spec import load_spec
+from bpe_conformance.spec_tools import regenerate as module
 from bpe_conformance.spec_tools.regenerate import regenerate
 
 HAND = """clause: MERGE-ORDER-1
@@ -64,6 +65,74 @@ def test_a_changed_value_is_found_and_fixed(spec: Path) -> None:
     assert contents(spec) == changed
     regenerate(spec, witnesses=[])
     assert contents(spec) == before
+
+
+OTHERS = {"decode": "{ids: [255]}", "batch": '{texts: ["a", "b"]}', "offsets": '{text: "ab"}'}
+"""Operation → its input."""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('tokens: ["aa", "a"]', 'tokens: ["aa", "b"]'),
+        ("ids: [256, 97]", "ids: [256, 98]"),
+        ('bytes: {hex: "ff"}', 'bytes: {hex: "fe"}'),
+        ('{tokens: ["b"], ids: [98]}', '{tokens: ["b"], ids: [99]}'),
+        ("[1, 2]", "[1, 1]"),
+    ],
+)
+def test_every_part_of_a_value_is_compared(spec: Path, old: str, new: str) -> None:
+    asked = (
+        f'  - id: others-{op}\n    title: the operation {op}\n    since: "1.0"\n    op: {op}\n    model: {{}}\n'
+        f"    input: {given}\n"
+        for op, given in OTHERS.items()
+    )
+    (spec / "cases" / "others.yaml").write_text(f"clause: MERGE-ORDER-1\ncases:\n{''.join(asked)}", "utf-8")
+    regenerate(spec, witnesses=[])
+    before = contents(spec)
+    assert regenerate(spec, check=True, witnesses=[]).differences == []
+    (file,) = (file for file in (spec / "cases").iterdir() if old in file.read_text("utf-8"))
+    change(file, old, new)
+    assert len(regenerate(spec, check=True, witnesses=[]).differences) == 1
+    regenerate(spec, witnesses=[])
+    assert contents(spec) == before
+
+
+def test_stored_ids_and_merges_are_compared(spec: Path) -> None:
+    (spec / "texts").mkdir()
+    (spec / "texts" / "01-low.txt").write_text("low lower lowest\n", "utf-8")
+    stored = ["gpt2-ids.json is out of date", "prose-merges.json is out of date"]
+    assert regenerate(spec, witnesses=[]).differences == stored
+    assert regenerate(spec, check=True, witnesses=[]).differences == []
+    right = contents(spec)
+    change(spec / "texts" / "gpt2-ids.json", "[9319, ", "[9320, ")
+    assert regenerate(spec, check=True, witnesses=[]).differences == stored[:1]
+    change(spec / "texts" / "prose-merges.json", '"lex-smaller": [["l", "o"], ', '"lex-smaller": [["o", "w"], ')
+    assert regenerate(spec, check=True, witnesses=[]).differences == stored
+    regenerate(spec, witnesses=[])
+    assert contents(spec) == right
+
+
+def test_the_pages_and_the_extension_of_the_installed_spec_are_compared(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {spec / name: f"{name} is rendered\n" for name in ("SPEC.md", "superbpe.yaml", "superbpe.md")}
+    page, *others = pages
+    monkeypatch.setattr(module, "FOLDER", spec)
+    monkeypatch.setattr(module.spec_page, "FILE", page)
+    monkeypatch.setattr(module.spec_page, "render", lambda _: pages[page])
+    monkeypatch.setattr(module, "superbpe_files", lambda: {file: pages[file] for file in others})
+    regenerate(spec, witnesses=[])
+    assert {file: file.read_text("utf-8") for file in pages} == pages
+    for file in pages:
+        file.write_text("changed\n", "utf-8")
+        assert regenerate(spec, check=True, witnesses=[]).differences == [f"{file.name} is out of date"]
+        regenerate(spec, witnesses=[])
+
+
+def test_the_extension_and_its_page_are_as_the_oracle_gives_them() -> None:
+    for file, text in module.superbpe_files().items():
+        assert file.read_text("utf-8") == text
 
 
 def test_comments_layout_and_other_values_are_kept(spec: Path) -> None:

@@ -188,6 +188,10 @@ def test_a_changed_mark_is_caught(spec):
     file.write_text(file.read_text().replace("[honest]", "[honest, nobody]"))
     outcome = regenerate(spec, check=True, witnesses=[witness()])
     assert outcome.differences == ["train.yaml: tie has the marks [honest, nobody]; now [honest]"]
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("[hand, honest]", "[honest, hand]"))
+    outcome = regenerate(spec, check=True, witnesses=[witness()])
+    assert outcome.differences[0] == "encode.yaml: fourth has the marks [honest, hand]; now [hand, honest]"
 
 
 def test_a_changed_value_by_hand_is_caught_and_never_overwritten(spec):
@@ -274,6 +278,13 @@ def test_a_recorded_disagreement_that_does_not_exist_is_an_error(spec):
     assert (
         regenerate(spec, witnesses=[witness(version="0")]).refusals == []
     )  # a witness that is not asked may still disagree
+
+
+def test_of_several_recorded_disagreements_those_that_do_not_exist_are_errors(spec):
+    told = {"witness": "liar", "reason": "it lies", "source": "here"}
+    (spec / "disagreements.yaml").write_text(yaml.safe_dump([{**told, "case": case} for case in ("first", "second")]))
+    outcome = regenerate(spec, witnesses=[witness("liar", "Lies")])
+    assert outcome.refusals == ["disagreements.yaml: liar agrees with first; delete the entry"]
 
 
 @pytest.mark.parametrize(
@@ -389,6 +400,16 @@ def test_witnesses_are_not_asked_about_ids_of_another_layout(spec):
     finally:
         Agrees.conventions = {"lookup": "bytes"}
     assert agrees(spec)["tie"] == ()
+
+
+def test_a_witness_whose_table_is_by_bytes_is_not_asked_about_ranks_that_are_no_ids(spec):
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["first"] == ("honest",)
+    cases = (spec / "cases" / "encode.yaml").read_text("utf-8")
+    given = '[["b", "c"],   ["a", "b"]]'
+    (spec / "cases" / "encode.yaml").write_text(cases.replace(given, f"{given}, merge_ids: [257, 256]"), "utf-8")
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["first"] == ()
 
 
 def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec):

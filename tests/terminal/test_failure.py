@@ -5,6 +5,7 @@ After a change of wording, `WRITE_EXPECTED=1 pytest tests/terminal` rewrites the
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -260,6 +261,17 @@ def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: 
         assert line.isascii()
         assert not line or line.isprintable()
         assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, which users copy
+
+
+@pytest.mark.parametrize("count", [1, 6, 7])
+def test_up_to_six_entries_that_differ_are_compared(count: int) -> None:
+    tables = (Table({300 + at: bytes([first + at]) for at in range(count)}, ()) for first in (97, 110))
+    right, wrong = tables
+    mismatch = Mismatch(Question(Train("ab", 300), None), Expectation((right,)), wrong)
+    shown = plain(describe(outcome(cases()["merge-priority-beats-leftmost"], mismatch), COMMAND))
+    for table in (right, wrong):
+        row = "   ".join(f"{index}: {token.decode()!r}" for index, token in [*table.vocab.items()][:6])
+        assert re.search(rf"{re.escape(row)}$", shown, re.MULTILINE)
 
 
 def test_rule_and_fix_spell_signs_in_ascii() -> None:

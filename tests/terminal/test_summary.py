@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from unittest.mock import Mock
 
 import pytest
@@ -25,6 +25,7 @@ from bpe_conformance.implementation.proxy import Raised
 from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
+from bpe_conformance.notebook import _Text
 from bpe_conformance.operations import Train
 from bpe_conformance.outcome import MOST_CAUSES, ConventionCause, Dependence, Diagnosis, Outcome
 from bpe_conformance.properties import bind
@@ -210,6 +211,17 @@ def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) ->
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
 
 
+@pytest.mark.parametrize("state", ["passed", "failed", "known failure", "error"])
+def test_each_class_has_a_verdict(state: str) -> None:
+    terminal: Any = _Text()
+    terminal.write_sep("", "")
+    summary.verdicts(terminal, result(outcome("bad", state), outcome("good", conformance_class="decoder")))
+    text = " ".join(line for line, _ in terminal.parts[0][1])
+    assert "decoder (1 MUST test)" in text or "decoder (1)" in text
+    assert ("encoder" in text.partition("PASS: ")[2].partition("verdict")[0]) == (state == "passed")
+    assert "encoder" in text
+
+
 @pytest.mark.parametrize(
     ("options", "part", "command"),
     [
@@ -221,6 +233,7 @@ SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print
         ),
         (("--bpe-clause", "MERGE"), "MERGE", "--bpe-clause MERGE"),
         (("-k", "merge or style"), "merge or style, 3 of 23 cases and properties", "-k 'merge or style'"),
+        (("-k", "not merge-lookup"), "not merge-lookup, 22 of 23 cases and properties", "-k 'not merge-lookup'"),
         (("-x",), "* of 23 cases and properties", ""),
         (
             tuple(f"--bpe-case={name}" for name in SEVEN.split(", ")),

@@ -9,7 +9,7 @@ import pytest
 from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Rows, Unchanged
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
-from bpe_conformance.operations import Batch, Construct, Encode, Question, Setting, divergence
+from bpe_conformance.operations import Batch, Construct, Encode, Narrowed, Question, Setting, divergence
 from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -53,6 +53,15 @@ def test_ids_that_are_added_at_the_ends_are_named(ids: tuple[int, ...], put: str
     found = divergence.encoding(Setting(MODEL), "abcd", [258], ids)
     mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids(ids), found)
     assert wording.fact(mismatch) == f"encode('abcd') {put}."
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, False), (4, True)])
+def test_other_texts_that_are_not_shown_are_not_concealed(count: int, more: bool) -> None:
+    others = tuple(Narrowed(Encode("cd" * (at + 1)), (Ids((257,) * (at + 1)),), Ids((99,))) for at in range(count))
+    found = wording.others(Mismatch(Question(Encode("ab"), MODEL), Expectation((Ids((256,)),)), Ids(()), others=others))
+    assert found.startswith(f"{count} other texts: 'cd' is ")
+    assert found.count(" is ") == 3
+    assert found.endswith("; ...") is more
 
 
 def test_a_pipeline_is_shown_in_lines_with_the_names_of_known_expressions() -> None:

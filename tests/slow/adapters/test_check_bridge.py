@@ -140,7 +140,9 @@ def answer(r):
         del streams[r["stream"]]
         return {name: [] if fault == "deltas" else [decoder.decode(b"", True)], "ended": True}
     if op == "stream_feed":
-        buffer = streams[min(streams)] if fault == "mixed" else streams[r["stream"]]
+        fed = min(streams) if fault == "mixed" else r["stream"]
+        if fault == "swapped" and len(streams) == 2: fed = sum(streams) - fed
+        buffer = streams[fed]
         buffer.append(r["text"])
         return {"ids": "none"} if fault == "chunk" else {"ids": []}
     if op == "stream_close":
@@ -240,6 +242,7 @@ FAULTS = {
     "starts": ("encode_with_offsets", "offsets"),
     "one-stream": ("two streams", "each with its own number"),
     "mixed": ("two streams", "keeps streams apart"),
+    "swapped": ("two streams", "keeps streams apart"),
     "small-crash": ("too small", "until its input ends"),
     "hex-table": ("train", "hex"),
     "save": ("save", "merges.txt"),

@@ -65,6 +65,9 @@ def test_the_manifest_names_every_file(exported: Path) -> None:
         if file.is_file() and file.name != "manifest.json"
     }
     assert found == manifest["files"]
+    texts = FOLDER / "texts"
+    assert {*texts.glob("*.txt")} == {texts / file.name for file in (exported / "texts").iterdir()}
+    assert all(file.read_bytes() == (texts / file.name).read_bytes() for file in (exported / "texts").iterdir())
     spec = installed_spec()
     assert manifest["counts"]["cases"] == len(spec.cases)
     assert manifest["counts"]["clauses"] == len(spec.clauses)
