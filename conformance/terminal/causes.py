@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from bpe_conformance.fixtures.conventions import TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
-from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
+from ..answer import BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
 from ..operations import tie_clause
 from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
@@ -273,7 +273,10 @@ def _after_calls(result: RunResult) -> str:
     """Return the first unexplained test that fails only because of earlier calls, or ""."""
     for test in result.diagnosis.unexplained:
         found = result.by_test[test]
-        after_others = found.mismatch is not None and found.mismatch.asked.context and not found.depends
+        wrong = found.mismatch
+        after_others = wrong is not None and wrong.asked.context and not found.depends
+        if wrong is not None and isinstance(wrong.answer, Changed):
+            continue  # the call itself changed what it must not
         if after_others and found.clause is not None and found.clause.id in STATE:
             return test
     return ""

@@ -18,6 +18,7 @@ from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
+from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
@@ -174,10 +175,13 @@ def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:
         outcome("state", "failed", clause=pure, mismatch=later),
         outcome("depends", "failed", clause=pure, mismatch=replace(later, depends_on=Dependence("undisturbed"))),
     )
+    lists = outcome(
+        "lists", "failed", clause=pure, mismatch=replace(later, answer=Changed(("two rows are the same list",)))
+    )
     failing = ("one", "changed", "depends", "state")
     first, *_ = causes.steps(result(one, changed, depends, state, diagnosis=Diagnosis((), failing)))
     assert first.startswith("next          state fails only after other calls. Look for state")
-    first, *_ = causes.steps(result(one, changed, depends, diagnosis=Diagnosis((), failing[:3])))
+    first, *_ = causes.steps(result(one, changed, depends, lists, diagnosis=Diagnosis((), (*failing[:3], "lists"))))
     assert first.startswith("next          start with")
 
 
