@@ -261,12 +261,19 @@ def steps(result: RunResult) -> Iterator[str]:
             why = f"may have the same cause as {alone}"
         elif len(causes) >= MOST_CAUSES:
             why = "may have other causes, which show once these are fixed"
+        elif all(one.kind != "case" and one.conformance_class in _classes(result) for one in roots):
+            why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
         yield f"  {counted(len(roots), 'more failure')} {why}; start with:"
         yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
+
+
+def _classes(result: RunResult) -> set[str]:
+    """Return the conformance classes of the failures that have a cause."""
+    return {result.by_test[test].conformance_class for cause in result.diagnosis.causes for test in cause.tests}
 
 
 def _after_calls(result: RunResult) -> str:

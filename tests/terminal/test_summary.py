@@ -212,6 +212,14 @@ def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) ->
     assert line == f"  1 more failure {why}; start with:"
 
 
+@pytest.mark.parametrize(("class_", "why"), [("trainer", "may have the same cause"), ("decoder", "has no known cause")])
+def test_a_property_in_a_class_that_has_a_cause_may_have_the_same(class_: str, why: str) -> None:
+    found = outcome("law", "failed", kind="property", conformance_class=class_)
+    outcomes = [outcome("one", "failed", conformance_class="trainer"), found]
+    *_, line, _ = causes.steps(result(*outcomes, diagnosis=Diagnosis((greedy(["one"]),), ("one", "law"))))
+    assert line == f"  1 more failure {why}; start with:"
+
+
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
 
 
