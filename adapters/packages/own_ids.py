@@ -62,7 +62,10 @@ class OwnIds:
 
     def outside(self, ids: Iterable[int]) -> list[int]:
         """Translate the package's own ids into those of the given vocabulary."""
-        return [self._outside[index] for index in ids]
+        try:
+            return [self._outside[index] for index in ids]
+        except KeyError as unknown:
+            raise LookupError(f"the tokenizer returned the id {unknown}, which it does not have") from None
 
     def inside(self, ids: Iterable[int]) -> list[int]:
         """Translate ids into the package's own; an unknown id stays unknown."""

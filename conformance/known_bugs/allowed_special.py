@@ -50,6 +50,12 @@ class PlainSpecialsScanned(_Choosing):
         return segments
 
 
+class TextsCachedWithoutChoice(_Choosing):
+    def find_special(self, text: str, allowed: list[str]) -> Segments:
+        cache: dict[str, Segments] = self.__dict__.setdefault("cache", {})
+        return cache.setdefault(text, super().find_special(text, allowed))
+
+
 class DisallowedDropped(_Choosing):
     dropped: Sequence[str] = ()
 

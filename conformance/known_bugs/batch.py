@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .bases import BaseEncoder, add_variants, sized
 
@@ -47,16 +47,32 @@ class RowsByEndsOfTexts(BaseEncoder):
         return super().encode_batch([known[key] for key in keys])
 
 
+def _put_back(sign: int) -> Callable[[BaseEncoder, Sequence[str]], list[list[int]]]:
+    """Return an `encode_batch` that sorts the texts by length, and then sorts the rows in the same way."""
+
+    def encode_batch(self: BaseEncoder, texts: Sequence[str]) -> list[list[int]]:
+        order = sorted(range(len(texts)), key=lambda index: sign * len(texts[index]))
+        rows = [self.encode(texts[index]) for index in order]
+        return [rows[index] for index in order]
+
+    return encode_batch
+
+
 add_variants(
     __name__,
     BaseEncoder,
     encode_batch={
+        "RowsSortedTwice": _put_back(1),
+        "RowsSortedTwiceFromLongest": _put_back(-1),
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
         "RowsTruncated": sized(
             64, lambda self, texts: [row[: self.size] for row in BaseEncoder.encode_batch(self, texts)]
         ),
+        "EqualTextsShareRow": lambda self, texts: [
+            *map({text: self.encode(text) for text in dict.fromkeys(texts)}.__getitem__, texts)
+        ],
         "SpecialsOffInBatches": lambda self, texts: [self.encode_segment(text) for text in texts],
         "PatternLostInBatches": lambda self, texts: BaseEncoder(self.vocab, self.merges, self.special).encode_batch(
             texts

@@ -44,7 +44,7 @@ from ..properties.asking import ask, correct_answer
 from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
-from .bases import BaseTrainer, like
+from .bases import BaseEncoder, BaseTrainer, like
 from .matrix import Matrix
 
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
@@ -230,7 +230,7 @@ class _Search:
         found = cover(candidates, failures)
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
         unexplained = failures - {test for _, tests in found for test in tests}
-        more = [*self._other_sizes(unexplained, published.answers)]
+        more = [*self._other_sizes(unexplained, published.answers), *self._under_lookup(published.answers)]
         if unexplained.intersection(trainings):
             more += [*self._trainers(trainings), *self._open_ties(found)]
         found = cover([*candidates, *more], failures) if more else found
@@ -386,6 +386,23 @@ class _Search:
                 same = {test for test, is_same in answers.items() if is_same}
                 yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
 
+    def _under_lookup(self, published: Answers) -> Iterator[Candidate]:
+        """Yield the known bugs of encoders that go wrong as the implementation does under its declared lookup."""
+        if self.declared["lookup"] == DEFAULTS["lookup"]:
+            return
+        bugs = {bug.id: bug for bug in known_bugs() if issubclass(bug.target, BaseEncoder)}
+        alike: Counter[str] = Counter()
+        for name in bugs.keys() & published.keys():
+            alike[name] = sum(published[name].get(test) == mark for test, mark in self.evidence.answers.items())
+        for name, count in sorted(alike.most_common(MOST_CAUSES)):
+            asked = [test for test in published[name] if count and test in self.evidence.clauses]
+            failed = _spread([test for test in self.wrong if self.golden[test].model], REPLAYED)
+            passed = _spread(sorted({*asked} - self.wrong.keys()), REPLAYED // 4)
+            answers = self._tested_again(bugs[name], [*failed, *passed]) if asked else {}
+            same = {test for test, is_same in answers.items() if is_same}
+            if same:
+                yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
+
     def _other_sizes(self, unexplained: Set[str], published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs that go wrong as the implementation does with another size than the published one."""
         for bug in filter(lambda bug: bug.is_sized, known_bugs()):
@@ -452,8 +469,16 @@ class _Search:
             outcome = self.failing[test]
             if outcome.mismatch is None or outcome.depends or outcome.conformance_class in other:
                 continue
-            first = [bug for bug in known_bugs() if published.properties.get(bug.id) == test]
-            refuted = {bug for bug in first if published.answers.get(bug.id)}  # by cases that may be too short
+            clause = outcome.clause.id if outcome.clause else ""
+            first = [
+                bug  # several properties find what is wrong in long inputs
+                for bug in known_bugs()
+                if published.properties.get(bug.id) == test or (bug.long and bug.clause == clause)
+            ]
+            rows = {bug: published.answers.get(bug.id, {}).keys() for bug in first}
+            tested = self.evidence.clauses.keys()
+            shown = {bug for bug, row in rows.items() if row & self.wrong.keys() == row & tested != set()}
+            refuted = {bug for bug, row in rows.items() if row} - shown  # by cases that may be too short
             sized = {bug: found for bug in first if (found := _with_size_of_property(bug, outcome, bug in refuted))}
             if best := [found for bug, found in sized.items() if bug not in refuted] or [*sized.values()]:
                 yield test, BugCause(tuple(map(_named, best)), ())
@@ -532,8 +557,10 @@ def _without_trainers(answers: Mapping[str, Mapping[str, str]]) -> dict[str, Map
 
 
 def _implementation(bug: KnownBug, declared: Mapping[str, str]) -> Implementation:
-    """Return a known bug; if it only trains, it follows the declared conventions of training."""
+    """Return a known bug; it follows the declared conventions of training, or the declared lookup of an encoder."""
     followed: Conventions = ()
+    if declared["lookup"] != DEFAULTS["lookup"] and issubclass(bug.target, BaseEncoder):
+        followed = (("lookup", declared["lookup"]),)
     if determines_merges(declared) and issubclass(bug.target, BaseTrainer):
         followed = tuple((name, declared[name]) for name in TRAINING_CONVENTIONS)
     return _implementation_of(bug, followed)
@@ -676,7 +703,7 @@ def _with_size_of_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) ->
     least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
     if isinstance(wrong.answer, Measure):  # seconds or their growth, which differ from run to run
         return bug
-    sizes = [size for size in SIZES if least <= size <= length]
+    sizes = sorted((size for size in SIZES if least <= size <= length), reverse=True)  # shorter inputs passed
     for one in map(bug.with_size, sizes) if bug.is_sized else [bug]:
         if _alike(ask(_implementation_of(one, ()), asked), wrong.answer):
             return one

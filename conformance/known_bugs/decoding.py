@@ -164,6 +164,11 @@ add_variants(
         "OneReplacementPerRun": lambda self, ids: re.sub(
             "[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
         ),
+        "OverlongFormsDecoded": lambda self, ids: re.sub(
+            rb"\xe0[\x80-\x9f][\x80-\xbf]",
+            lambda form: chr((form[0][1] & 63) << 6 | form[0][2] & 63).encode("utf-8"),
+            self.decode_bytes(ids),
+        ).decode("utf-8", "replace"),
         "SurrogatesReplacedOnce": lambda self, ids: re.sub(
             rb"\xed[\xa0-\xbf][\x80-\xbf]", b"\xff", self.decode_bytes(ids)
         ).decode("utf-8", "replace"),

@@ -6,7 +6,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, ClassVar
 
 from .bases import BaseEncoder, add_variants, sized
@@ -53,6 +53,20 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
                 decoder.reset()
             yield decoder.decode(self.vocab[index])
         yield decoder.decode(b"", final=True)
+
+
+class SpecialTokenBeforeHeldBytes(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held = b""
+        for index in ids:
+            if _is_special(self, index):
+                yield self.delta(self.vocab[index])
+                continue
+            held += self.vocab[index]
+            ready = self.ready_bytes(held)
+            yield self.delta(held[:ready])
+            held = held[ready:]
+        yield self.delta(held)
 
 
 class TokensDecodedWithSurrogates(BaseEncoder):
@@ -169,6 +183,9 @@ add_variants(
         "BufferReplacedAtOnce": lambda self, held: (
             ready if _is_utf8(held[: (ready := BaseEncoder.ready_bytes(self, held))]) else len(held)
         ),
+        "FourByteCharactersNotAwaited": lambda self, held: (
+            len(held) if BaseEncoder.ready_bytes(self, held) == len(held) - 3 else BaseEncoder.ready_bytes(self, held)
+        ),
         "SpaceAwaited": lambda self, held: held.rfind(b" ") + 1,
         "LineEndAwaited": lambda self, held: held.rfind(b"\n") + 1,
         "AsciiAwaited": lambda self, held: len(held) if held[-1:].isascii() else 0,
@@ -192,6 +209,7 @@ add_variants(
         "SpecialsLeftOutOfDeltas": _changed(lambda self, ids: (index for index in ids if not _is_special(self, index))),
         "UnknownIdsLeftOut": _changed(lambda self, ids: (index for index in ids if index in self.vocab)),
         "EmptyStreamRaises": _changed(lambda self, ids: chain([next(rest := iter(ids))], rest)),
+        "IdZeroEndsStream": _changed(lambda self, ids: takewhile(bool, ids)),
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
     },

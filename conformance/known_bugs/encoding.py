@@ -14,7 +14,7 @@ from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from .bases import INHERITED, BaseEncoder, add_variants
+from .bases import INHERITED, BaseEncoder, add_variants, sized
 
 
 def _changed(change: Callable[[str], str]) -> Callable[[BaseEncoder, str], list[int]]:
@@ -171,6 +171,25 @@ class ReplacedAsText(BaseEncoder):
         return tuple(map(unspell, text.split(" ")))
 
 
+class CutBetweenUnpairedBytes(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        cuts = [at for at, pair in enumerate(pairwise(word), 1) if pair not in self.ranks]
+        parts = (word[start:end] for start, end in pairwise([0, *cuts, len(word)]))
+        return sum((super(CutBetweenUnpairedBytes, self).merge(part) for part in parts), ())
+
+
+class RankOfFirstPairKept(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        none, first, index = len(self.merges), [0], 0
+        while ranks := [self.ranks.get(pair, none) for pair in pairwise(word)]:
+            ranks[:1] = first if index else ranks[:1]
+            if min(ranks) == none:
+                break
+            first, index = ranks[:1], ranks.index(min(ranks))
+            word = _join(word, index)
+        return word
+
+
 # Ranks and the lookup
 
 
@@ -261,7 +280,12 @@ class _Heap(BaseEncoder):
         while heap:
             _, index, pair = heapq.heappop(heap)
             now = tokens[index], tokens[after[index]]
-            stale = {"both": now != pair, "left": now[0] != pair[0] or not now[1], "none": now not in self.ranks}
+            stale = {
+                "both": now != pair,
+                "left": now[0] != pair[0] or not now[1],
+                "none": now not in self.ranks,
+                "result": not all(now) or b"".join(now) not in self.ids,
+            }
             if stale[self.checks]:
                 continue
             swallowed.add(after[index])
@@ -394,7 +418,13 @@ add_variants(
     __init__={
         "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
             self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
-        )
+        ),
+        "LongTokensNotBuilt": sized(
+            128,
+            lambda self, vocab, merges, *more, **settings: BaseEncoder.__init__(
+                self, vocab, [pair for pair in merges if len(b"".join(pair)) <= self.size], *more, **settings
+            ),
+        ),
     },
     merge={
         "MergesIgnored": lambda self, word: word,
@@ -424,7 +454,7 @@ add_variants(
 add_variants(
     __name__,
     _Heap,
-    checks={"HeapStaleEntries": "none", "HeapOnlyLeftTokenChecked": "left"},
+    checks={"HeapStaleEntries": "none", "HeapOnlyLeftTokenChecked": "left", "HeapEntriesCheckedByResult": "result"},
     relinks={"HeapLinkNotMended": False},
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},

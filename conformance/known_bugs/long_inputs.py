@@ -13,6 +13,7 @@ from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference.textbook import Segments, Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants, like
+from .encoding import LeftSeamForgotten  # type: ignore[attr-defined]
 from .training_text import ChunksAtSpecialTokens
 
 # Texts and tables
@@ -45,6 +46,17 @@ def _cut_after(size: int, text: str, expression: str = r"(?<=\n)") -> Iterator[s
         start = end
 
 
+class LongTextsCutBeforeSpaces(BaseEncoder):
+    size = 10_000
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = []
+        while len(text) > self.size and (cut := text.rfind(" ", 1, self.size)) > 0:
+            ids += super().encode(text[:cut])
+            text = text[cut:]
+        return ids + super().encode(text)
+
+
 class LongTextsCutBeforePipeline(BaseEncoder):
     size = 50_000
 
@@ -58,6 +70,18 @@ class LongRunsCut(BaseEncoder):
 
     def split(self, segment: str) -> list[str]:
         return [block for pre_token in super().split(segment) for block in _blocks(pre_token, self.size)]
+
+
+class LongPreTokensTruncated(BaseEncoder):
+    size = 4_096
+
+    def merge(self, word: Word) -> Word:
+        return super().merge(word[: self.size])
+
+
+class LeftSeamForgottenInLongPreTokens(LeftSeamForgotten):  # type: ignore[misc]
+    def merge(self, word: Word) -> Word:
+        return super().merge(word) if len(word) > 1_000 else BaseEncoder.merge(self, word)
 
 
 class SixteenBitSpanLengths(BaseEncoder):
@@ -76,6 +100,9 @@ class SixteenBitPositions(BaseEncoder):
     def key(self, rank: int, position: int) -> Any:
         return rank, position % self.size
 
+    def unpacked(self, key: Any, position: int, pair: Merge) -> tuple[int, Merge]:
+        return position, pair
+
     def _by_heap(self, word: Word) -> Word:
         """Merge the pair with the smallest key, a heap's first entry, until no pair has a rank."""
         tokens = dict(enumerate(word))
@@ -91,7 +118,7 @@ class SixteenBitPositions(BaseEncoder):
         for position in range(len(word)):
             push(position)
         while heap:
-            _, left, pair = heappop(heap)
+            left, pair = self.unpacked(*heappop(heap))
             right = following.get(left, -1)
             if (tokens.get(left), tokens.get(right)) == pair:
                 tokens[left] += tokens.pop(right)
@@ -107,6 +134,11 @@ class SixteenBitPositions(BaseEncoder):
 class PackedHeapKey(SixteenBitPositions):
     def key(self, rank: int, position: int) -> int:
         return rank * self.size | position
+
+
+class PositionsRunIntoRanks(PackedHeapKey):
+    def unpacked(self, key: Any, position: int, pair: Merge) -> tuple[int, Merge]:
+        return key % self.size, self.merges[min(key // self.size, len(self.merges) - 1)]
 
 
 class SixteenBitRanks(BaseEncoder):

@@ -33,6 +33,26 @@ class SpecialIdZeroFalsy(BaseEncoder):
         return ids, self.spans(text, ids)
 
 
+class CachedSpansShifted(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
+        if self.pipeline is not None:
+            return super().encode_with_offsets(text)
+        cache: dict[str, list[list[int]]] = {}  # one for each text, so that answers do not depend on earlier ones
+        ids, found, start = list[int](), Spans(), 0
+        for piece, is_special in textbook.pieces(text, self.special, self.pattern):
+            own = self.encode_segments([(piece, is_special)])
+            if is_special:
+                shifted = [[start, start + len(piece)]]
+            else:
+                shifted = cache.setdefault(piece, [[*span] for span in self.spans(piece, own)])
+                for span in shifted:
+                    span[:] = [start + place for place in span]
+            ids += own
+            found += [(first, last) for first, last in shifted]
+            start += len(piece)
+        return ids, found
+
+
 class PrefixesDecoded(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         prefixes = [self.decode(ids[:end]) for end in range(len(ids) + 1)]
@@ -45,6 +65,17 @@ class SpecialsCountedInCharacters(BaseEncoder):
         names = [name if (name := token.decode("utf-8", "replace")) in self.special else "" for token in tokens]
         found = textbook.spans(text, [token[: len(name) or None] for token, name in zip(tokens, names, strict=True)])
         return [(start, start + len(name) if name else end) for (start, end), name in zip(found, names, strict=True)]
+
+
+class SpecialsCountedInBytes(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        found, surplus = Spans(), 0
+        for (start, end), index in zip(super().spans(text, ids), ids, strict=True):
+            token, before = self.vocab[index], surplus
+            if token.decode("utf-8", "replace") in self.special:
+                surplus += len(token) - (end - start)
+            found.append((start + before, end + surplus))
+        return found
 
 
 class SpansOfPreTokens(BaseEncoder):
@@ -83,12 +114,13 @@ class SharedCharacterOfLastToken(BaseEncoder):
         return [(start, max(start, min(end, after))) for (start, end), after in zip(found, starts, strict=False)]
 
 
-def _counted(unit: Callable[[str], int]) -> Callable[[BaseEncoder, str, Sequence[int]], Spans]:
-    """Return a step `spans` that counts this many units for each character."""
+def _counted(unit: Callable[[str], int], one_behind: bool = False) -> Callable[..., Spans]:
+    """Return a step `spans` that counts this many units for each character, or one for the last of a token."""
 
     def spans(self: BaseEncoder, text: str, ids: Sequence[int]) -> Spans:
         ends = [*accumulate(map(unit, text), initial=0)]
-        return [(ends[start], ends[end]) for start, end in BaseEncoder.spans(self, text, ids)]
+        spans = BaseEncoder.spans(self, text, ids)
+        return [(ends[start], ends[end - 1] + 1 if one_behind and end else ends[end]) for start, end in spans]
 
     return spans
 
@@ -106,6 +138,7 @@ add_variants(
             *pairwise(accumulate((len(self.vocab[index]) for index in ids), initial=0))
         ],
         "SpansInUtf16": _counted(lambda char: 1 + (char > "\uffff")),
+        "SpansFromUtf16": _counted(lambda char: 1 + (char > "\uffff"), one_behind=True),
         "SpansWithoutMarks": _counted(lambda char: not unicodedata.combining(char)),
         "SpansTrimmed": lambda self, text, ids: [_trimmed(text, *span) for span in BaseEncoder.spans(self, text, ids)],
         "SpansWithLastCharacter": lambda self, text, ids: [

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import regex
 from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Segments, Word
+from bpe_conformance.reference.textbook import Matches, Segments, Word
 
 from .bases import BaseEncoder, add_variants, like
 
@@ -45,11 +46,37 @@ class AddedTokensInOrderOfFile(BaseEncoder):
         return [(part, index % 2 == 1) for index, part in enumerate(parts)]
 
 
-class SingleWordAfterStripping(BaseEncoder):
+class NormalizedContentsAsGiven(BaseEncoder):
+    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+        segments: Segments = []
+        for segment, is_added in super().find_added([token for token in tokens if not token.normalized], text):
+            forms = {token.content: token for token in tokens if token.normalized}
+            segments += [(segment, True)] if is_added else self.cut_added(segment, forms)
+        return segments
+
+
+class _KnowsForms(BaseEncoder):
     def locate_added(self, text: str, forms: Mapping[str, AddedToken]) -> list[tuple[int, int, str]]:
         self.forms = forms
         return super().locate_added(text, forms)
 
+
+class ExcludedMatchesSearchedAgain(_KnowsForms):
+    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
+        segments: Segments = []
+        here = start = 0
+        longest_first = sorted(forms, key=len, reverse=True)
+        while here < len(text):
+            match = next((form for form in longest_first if text.startswith(form, here)), None)
+            if match is None or (self.forms[match].single_word and self.touches_word(text, here, here + len(match))):
+                here += 1
+            else:
+                segments += [(text[start:here], False), (match, True)]
+                here = start = here + len(match)
+        return [*segments, (text[start:], False)]
+
+
+class SingleWordAfterStripping(_KnowsForms):
     def touches_word(self, text: str, start: int, stop: int) -> bool:
         return super().touches_word(text, *self.stripped(text, start, stop, self.forms[text[start:stop]]))
 
@@ -207,6 +234,19 @@ def _behaviors(**others: str) -> Callable[..., Any]:
     return _given("cut_at", lambda piece, found, name, *more: (piece, found, others.get(name, name), *more))
 
 
+def _united(found: Matches) -> Matches:
+    """Return each run of matches that touch as one."""
+    starts = [span[0] for before, span in pairwise([(-1, -1), *found]) if before[1] != span[0]]
+    ends = [span[1] for span, after in pairwise([*found, (-1, -1)]) if span[1] != after[0]]
+    return [*zip(starts, ends, strict=True)]
+
+
+def _merging(*behaviors: str) -> Callable[..., Any]:
+    return _given(
+        "cut_at", lambda piece, found, name, *more: (piece, _united(found) if name in behaviors else found, name, *more)
+    )
+
+
 def _before_byte_level(change: Callable[[list[Step]], list[Step]]) -> Callable[..., Any]:
     def changed(steps: Sequence[Step], segment: str) -> tuple[list[Step], str]:
         last = next(index for index, step in enumerate(steps) if isinstance(step, ByteLevel))
@@ -264,7 +304,15 @@ add_variants(
     punctuation={"PunctuationWithoutSymbols": r"\p{P}", "PunctuationAscii": r"[!-/:-@\[-`{-~]"},
     cut_at={
         "MergedAsIsolated": _behaviors(MergedWithPrevious="Isolated", MergedWithNext="Isolated"),
+        "MatchesMergedWithMatches": _merging("MergedWithPrevious", "MergedWithNext"),
+        "MatchesMergedWithMatchesBefore": _merging("MergedWithPrevious"),
         "ContiguousAsIsolated": _behaviors(Contiguous="Isolated"),
+        "InvertedNotContiguous": _given(
+            "cut_at",
+            lambda piece, found, name, invert=False: (
+                (piece, found, "Isolated" if invert and name == "Contiguous" else name, invert)
+            ),
+        ),
         "IsolatedAsContiguous": _behaviors(Isolated="Contiguous"),
         "RemovedAsIsolated": _behaviors(Removed="Isolated"),
         "EmptyMatchesIgnored": _given(
@@ -274,6 +322,9 @@ add_variants(
     touches_word={
         "SingleWordOnlyBetweenSpaces": lambda self, text, start, stop: bool(
             (text[max(0, start - 1) : start] + text[stop : stop + 1]).strip()
+        ),
+        "SingleWordByLettersAndDigits": lambda self, text, start, stop: any(
+            map(str.isalnum, text[max(0, start - 1) : start] + text[stop : stop + 1])
         ),
         "SingleWordByIsalnum": lambda self, text, start, stop: any(
             char == "_" or char.isalnum() for char in text[max(0, start - 1) : start] + text[stop : stop + 1]

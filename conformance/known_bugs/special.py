@@ -197,6 +197,12 @@ class AbsentSpecialGetsLength(_Absent):
         return [(token, len(self.vocab) + position) for position, token in enumerate(absent)]
 
 
+class LargestIdComparedAsText(_Absent):
+    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
+        absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
+        return [(token, int(max(map(str, self.vocab))) + 1 + position) for position, token in enumerate(absent)]
+
+
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
@@ -258,5 +264,10 @@ add_variants(
 
 
 add_variants(
-    __name__, TrieWithoutFallback, after_failure={"ScanWithoutBackingUp": lambda self, here, end: max(end, here + 1)}
+    __name__,
+    TrieWithoutFallback,
+    after_failure={
+        "ScanWithoutBackingUp": lambda self, here, end: max(end, here + 1),
+        "ScanSkipsBreakingCharacter": lambda self, here, end: end + 1,
+    },
 )

@@ -150,6 +150,9 @@ add_variants(
     mistaken={
         "Cl100kLongSNotFolded": lambda self, character: "q" if character == "\u017f" else character,
         "LettersBeyondAscii": lambda self, character: "a" if character > "\x7f" else character,
+        "CharactersOfUnicode3": lambda self, character: (
+            "." if unicodedata.ucd_3_2_0.category(character) == "Cn" else character
+        ),
         "LettersOfBasicPlane": lambda self, character: "." if character > "\uffff" else character,
         "WhiteSpaceAscii": lambda self, character: "." if character > "\x7f" and character.isspace() else character,
         "WhiteSpaceOfJavascript": lambda self, character: {"\ufeff": "\t", "\x85": "."}.get(character, character),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
@@ -59,6 +59,14 @@ class ReplaceFirstOnly(BaseTrainer):
             if window == pair:
                 return (*word[:index], pair[0] + pair[1], *word[index + 2 :])
         return word
+
+
+class ReplaceNotTouching(BaseTrainer):
+    def replace(self, word: Word, pair: Merge) -> Word:
+        hits = [False, *(window == pair for window in pairwise(word)), False, False]
+        merged = [now and not before for before, now in pairwise(hits)]
+        kept = [index for index in range(len(word)) if index == 0 or not merged[index - 1]]
+        return tuple(pair[0] + pair[1] if merged[index] else word[index] for index in kept)
 
 
 class ReplaceFromRight(BaseTrainer):
@@ -174,6 +182,13 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
         counts[merged, merged] += times * list(pairwise(new)).count((merged, merged))
 
 
+class OldPairsOncePerWord(_CountsOnce):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        counts.subtract(dict.fromkeys(pairwise(old), times))
+        for window in pairwise(new):
+            counts[window] += times
+
+
 class OldPairsWithoutWeight(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         counts.subtract(pairwise(old))
@@ -212,6 +227,20 @@ class FallenPairsLost(BaseTrainer):
         self.lost |= {pair for pair, count in counts.items() if count < self.before[pair]}
         self.before = counts
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
+
+
+class FallenPairsOfOtherWordsLost(BaseTrainer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words_before: list[Word] = []
+        self.pushed = set[tuple[Merge, int]]()
+
+    def count(self, words: Words) -> Counter[Merge]:
+        counts, now = super().count(words), [word for word, _ in words]
+        changed = [word for word, before in zip_longest(now, self.words_before) if word != before]
+        self.pushed |= {(pair, counts[pair]) for word in changed for pair in pairwise(word)}
+        self.words_before = now
+        return Counter({pair: count for pair, count in counts.items() if (pair, count) in self.pushed})
 
 
 class TwoMergesPerCount(BaseTrainer):

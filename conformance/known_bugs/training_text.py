@@ -24,6 +24,13 @@ class SpecialTokensInPattern(BaseTrainer):
         return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
 
 
+def _cut_one_by_one(text: str, special: Sequence[str]) -> list[str]:
+    parts = [text]
+    for token in special:
+        parts = [piece for part in parts for piece in part.split(token)]
+    return parts
+
+
 def _with_special(change: Callable[[str, list[str]], list[str]]) -> Callable[..., list[Merge]]:
     """Return a step `run` with other special tokens."""
     return lambda self, text, size, special, pattern: BaseTrainer.run(self, text, size, change(text, special), pattern)
@@ -113,6 +120,10 @@ add_variants(
         ),
         "SpecialTokensInListOrder": lambda self, text, special: (
             re.split("|".join(map(re.escape, special)), text) if special else [text]
+        ),
+        "SpecialTokensCutOneByOne": lambda self, text, special: _cut_one_by_one(text, special),
+        "SpecialTokensCutFromLongest": lambda self, text, special: _cut_one_by_one(
+            text, sorted(special, key=len, reverse=True)
         ),
         "SpecialTokensNotEscaped": lambda self, text, special: (
             re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]

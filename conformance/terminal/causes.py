@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from bpe_conformance.fixtures.conventions import TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
-from ..answer import BytesLost, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
+from ..answer import BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
 from ..operations import tie_clause
 from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
@@ -261,6 +261,8 @@ def steps(result: RunResult) -> Iterator[str]:
             why = f"may have the same cause as {alone}"
         elif len(causes) >= MOST_CAUSES:
             why = "may have other causes, which show once these are fixed"
+        elif all(one.kind != "case" and one.conformance_class in _classes(result) for one in roots):
+            why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
         yield f"  {counted(len(roots), 'more failure')} {why}; start with:"
@@ -269,11 +271,19 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 
 
+def _classes(result: RunResult) -> set[str]:
+    """Return the conformance classes of the failures that have a cause."""
+    return {result.by_test[test].conformance_class for cause in result.diagnosis.causes for test in cause.tests}
+
+
 def _after_calls(result: RunResult) -> str:
     """Return the first unexplained test that fails only because of earlier calls, or ""."""
     for test in result.diagnosis.unexplained:
         found = result.by_test[test]
-        after_others = found.mismatch is not None and found.mismatch.asked.context and not found.depends
+        wrong = found.mismatch
+        after_others = wrong is not None and wrong.asked.context and not found.depends
+        if wrong is not None and isinstance(wrong.answer, Changed):
+            continue  # the call itself changed what it must not
         if after_others and found.clause is not None and found.clause.id in STATE:
             return test
     return ""

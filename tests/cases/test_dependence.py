@@ -11,7 +11,7 @@ import pytest
 from helpers.golden_cases import read_case, with_value
 from helpers.wrong_tokenizers import Whole
 
-from bpe_conformance.answer import Fault, Ids, Refusal, Table
+from bpe_conformance.answer import Fault, Ids, Refusal, Rows, Table
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import read_model
@@ -209,6 +209,13 @@ def test_a_batch_depends_on_encode_only_if_every_wrong_row_does() -> None:
         (["ab", "a", "ab"], Dependence("encode", "ab")),
     ):
         assert _depends_on(WrongInBoth, "BATCH-EQUAL-1", "batch", {"texts": texts}, **AB) == depends_on
+
+
+def test_a_batch_that_is_correct_when_it_is_asked_again_depends_on_nothing() -> None:
+    """Rows of threads that share a list are incorrect by chance."""
+    question, right = Question(Batch(("ab",)), read_model(AB)), Rows(((97, 98),))
+    again = Mismatch(question, Expectation((right,)), right)
+    assert dependence.explained(again, "BATCH-EQUAL-1", Implementation("x", WrongInBoth)).depends_on is None
 
 
 def test_the_error_of_a_batch_depends_on_encode_of_any_of_its_texts() -> None:

@@ -27,7 +27,7 @@ from bpe_conformance.answer import (
     Table,
 )
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs
@@ -111,6 +111,13 @@ def test_bugs_that_explain_the_same_cases_equally_well_are_one_cause() -> None:
     assert _found(ROWS["wide"], {"wide": ROWS["wide"], "twin": ROWS["wide"]}) == [({"wide", "twin"}, 20)]
     rows = {"wide": ROWS["wide"], "late": _row(20, 40, "1")}
     assert _found(_row(0, 40, "1"), rows) == [({"wide"}, 20), ({"late"}, 20)]
+
+
+def test_a_bug_is_named_once_if_it_is_tested_again() -> None:
+    evidence, (bug,) = Evidence(CLAUSES, ROWS["wide"]), [KnownBug("wide", "", "MERGE-ORDER-1", "", "")]
+    candidates = [*of_bugs(evidence, Matrix(ROWS, {}, {}), [bug])]
+    ((found, _),) = cover(candidates * 2, ROWS["wide"])
+    assert [one.id for one in found.named] == ["wide"]
 
 
 def test_other_answers_name_no_bug() -> None:
@@ -644,6 +651,13 @@ def test_files_that_are_refused_for_any_reason_are_no_bug_in_the_spelling() -> N
     assert (found, count > 40) == ("ValueError: cannot read files yet", True)
 
 
+def test_a_bug_of_an_encoder_is_named_under_the_lookup_that_it_declares() -> None:
+    (bug,) = (bug for bug in known_bugs() if bug.id == "rank-of-first-pair-kept")
+    target = type("T", (bug.target,), {"conventions": {"lookup": "bytes"}})
+    ((found, count),) = _diagnosed(target, "MERGE-ORDER")
+    assert (found, count > 5) == ("rank-of-first-pair-kept", True)
+
+
 @pytest.mark.parametrize("tie_break", ["smaller-ids", "lex-smaller", "first-seen"])
 def test_special_tokens_that_a_trainer_ignores_are_no_other_rule_for_ties(tie_break: str) -> None:
     (bug,) = (bug for bug in known_bugs() if bug.id == "special-tokens-ignored")
@@ -809,6 +823,34 @@ def test_a_bug_that_golden_cases_refute_is_named_for_longer_inputs_only(length: 
     right, wrong = Ids((*[256] * (length // 2), 97)), Ids((97, *[256] * (length // 2)))
     failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-2"), test="law-long-runs")
     assert _names(diagnose([failed], ())) == names
+
+
+def test_a_bug_of_long_inputs_is_named_whichever_property_finds_it() -> None:
+    asked = Question(
+        Encode("abc" * 400), read_model({"merges": [["b", "c"], ["a", "bc"]]}), "a pre-token of letters, size 1,200"
+    )
+    right, wrong = Ids((257,) * 400), Ids((97, 256) * 400)
+    failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-2"), test="law-long-runs")
+    assert _names(diagnose([failed], ())) == ["left-seam-forgotten-in-long-pre-tokens"]
+
+
+def test_warnings_of_golden_cases_do_not_refute_a_bug() -> None:
+    """The order of the caller's list changes ids, which is a SHOULD, and the list, which is a MUST."""
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-arguments")
+    bug = next(bug for bug in known_bugs() if bug.id == "callers-specials-sorted")
+    found = tested.run(Implementation("x", bug.target), Effort())
+    assert found is not None
+    failed = replace(_of_property(found.mismatch, "ERROR-STATE-1"), test="law-arguments")
+    for state, names in (("warning", [bug.id]), ("passed", [])):
+        cases = [
+            case for case in _cases() if case.id in ("special-absent-list-order-length", "special-absent-short-first")
+        ]
+        mismatches = [judge(case, Implementation("x", bug.target)) for case in cases]
+        others = [
+            replace(_outcome(case, Fault("x", "x")), state=state, mismatch=mismatch if state == "warning" else None)
+            for case, mismatch in zip(cases, mismatches, strict=True)
+        ]
+        assert _names(diagnose([failed, *others], cases)) == names
 
 
 def test_a_stream_that_is_cut_in_a_short_text_is_no_full_buffer() -> None:

@@ -18,6 +18,7 @@ from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
+from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
@@ -174,10 +175,13 @@ def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:
         outcome("state", "failed", clause=pure, mismatch=later),
         outcome("depends", "failed", clause=pure, mismatch=replace(later, depends_on=Dependence("undisturbed"))),
     )
+    lists = outcome(
+        "lists", "failed", clause=pure, mismatch=replace(later, answer=Changed(("two rows are the same list",)))
+    )
     failing = ("one", "changed", "depends", "state")
     first, *_ = causes.steps(result(one, changed, depends, state, diagnosis=Diagnosis((), failing)))
     assert first.startswith("next          state fails only after other calls. Look for state")
-    first, *_ = causes.steps(result(one, changed, depends, diagnosis=Diagnosis((), failing[:3])))
+    first, *_ = causes.steps(result(one, changed, depends, lists, diagnosis=Diagnosis((), (*failing[:3], "lists"))))
     assert first.startswith("next          start with")
 
 
@@ -205,6 +209,14 @@ def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) ->
     outcomes = [outcome(name, "failed") for name in names]
     diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names), passes_alone=alone)
     *_, line, _ = causes.steps(result(*outcomes, diagnosis=diagnosis))
+    assert line == f"  1 more failure {why}; start with:"
+
+
+@pytest.mark.parametrize(("class_", "why"), [("trainer", "may have the same cause"), ("decoder", "has no known cause")])
+def test_a_property_in_a_class_that_has_a_cause_may_have_the_same(class_: str, why: str) -> None:
+    found = outcome("law", "failed", kind="property", conformance_class=class_)
+    outcomes = [outcome("one", "failed", conformance_class="trainer"), found]
+    *_, line, _ = causes.steps(result(*outcomes, diagnosis=Diagnosis((greedy(["one"]),), ("one", "law"))))
     assert line == f"  1 more failure {why}; start with:"
 
 
