@@ -30,7 +30,7 @@ from ..implementation.implementation import LoadError
 from ..implementation.output import shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.causes import diagnose
-from ..outcome import Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
+from ..outcome import BugCause, Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
 from ..report import document
 from ..selection import Entry
 from ..spec import FOLDER
@@ -168,7 +168,9 @@ class Run:
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
             diagnosis = self._diagnosed()
         if not is_interrupted:
-            diagnosis = replace(diagnosis, passes_alone=self._passes_alone(diagnosis))
+            alone = self._passes_alone(diagnosis)
+            causes = tuple(cause for cause in diagnosis.causes if alone not in cause.tests)
+            diagnosis = replace(diagnosis, passes_alone=alone, causes=causes)
             problems = self._write_known_failures()
             self._note_untested()
 
@@ -236,16 +238,23 @@ class Run:
                 report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.setup.command, diagnosis)
 
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
-        """Test the first unexplained failure again in a new process: return its id if it passes there."""
-        mismatches = {test: self.outcomes[test].mismatch for test in diagnosis.unexplained}
-        faults = {test for test, wrong in mismatches.items() if wrong and isinstance(wrong.answer, Fault | Changed)}
-        values = mismatches.keys() - faults
-        case = next((case for case in self.setup.cases if case.id in values), None)
-        if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
+        """Test two failures again in a new process: return the id of the first that passes there, or "".
+
+        The first is one that the most likely bug explains, since state can give the answers of that bug, too. The
+        second has no cause.
+        """
+        named = next((cause.tests for cause in diagnosis.causes if isinstance(cause, BugCause)), ())
+        wrong = {test: outcome.mismatch.answer for test, outcome in self.outcomes.items() if outcome.mismatch}
+        values = {test for test, answer in wrong.items() if not isinstance(answer, Fault | Changed)}
+        cases = [
+            next((case for case in self.setup.cases if case.id in values.intersection(tests)), None)
+            for tests in (named, diagnosis.unexplained)
+        ]
+        if not any(cases) or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:
             with self.implementation.time_limit(ALONE_TIMEOUT_FACTOR), self.implementation.in_new_process({}) as other:
-                return "" if judge(case, other) is not None else case.id
+                return next((case.id for case in cases if case and judge(case, other) is None), "")
         except (CallFailed, TimedOut, LoadError):
             return ""
 

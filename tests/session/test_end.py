@@ -19,7 +19,7 @@ from bpe_conformance.implementation import time_limit
 from bpe_conformance.implementation.implementation import LoadError
 from bpe_conformance.implementation.proxy import CallFailed, TimedOut
 from bpe_conformance.operations import Encode, Question, Stream
-from bpe_conformance.outcome import Command, Dependence, Diagnosis, Expectation, Mismatch, Outcome, State
+from bpe_conformance.outcome import BugCause, Command, Dependence, Diagnosis, Expectation, Mismatch, Outcome, State
 from bpe_conformance.session import run as session_run
 from bpe_conformance.session.items import CaseItem
 from bpe_conformance.session.run import Run
@@ -118,6 +118,8 @@ ALONE = SimpleNamespace(id="case-2"), SimpleNamespace(id="case-1")
         ({"unexplained": ("stale", "case-2")}, "case-2"),
         ({"unexplained": ("law", "case-1"), "right": "case-1"}, "case-1"),
         ({"unexplained": ("law", "case-1")}, ""),  # it fails alone, too
+        ({"named": ("law", "case-1"), "right": "case-1"}, "case-1"),
+        ({"named": ("case-1",), "unexplained": ("case-1", "case-2")}, "case-2"),
         ({"unexplained": ("law",)}, ""),
         ({"unexplained": ()}, ""),
         ({"answer": Fault("TimedOut", "late")}, ""),
@@ -137,6 +139,7 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
         "answer": Ids(()),
         "spawn": 1,
         "outcomes": 2,
+        "named": (),
         "right": "case-2",
         "raised": None,
         **changes,
@@ -163,7 +166,8 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
     if given["outcomes"] == 1:
         run.outcomes = {"case-2": run.outcomes["case-2"]}
         given["unexplained"] = ("case-2",)
-    assert run._passes_alone(Diagnosis(failing=given["unexplained"])) == expected
+    named = (BugCause((), given["named"]),) if given["named"] else ()
+    assert run._passes_alone(Diagnosis(named, (*given["named"], *given["unexplained"]))) == expected
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,27 @@ def test_a_failure_that_passes_alone_is_reported(adapter: str, project: Project)
     wrong.stdout.fnmatch_lines(["  reproduce *"])
 
 
+def test_a_bug_whose_case_passes_alone_is_not_named(project: Project) -> None:
+    """What the first tokenizers of a process do is correct; only the tests come later than that."""
+    code = """
+from mine import Greedy, Right
+
+class Ageing(Right):
+    calls = 0
+
+    def merge(self, word):
+        Ageing.calls += 1
+        return (Greedy if Ageing.calls > 5 else Right).merge(self, word)
+"""
+    project.write("greedy.py", code)
+    options = ["conformance", "--bpe-clause=MERGE-ORDER-1", "-k", "not law"]
+    result = project.pytester.runpytest_inprocess(*options, "--adapter=greedy:Ageing")
+    result.stdout.fnmatch_lines(["* passes alone, in a new process: earlier calls change later answers."])
+    result.stdout.no_fnmatch_line("*greedy-left-to-right*")
+    result = project.pytester.runpytest_inprocess(*options, "--adapter=mine:Greedy")
+    result.stdout.fnmatch_lines(["1. greedy-left-to-right *"])
+
+
 BACKWARDS = """
 from mine import Right
 
