@@ -122,8 +122,7 @@ def each_choice(implementation: Implementation) -> Verdicts:
     tokenizer = Instance(implementation, model)
     for call in (*calls, *reversed(calls)):
         question = Question(call, model, "after other choices")
-        mismatch = undisturbed(implementation, question, tokenizer.ask(question))
-        yield mismatch if mismatch is None or mismatch.depends_on is None else None  # the choice itself is a SHOULD
+        yield undisturbed(implementation, question, tokenizer.ask(question))
 
 
 def _absent_tokens(implementation: Implementation) -> Encodings:

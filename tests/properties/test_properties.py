@@ -284,12 +284,6 @@ def test_every_property_names_a_clause_and_says_what_it_requires() -> None:
         assert one.asks.endswith("."), one.id
 
 
-@pytest.mark.parametrize("name", ["empty-allowed-means-all", "allowed-not-looked-at"])
-def test_an_incorrect_choice_without_state_breaks_no_rule_about_state(name: str) -> None:
-    assert found("law-allowed", BUGS[name]) is not None
-    assert found("law-allowed-choices", BUGS[name]) is None
-
-
 @pytest.mark.parametrize("property_id", [name for name in PROPERTIES if name not in IN_NEW_PROCESSES])
 def test_a_correct_tokenizer_passes(property_id: str) -> None:
     implementation = Implementation("x", wrong.Whole)
