@@ -55,6 +55,7 @@ SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
 """The sizes of blocks, buffers and numbers with which a known bug that has one is tried."""
+SIZES_OF_CASES = sorted({*SIZES, *range(2, 129)})  # a golden case is quickly asked again
 NO_ANSWER = "no answer in time"  # the message of calls with different limits
 
 Conventions = tuple[tuple[str, str], ...]
@@ -414,7 +415,7 @@ class _Search:
             asked = [test for test in self.evidence.clauses if self.evidence.section(test) in sections]
             asked = [test for test in asked if _takes(target, self.golden[test].question)]
             with target.time_limit(math.inf):  # one watchdog for all calls
-                best = self._with_fitting_size(bug, [test for test in asked if test in unexplained])
+                best = self._fitted_to_cases(bug, [test for test in asked if test in unexplained])
             if best is not None:
                 self._sized[bug.id] = best
                 passed = [test for test in asked if test not in self.wrong]
@@ -424,9 +425,9 @@ class _Search:
                 same = {test for test, is_same in answers.items() if is_same}
                 yield _of_bug(best, self.evidence, answers.keys(), same, published)
 
-    def _with_fitting_size(self, bug: KnownBug, failures: Iterable[str]) -> KnownBug | None:
+    def _fitted_to_cases(self, bug: KnownBug, failures: Iterable[str]) -> KnownBug | None:
         """Return a known bug with the smallest size that fits the failures, or None if none fits the first few."""
-        fitting, is_any = list(map(bug.with_size, SIZES)), False
+        fitting, is_any = list(map(bug.with_size, SIZES_OF_CASES)), False
         values = [test for test in failures if _error(self.wrong[test]) is None]
         values.sort(key=lambda test: len(ascii(self.golden[test].operation)))
         for number, test in enumerate(values):
@@ -479,7 +480,7 @@ class _Search:
             tested = self.evidence.clauses.keys()
             shown = {bug for bug, row in rows.items() if row & self.wrong.keys() == row & tested != set()}
             refuted = {bug for bug, row in rows.items() if row} - shown  # by cases that may be too short
-            sized = {bug: found for bug in first if (found := _with_size_of_property(bug, outcome, bug in refuted))}
+            sized = {bug: found for bug in first if (found := _fitted_to_property(bug, outcome, bug in refuted))}
             if best := [found for bug, found in sized.items() if bug not in refuted] or [*sized.values()]:
                 yield test, BugCause(tuple(map(_named, best)), ())
 
@@ -689,7 +690,7 @@ def _named(bug: KnownBug) -> Bug:
     return Bug(bug.id, bug.sentence, bug.fix, bug.clause)
 
 
-def _with_size_of_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> KnownBug | None:
+def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> KnownBug | None:
     """Return a known bug, with a size if it has one, that is wrong in a property in the same way; None if it is not.
 
     A bug that golden cases refute can only be wrong in long inputs.

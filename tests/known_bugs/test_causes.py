@@ -784,7 +784,7 @@ def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
     [
         ("short-texts-looked-up", 5, "fewer than 5"),
         ("last-characters-held-back", 20, "last 20"),
-        ("buffer-encoded-when-full", 10, "there are 10"),
+        ("buffer-encoded-when-full", 48, "there are 48"),
         ("bytes-flushed-when-full", 16, "Collects 16"),
         ("last-text-dropped", 8, "last 8"),
         ("tie-among-top-ten", 5, "(5)"),
