@@ -250,7 +250,8 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
     if isinstance(error, SystemExit):
         code = one_line(repr(error.code))
         return f"importing {name} called sys.exit({code}){at}; move this call under if __name__ == '__main__'"
-    return f"importing {name} failed: {type(error).__name__}: {one_line(str(error))}{at}"
+    message = error.msg if isinstance(error, SyntaxError) else str(error)  # str() adds the position of the mistake
+    return f"importing {name} failed: {type(error).__name__}: {one_line(message)}{at}"
 
 
 def _place(error: BaseException) -> str:

@@ -73,7 +73,7 @@ def _causes(report: Document) -> Iterator[str]:
                 yield "\nThe answers are correct under this convention. If you intend it, declare it in the class:"
                 yield f"\n{code(cause['declare'])}"
             case "error":
-                yield f"\nRaised in {code(cause['place'])}." if cause["place"] else ""
+                yield f"\nRaised at {code(cause['place'])}." if cause["place"] else ""
         yield "\nThe smallest failing case:\n"
         yield from block(results[cause["smallest"]]["failure"]["lines"])
     if report["unexplained"]:

@@ -416,8 +416,8 @@ def others(mismatch: Mismatch) -> str:
 DEPENDENCES = {
     "construct": "the constructor, which raises an error or changes the vocabulary; fix the constructor first",
     "decode": "decode, which gives the same incorrect text for the same ids; fix decode first",
-    "encode": "encode, which gives the same incorrect answer for {}; fix encode first",
-    "pipeline": "encode with this pipeline, which gives the same incorrect answer for {}; fix the pipeline first",
+    "encode": "encode, which fails in the same way for {}; fix encode first",
+    "pipeline": "encode with this pipeline, which fails in the same way for {}; fix the pipeline first",
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",

@@ -76,7 +76,7 @@ def test_each_part_of_a_failure_is_a_member() -> None:
         ],
         "rule": spec().clauses["MERGE-ORDER-1"].statement,
         "bugs": ["greedy"],
-        "depends_on": "encode, which gives the same incorrect answer for 'abc'; fix encode first",
+        "depends_on": "encode, which fails in the same way for 'abc'; fix encode first",
         "conventions": "",
         "case": "clause: X\n",
         "reproduce": (
@@ -429,7 +429,7 @@ def test_markdown_shows_every_kind_of_cause() -> None:
     outcomes = [outcome(name, "failed") for name in "abc"]
     text = markdown.text(made(*outcomes, diagnosis=Diagnosis(causes, tuple("abc"), passes_alone="c")))
     assert '\n`conventions = {"tie_break": "first-seen"}`\n' in text
-    assert "**2. IndexError: 7** may explain 1 of 3 failures.\n\nRaised in `mine.py:7`.\n" in text
+    assert "**2. IndexError: 7** may explain 1 of 3 failures.\n\nRaised at `mine.py:7`.\n" in text
     assert "\nNo known cause explains the other 1.\n" in text
     assert "\nc passes alone, in a new process" in text
 

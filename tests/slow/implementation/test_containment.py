@@ -99,7 +99,7 @@ class Tokenizer: ...
         ("import pytest; pytest.skip('not today')", "importing at_import failed: Skipped: "),
         ("raise ValueError('\\ud800\\x1b[31m')", r"ValueError: \ud800\x1b[31m"),
         ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
-        ("eval('1 +')", "importing at_import failed: SyntaxError"),
+        ("eval('1 +')", "importing at_import failed: SyntaxError: invalid syntax (<string>:1)"),
     ],
 )
 def test_imports_are_contained(project: Project, statement: str, reported: str) -> None:

@@ -220,7 +220,7 @@ def test_a_page_of_one_report_begins_with_the_likely_causes() -> None:
     assert bug.all("p")[2].one("a").attributes["href"] == f"#in=one&case={second}"
     assert bug.one("p", class_="fact").text == "encode('abc') merged the wrong pair first."
     assert bug.one("pre").text == EVIDENCE
-    assert error.all("p")[1].text == "Raised in mine.py:7"
+    assert error.all("p")[1].text == "Raised at mine.py:7"
     assert "No known cause explains the other 1." in root.one("main").text
     assert root.one("p", class_="next").text.startswith("Next: 3 likely causes explain 3 of 4 failures: undeclared")
 
