@@ -18,20 +18,20 @@ from bpe_conformance.reference.formats import MODEL_FILES, gguf, huggingface, te
 from .bridge.client import RemoteTokenizer, bridge
 from .errors import AdapterError, BridgeError, one_line
 from .packages import calls, require
+from .signature import factory
 
 LANGUAGES = Path(__file__).parent / "languages"
 
 
 def model_file(spec: str) -> Path:
     """Return the absolute path of the file that `NAME:PATH` names; a directory stands for the file in it."""
-    path = Path(spec.partition(":")[2])
+    name, _, rest = spec.partition(":")
+    path = Path(rest)
     if path.is_dir():
         path = next((path / name for name in MODEL_FILES if (path / name).is_file()), path)
     if not path.is_file():
-        found = (
-            f"there is no {' or '.join(MODEL_FILES)} in this directory" if path.is_dir() else "there is no such file"
-        )
-        raise AdapterError(f"{one_line(spec)}: {found}; write {spec.partition(':')[0]}:PATH of a model's file")
+        what = f"{' or '.join(MODEL_FILES)} in this directory" if path.is_dir() else "such file"
+        raise AdapterError(f"{one_line(spec)}: there is no {what}; write {name}:PATH of a model's file")
     return path.absolute()
 
 
@@ -47,19 +47,10 @@ def loaded(spec: str, load: Callable[[Path], object], version: object = "") -> A
     except (AdapterError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a panic of native code is not an Exception
-        raise AdapterError(f"{one_line(spec)}: {name} does not load it: {one_line(_said(error))}") from None
+        kind = f"{type(error).__name__}: " if isinstance(error, KeyError) or not str(error) else ""
+        raise AdapterError(f"{one_line(spec)}: {name} does not load it: {one_line(f'{kind}{error}')}") from None
 
-    def make() -> object:
-        return tokenizer
-
-    adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = name
-    adapter.version, adapter.model = str(version), str(path)
-    return adapter
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) or not str(error) else str(error)
+    return factory(lambda: tokenizer, name, version=str(version), model=str(path))
 
 
 def of_package(spec: str, base: Any) -> Any:
@@ -96,7 +87,6 @@ class MistralTokenizer:
 
 
 def mistral(rest: str) -> object:
-    """Return the adapter of `mistral:PATH`."""
     package = require("mistral_common", "mistral-common")
     base = require("mistral_common.tokens.tokenizers.base", "mistral-common")
     tekkenizer = require("mistral_common.tokens.tokenizers.tekken", "mistral-common")

@@ -133,16 +133,13 @@ class Program(Client):
         return _result(self.ask(op, **fields))
 
     def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
-        """Load a model, or the fixed one, and return its number."""
         table = {"vocab": wire.write_vocab(model.vocab), "merges": wire.write_merges(model.merges)}
         fields = {} if self.fixed else {**table, "special_tokens": special_tokens, **more}
         return int(self.result("load", **fields)["model"])
 
     @property
     def usual_model(self) -> int:
-        if self.process is None:
-            self.launch()
-        if self._model < 0:
+        if self.process is None or self._model < 0:
             self._model = self.load(MODEL, SPECIAL)
         return self._model
 
@@ -200,10 +197,8 @@ def _validator(shape: str) -> Any:
 
 
 class StepResult(NamedTuple):
-    """The result of one step: its title, its state (ok, note, FAIL or skip), and details."""
-
     title: str
-    state: str
+    state: str  # ok, note, FAIL or skip
     lines: tuple[str, ...] = ()
 
     @property
@@ -235,7 +230,6 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
 
 
 def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
-    """Yield the title of each step, its entry in the table, and the values for its requests."""
     for step in _TABLE["steps"]:
         for name, text in TEXTS.items() if "{text}" in step["title"] else [("", "")]:
             values = {"long": LONG, "special": SPECIAL, "text": text, "op": step["title"].partition(":")[0]}
@@ -490,11 +484,10 @@ def _again(program: Program) -> None:
         raise Breach("different ids or a different table than before the restart", "again")
 
 
-_FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
+_FUNCTIONS: Mapping[str, Callable[..., str | None]] = {  # the name in `run` -> the function of the step
     function.__name__[1:]: function
     for function in (
         *(_handshake, _field, _load, _long, _round_trip, _several_models, _stream, _two_streams, _deltas),
         *(_train, _save, _from_files, _from_tokenizer_json, _end, _again),
     )
 }
-"""The name in `run` -> the function of the step."""

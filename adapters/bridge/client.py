@@ -16,7 +16,7 @@ import time
 import uuid
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
@@ -84,10 +84,7 @@ class ModelRequest:
 
 
 class Client:
-    """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start.
-
-    If `trace` is set, it is called with ">" or "<" and each line sent to or received from the program.
-    """
+    """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start."""
 
     def __init__(
         self, argv: Sequence[str], *, time_limit: float = 10.0, start_limit: float = 60.0, env: Environment = None
@@ -95,7 +92,6 @@ class Client:
         self.argv = list(argv)
         self.time_limit = time_limit
         self.start_limit = start_limit
-        self.trace: Callable[[str, bytes], None] | None = None
         self.sent = ""  # the last request
         self.lock = threading.RLock()
         self.process: Process | None = None
@@ -188,7 +184,6 @@ class Client:
         line = wire.dump({"seq": self._sequence, "op": operation, **fields})
         self.sent = line.decode("ascii").rstrip("\n")
         try:
-            self._trace(">", line)
             process.send(line)
             message = self._receive(process, operation, self.time_limit if limit is None else limit)
         except BaseException:
@@ -257,7 +252,6 @@ class Client:
             raise self._fail(HangError, operation, f"no reply within {limit:g} s", rule, fix) from None
         if line is None:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
-        self._trace("<", line)
         if len(line) > answers.LONGEST_LINE:
             rule, got = "a line is at most 64 MB long", f"a line longer than {answers.LONGEST_LINE} bytes"
             raise self._fail(ProtocolError, operation, got, rule, "write shorter replies")
@@ -290,10 +284,6 @@ class Client:
         if self._finalizer is not None:
             self._finalizer.detach()
         return status
-
-    def _trace(self, direction: str, line: bytes) -> None:
-        if self.trace is not None:
-            self.trace(direction, line)
 
 
 def _refusal(error: RemoteError | NotImplementedError) -> str:
@@ -417,10 +407,6 @@ def _method(name: str, capabilities: frozenset[str]) -> Any:
     return classmethod(method) if name in wire.MAKERS[1:] else method
 
 
-def _init_fixed(self: RemoteTokenizer) -> None:
-    self._load("load", {})
-
-
 def _streamed(name: str) -> Any:
     """Return the method that sends a stream, one item in each request."""
     kind = wire.STREAMS[name]
@@ -469,7 +455,7 @@ def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = 
     model, pattern = hello.get("model"), hello.get("pattern")
     is_fixed = isinstance(model, str)
     methods = {name: _method(name, names) for name in names & wire.OPERATIONS.keys() - {"load"}}
-    methods["__init__"] = _init_fixed if is_fixed else _method("load", names)
+    methods["__init__"] = (lambda self: self._load("load", {})) if is_fixed else _method("load", names)
     methods |= {name: _streamed(name) for name in names & wire.STREAMS.keys()}
     space: dict[str, Any] = {
         "__doc__": RemoteTokenizer.__doc__,

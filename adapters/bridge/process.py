@@ -18,8 +18,7 @@ from bpe_conformance.fixtures import answers
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
-_PENDING = 1
-"""The most replies in the queue. Two replies to one request break the protocol, and reading ends."""
+_PENDING = 1  # the most replies in the queue: two replies to one request break the protocol, and reading ends
 _MARK = "BPE_CONFORMANCE_STARTED_BY"
 _ROUNDS = 50
 _PAUSE = 0.01

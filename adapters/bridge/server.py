@@ -21,7 +21,7 @@ from typing import Any
 from bpe_conformance.fixtures import answers
 
 from ..errors import ENDINGS
-from ..signature import takes
+from ..signature import takes, version_of
 from . import wire
 from .confinement import Confinement
 
@@ -146,7 +146,7 @@ class Server:
         return {
             "protocol": wire.PROTOCOL,
             "name": getattr(self._adapter, "__name__", type(self._adapter).__name__),
-            "version": _version(self._adapter),
+            "version": version_of(self._adapter),
             "language": f"Python {sys.version_info.major}.{sys.version_info.minor}",
             "capabilities": self._capabilities(isinstance(model, str)),
             "conventions": {} if conventions is None else dict(conventions),
@@ -246,12 +246,6 @@ def limit_memory(gibibytes: float) -> None:
     least = min(limit for limit in limits if limit != resource.RLIM_INFINITY)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (least, least))
-
-
-def _version(adapter: Any) -> str:
-    package = str(getattr(adapter, "__module__", "")).partition(".")[0]
-    own, packaged = getattr(adapter, "version", None), getattr(sys.modules.get(package), "__version__", "")
-    return own if isinstance(own, str) and own else str(packaged)
 
 
 def _has(owner: Any, name: str) -> bool:

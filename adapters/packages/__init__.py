@@ -49,7 +49,6 @@ class OfPackage:
 
     @classmethod
     def import_package(cls) -> None:
-        """Import the package, or raise AdapterUnavailable."""
         cls.package = require(cls.module, cls.install)
         distribution = (cls.install or cls.module).strip("'").partition(">")[0]
         try:

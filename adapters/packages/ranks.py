@@ -83,8 +83,6 @@ class Riptoken(OfPackage, RanksTokenizer):
 
 
 class FastokensRanks(OfPackage, GivesEncodings, RanksTokenizer):
-    """`fastokens.Tokenizer.from_tiktoken`."""
-
     module = "fastokens"
     arguments = {}
 
@@ -94,8 +92,6 @@ class FastokensRanks(OfPackage, GivesEncodings, RanksTokenizer):
 
 
 class SplintrEncoder(OfPackage):
-    """splintr (on PyPI: splintr-rs)."""
-
     module, install = "splintr", "splintr-rs"
     encode = calls("encode_with_special", list)
     encode_batch = calls("encode_batch_with_special", list)
@@ -104,7 +100,5 @@ class SplintrEncoder(OfPackage):
 
 
 class Splintr(SplintrEncoder, RanksTokenizer):
-    """`splintr.Tokenizer.from_bytes`."""
-
     def load(self, ranks: RankTable, pattern: str) -> Any:
         return self.package.Tokenizer.from_bytes(ranks.file(), pattern, ranks.special)

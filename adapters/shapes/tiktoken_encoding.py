@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import AdapterError, one_line
 from ..loading import find
-from ..signature import takes
+from ..signature import factory, takes
 
 MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
 """Name of an encoding → name of its model."""
@@ -61,14 +61,9 @@ def encoding(spec: str) -> object:
         expected = "expected an object with the interface of tiktoken.Encoding"
         raise AdapterError(f"encoding:{spec} has no {' and no '.join(lacks)}; {expected}")
 
-    def make() -> EncodingTokenizer:
-        return EncodingTokenizer(found)
-
-    adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = str(found.name)
-    adapter.version = getattr(sys.modules.get(type(found).__module__.partition(".")[0]), "__version__", "")
-    adapter.model = MODELS.get(str(found.name), str(found.name))
-    return adapter
+    version = getattr(sys.modules.get(type(found).__module__.partition(".")[0]), "__version__", "")
+    name = str(found.name)
+    return factory(lambda: EncodingTokenizer(found), name, version=version, model=MODELS.get(name, name))
 
 
 def _call(factory: Any, spec: str) -> Any:

@@ -9,6 +9,7 @@ from ..errors import AdapterError
 from ..loading import load
 from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.tokenizer_json import write_tokenizer_json
+from ..signature import factory
 
 
 def tokenizer_json(spec: str) -> object:
@@ -32,9 +33,5 @@ def tokenizer_json(spec: str) -> object:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             return cls.from_tokenizer_json(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
 
-    adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = cls.__name__
-    for name in ("from_tokenizer_json", "train", "conventions", "pattern", "version"):
-        if hasattr(cls, name):
-            setattr(adapter, name, getattr(cls, name))
-    return adapter
+    names = ("from_tokenizer_json", "train", "conventions", "pattern", "version")
+    return factory(make, cls.__name__, **{name: getattr(cls, name) for name in names if hasattr(cls, name)})

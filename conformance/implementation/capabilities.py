@@ -9,12 +9,11 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import regex
 
@@ -35,8 +34,7 @@ GPT2_REWRITTEN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
 )
-"""GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
-pattern."""
+"""GPT-2's pattern as CS336's handout and tiktoken write it; it counts as GPT-2's in a class, too."""
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 _WITH_TWO_IDS = read_model({"merges": [["a", "b"]], "extra": [[257, "a"]]})
@@ -78,39 +76,14 @@ def _own_pattern(name: str, declared: object) -> str:
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)
 
 
-class Probed(Protocol):
-    """What probes need of an implementation; see `Implementation`."""
-
-    name: str
-    target: Any
-    fixed_model: str | None
-    conventions: dict[str, str]
-    spellings: dict[str, str]
-
-    @property
-    def is_remote(self) -> bool: ...
-
-    def note(self, line: str) -> None: ...
-
-    def time_limit(self, timeout_factor: float = 1) -> AbstractContextManager[object]: ...
-
-    def build(self, model: Model) -> TokenizerProxy: ...
-
-    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy: ...
-
-    def from_tokenizer_json(self, model: Model) -> TokenizerProxy: ...
-
-    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> object: ...
-
-
-def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
-    """Return the capabilities of an implementation, and give it its spellings of patterns and its notes.
+def settle(implementation: Any, stderr: int = 2) -> frozenset[str]:
+    """Return the capabilities of an `Implementation`, and give it its spellings of patterns and its notes.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `two ids`, if the constructor accepts a
-    vocabulary in which one token has two; `pattern:NAME` and `train-pattern:NAME` for
-    each pattern other than GPT-2's; `shared memory`, if it runs in this process.
+    vocabulary in which one token has two; `pattern:NAME` and `train-pattern:NAME` for each pattern other than GPT-2's;
+    `shared memory`, if it runs in this process.
 
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
@@ -128,7 +101,7 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     return found
 
 
-def takes_expression(implementation: Probed, expression: str, stderr: int = 2) -> bool:
+def takes_expression(implementation: Any, expression: str, stderr: int = 2) -> bool:
     """Return whether the constructor takes an expression that has no name, which `spellings` then has."""
     return _Prober(implementation, stderr).takes(expression)
 
@@ -150,7 +123,7 @@ def announced(line: str, stderr: int) -> Iterator[None]:
 
 
 class _Prober:
-    def __init__(self, implementation: Probed, stderr: int) -> None:
+    def __init__(self, implementation: Any, stderr: int) -> None:
         self._implementation = implementation
         self._target = implementation.target
         self._name = implementation.name

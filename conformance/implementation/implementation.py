@@ -17,6 +17,7 @@ from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
+from bpe_conformance.adapters.signature import version_of
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.answers import made, rebuild_merges, rebuild_vocab, restored, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -81,7 +82,7 @@ class Implementation:
         self.spellings: dict[str, str] = {}  # pattern → what it calls it, in training with the prefix `train-`
         self.returns_pair = False  # whether `train` returned a pair (vocab, merges), no tokenizer
         self._stderr = stderr
-        self._time = TimeLimit(stderr)
+        self.limiter = TimeLimit(stderr)
         self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         self._elsewhere: dict[str, Implementation] = {}
         model = getattr(target, "model", None)
@@ -104,10 +105,7 @@ class Implementation:
 
     @property
     def version(self) -> str:
-        own = getattr(self.target, "version", None)
-        package = str(getattr(self.target, "__module__", "")).partition(".")[0]
-        found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
-        return found if isinstance(found, str) else ""
+        return version_of(self.target)
 
     @property
     def language(self) -> str:
@@ -141,43 +139,26 @@ class Implementation:
 
     # Calls and their time
 
-    @property
-    def seconds(self) -> float:
-        return self._time.seconds
-
     @contextlib.contextmanager
     def time_limit(self, timeout_factor: float = 1, is_diagnosis: bool = False) -> Iterator[Clock]:
         """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
 
         An infinite limit around many others prepares the process once for all of them. If an implementation in another
-        process is not running, it is started first, which does not count either. `seconds` leaves a diagnosis out.
+        process is not running, it is started first, which does not count either. The seconds exclude a diagnosis.
         """
         if self.is_remote and self.target.client.pid is None:
             with contextlib.suppress(Exception):  # the first call tries it again
                 self.target.client.start()
-        with self._time.within(self.limit * timeout_factor, is_diagnosis) as clock:
+        with self.limiter.within(self.limit * timeout_factor, is_diagnosis) as clock:
             yield clock
 
     def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
         """Call the implementation as `contained` does. Outside any finite time limit, the limit of one case applies."""
-        with contextlib.nullcontext() if self._time.is_finite else self.time_limit():
+        with contextlib.nullcontext() if self.limiter.is_finite else self.time_limit():
             grace = 0.0
             if self.is_remote:
-                self.target.client.time_limit, grace = self._time.remaining, _REMOTE_GRACE
-            return self._time.run(what, lambda: contained(what, function, *arguments, **keywords), grace)
-
-    @contextlib.contextmanager
-    def kept_watchdog(self) -> Iterator[None]:
-        """Keep the watchdog running between tests. `stop_watchdog` stops it before something else takes long."""
-        self._time.keeps_watchdog = True
-        try:
-            yield
-        finally:
-            self._time.keeps_watchdog = False
-            self.stop_watchdog()
-
-    def stop_watchdog(self) -> None:
-        self._time.stop_watchdog()
+                self.target.client.time_limit, grace = self.limiter.remaining, _REMOTE_GRACE
+            return self.limiter.run(what, lambda: contained(what, function, *arguments, **keywords), grace)
 
     # Tokenizers
 
@@ -189,7 +170,7 @@ class Implementation:
         """
         if not model.is_large:
             return self._build(model)
-        seconds = self._time.remaining if self._time.is_finite else self.limit
+        seconds = self.limiter.remaining if self.limiter.is_finite else self.limit
         built, tried = self._large.get(model.name, (None, 0.0))
         if built is None or (isinstance(built, TimedOut) and seconds > tried):
             try:

@@ -49,13 +49,11 @@ class TimeLimit:
     """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, a late answer is still refused.
-    If `keeps_watchdog` is set, its thread keeps running between calls, most of which are shorter than its start, until
-    `stop_watchdog` ends it.
     """
 
     def __init__(self, stderr: int = 2) -> None:
         self.seconds = 0.0  # that all calls have taken, without those of a diagnosis
-        self.keeps_watchdog = False
+        self._keeps_watchdog = False
         self._stderr = stderr
         self._clocks: list[Clock] = []
         self._running = ""
@@ -100,7 +98,7 @@ class TimeLimit:
         finally:
             if self._can_interrupt:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL if earlier is None else earlier)
-            if not self.keeps_watchdog:
+            if not self._keeps_watchdog:
                 self.stop_watchdog()
 
     def run(self, what: str, function: Callable[..., T], grace: float = 0.0) -> T:
@@ -178,6 +176,16 @@ class TimeLimit:
             with contextlib.suppress(OSError, ValueError, OverflowError):
                 faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)
             self._watched = now
+
+    @contextlib.contextmanager
+    def kept_watchdog(self) -> Iterator[None]:
+        """Keep the watchdog running between calls, most of which are shorter than its start."""
+        self._keeps_watchdog = True
+        try:
+            yield
+        finally:
+            self._keeps_watchdog = False
+            self.stop_watchdog()
 
     def stop_watchdog(self) -> None:
         """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""

@@ -141,7 +141,8 @@ class BpeItem(pytest.Item):
             self.outcome = self._made("skipped", reason=reason)
             pytest.skip(reason)
         self.untestable = ""
-        before = self.run_setup.implementation.seconds
+        limiter = self.run_setup.implementation.limiter
+        before = limiter.seconds
         try:
             with restored() as changes:
                 failure = self.test()
@@ -159,9 +160,9 @@ class BpeItem(pytest.Item):
         if failure is not None:
             more = tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more)
             fields |= {**vars(failure), "more": more}
-        self.outcome = self._made(state, seconds=round(self.run_setup.implementation.seconds - before, 4), **fields)
+        self.outcome = self._made(state, seconds=round(limiter.seconds - before, 4), **fields)
         if state == "failed":
-            self.run_setup.implementation.stop_watchdog()  # as pytest does, for debuggers
+            limiter.stop_watchdog()  # as pytest does, for debuggers
             raise TestFailed
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
@@ -345,11 +346,11 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
         super().__init__(file)
-        self._names = {id(part): name for name, model in models.items() for part in (model.vocab, model.merges)}
+        parts = [(name, part) for name in models for part in ("vocab", "merges")]
+        self._names = {id(getattr(models[name], part)): (name, part) for name, part in parts}
 
-    def persistent_id(self, value: object) -> tuple[str, bool] | None:
-        name = self._names.get(id(value)) if isinstance(value, Mapping | tuple) else None
-        return None if name is None else (name, isinstance(value, Mapping))
+    def persistent_id(self, value: object) -> tuple[str, str] | None:
+        return self._names.get(id(value))
 
 
 class _Unpickler(pickle.Unpickler):
@@ -357,9 +358,9 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._models = models
 
-    def persistent_load(self, part: tuple[str, bool]) -> object:
-        name, is_vocab = part
-        return self._models[name].vocab if is_vocab else self._models[name].merges
+    def persistent_load(self, pid: tuple[str, str]) -> object:
+        name, part = pid
+        return getattr(self._models[name], part)
 
 
 def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:

@@ -90,7 +90,7 @@ class Run:
             gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
         ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_sigterm()
-        with interruptible, ends, self.implementation.kept_watchdog():
+        with interruptible, ends, self.implementation.limiter.kept_watchdog():
             return (yield)
 
     def pytest_report_header(self) -> list[str]:

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import queue
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,13 +128,6 @@ def test_a_call_that_changes_the_directory_is_an_error_and_undone(tmp_path: Any,
     (reply,) = replies(Moves, ENCODE)
     assert reply["error"]["type"] == "Disturbance"
     assert os.getcwd() == str(tmp_path)  # noqa: PTH109
-
-
-def test_a_version_is_the_adapters_own_or_that_of_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "packaged", SimpleNamespace(__version__="1.2"))  # type: ignore[arg-type]
-    for own, version in (("9", "9"), ("", "1.2"), (9, "1.2"), (None, "1.2")):
-        assert server._version(SimpleNamespace(__module__="packaged.deep", version=own)) == version
-    assert server._version(SimpleNamespace(__module__="no_such_package")) == ""
 
 
 def test_an_argument_that_is_null_keeps_its_position() -> None:

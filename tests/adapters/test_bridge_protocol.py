@@ -7,9 +7,10 @@ import json
 import re
 import sys
 import time
+from itertools import chain
 
 import pytest
-from helpers.bridge_adapters import ADAPTERS, MERGES, RAW, VALIDATOR, VOCAB
+from helpers.bridge_adapters import ADAPTERS, MERGES, RAW, VALIDATOR, VOCAB, watched
 
 from bpe_conformance.adapters import CrashError, MalformedAnswer, ProtocolError, RemoteError
 from bpe_conformance.adapters.bridge import wire
@@ -18,9 +19,8 @@ from bpe_conformance.fixtures import answers
 from bpe_conformance.implementation.proxy import Malformed, TokenizerProxy
 
 
-def test_every_message_follows_the_schema(naughty, tmp_path):
-    messages: list[bytes] = []
-    naughty.client.trace = lambda way, line: messages.append(line)
+def test_every_message_follows_the_schema(naughty, tmp_path, monkeypatch):
+    messages = watched(naughty.client, monkeypatch)
     naughty.close()
     tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
     ids = tokenizer.encode("abc€")
@@ -38,7 +38,7 @@ def test_every_message_follows_the_schema(naughty, tmp_path):
         with pytest.raises((RemoteError, NotImplementedError)):
             tokenizer.encode(text)
     operations = set()
-    for message in messages:
+    for message in chain.from_iterable(messages):
         assert message.isascii()
         VALIDATOR.validate(json.loads(message))
         operations.add(json.loads(message).get("op"))

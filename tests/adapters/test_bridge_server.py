@@ -11,7 +11,7 @@ import threading
 from importlib.resources import files
 
 import pytest
-from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
+from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB, watched
 
 from bpe_conformance import reference
 from bpe_conformance.adapters import AdapterError, CrashError, MalformedAnswer, RemoteError, resolve
@@ -152,14 +152,11 @@ def test_a_named_tuple_shows_vocab_and_merges_by_their_names():
     adapter.close()
 
 
-def test_a_model_is_loaded_once_by_content(textbook):
-    seen: list[str] = []
-    textbook.client.trace = lambda way, line: seen.append(json.loads(line).get("op")) if way == ">" else None
-    try:
-        for _ in range(3):
-            textbook(dict(VOCAB), list(MERGES)).encode("new")
-    finally:
-        textbook.client.trace = None
+def test_a_model_is_loaded_once_by_content(textbook, monkeypatch):
+    messages = watched(textbook.client, monkeypatch)
+    for _ in range(3):
+        textbook(dict(VOCAB), list(MERGES)).encode("new")
+    seen = [json.loads(request)["op"] for request, _ in messages]
     assert seen.count("load") <= 1
     assert seen.count("encode") == 3
 

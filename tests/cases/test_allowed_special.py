@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
+from helpers.bridge_adapters import watched
 from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Right
 
@@ -110,22 +111,23 @@ def there() -> Iterator[Any]:
     adapter.close()
 
 
-def test_keywords_pass_over_the_bridge(there: Any) -> None:
+def test_keywords_pass_over_the_bridge(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "allowed_special" in there.capabilities
-    sent: list[dict[str, Any]] = []
-    there.client.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
+    messages = watched(there.client, monkeypatch)
     implementation = Implementation("x", there)
     assert [one.id for one in CASES if judge(one, implementation) is not None] == []
-    sent.clear()
+    messages.clear()
     proxy = implementation.build(PLAIN.model)
     proxy.encode("a")
     proxy.encode_allowed("a", ["<|e|>"], "all")
+    sent = [json.loads(request) for request, _ in messages]
     plain, chosen = [one for one in sent if one["op"] == "encode"]
     assert set(plain) == {"seq", "op", "model", "text"}
     assert (chosen["allowed_special"], chosen["disallowed_special"]) == (["<|e|>"], "all")
     for wrong in ({"allowed_special": []}, {"disallowed_special": "all"}):  # a single one is passed on unchanged
         there(*PLAIN.model.fresh()).encode("a", **wrong)
-        assert {name: sent[-1][name] for name in wrong} == wrong
+        last = json.loads(messages[-1][0])
+        assert {name: last[name] for name in wrong} == wrong
 
 
 def test_tiktoken_encoding_gets_the_keywords(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
+from bpe_conformance.adapters.bridge.client import Client, RemoteTokenizer, bridge, isolated
+from bpe_conformance.adapters.bridge.process import Process
 from bpe_conformance.reference.textbook import build_vocab
 
 ADAPTERS = Path(str(files("bpe_conformance.adapters")))
@@ -106,3 +107,17 @@ def raw(tmp_path: Path) -> Iterator[type[RemoteTokenizer]]:
     adapter = bridge([sys.executable, str(tmp_path / "raw.py")], time_limit=20)
     yield adapter
     adapter.close()
+
+
+def watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes | None]]:
+    """Return a list to which each request to a program from now on, and the reply to it, is added."""
+    lines: list[tuple[bytes, bytes | None]] = []
+    wait = client.wait
+
+    def kept(process: Process, operation: str, limit: float) -> bytes | None:
+        reply = wait(process, operation, limit)
+        lines.append((client.sent.encode("ascii"), reply))
+        return reply
+
+    monkeypatch.setattr(client, "wait", kept)
+    return lines

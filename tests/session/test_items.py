@@ -12,6 +12,7 @@ import pytest
 from helpers import sample_reports
 
 from bpe_conformance.answer import TIMED_OUT, Fault, Ids
+from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.operations import Stream
 from bpe_conformance.outcome import Dependence
 from bpe_conformance.properties.engine import Found
@@ -35,12 +36,16 @@ class Implementation(SimpleNamespace):
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def stop_watchdog(self) -> None:
-        pass
-
 
 def implementation(**attributes: Any) -> Any:
-    usual = {"seconds": 0.0, "limit": 10.0, "is_remote": False, "notes": [], "last_call": 9.0, "longest_call": 9.0}
+    usual = {
+        "limiter": TimeLimit(),
+        "limit": 10.0,
+        "is_remote": False,
+        "notes": [],
+        "last_call": 9.0,
+        "longest_call": 9.0,
+    }
     return Implementation(**{**usual, **attributes})
 
 

@@ -132,11 +132,11 @@ def count_watchdogs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_watchdog_is_kept_between_calls_and_ends_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     implementation, events = Implementation("x", Tokenizer), count_watchdogs(monkeypatch)
-    with implementation.kept_watchdog():
+    with implementation.limiter.kept_watchdog():
         for _ in range(3):
             implementation.build(MODEL)
         assert events == ["start"]
-        implementation.stop_watchdog()
+        implementation.limiter.stop_watchdog()
         implementation.build(MODEL)
         assert events == ["start", "stop", "start"]
     assert events[-1] == "stop"
