@@ -19,7 +19,7 @@ from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, one_line
 
 _PACKAGES = "bpe_conformance.adapters.packages"
-_TOGETHER = {
+_TOGETHER = {  # module → adapters, each of which is the class of the same name in CamelCase
     "own_ids": (
         *("tinybpe", "lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer"),
         "turbobpe",
@@ -37,7 +37,6 @@ _TOGETHER = {
         *("tinybpe-gpt2", "tinybpe-cl100k", "tinybpe-o200k", "wordchipper"),
     ),
 }
-"""Module → adapters, each of which is the class of the same name in CamelCase."""
 _OF_ONE_PACKAGE = {
     "tiktoken": ("-educational", "-gpt2"),
     "huggingface": ("-ignore-merges",),
@@ -51,7 +50,7 @@ def _class(name: str) -> str:
     return "".join(map(str.capitalize, name.split("-")))
 
 
-BUILT_IN: dict[str, str] = {
+BUILT_IN: dict[str, str] = {  # short name → `module:attribute`
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
@@ -62,7 +61,6 @@ BUILT_IN: dict[str, str] = {
     },
     **{name: f"{_PACKAGES}.{module}:{_class(name)}" for module, names in _TOGETHER.items() for name in names},
 }
-"""Short name → `module:attribute`."""
 SHAPES = {
     "cs336": "bpe_conformance.adapters.shapes.cs336:cs336",
     "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",

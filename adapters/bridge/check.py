@@ -43,11 +43,10 @@ _MOST_HANGS = 3
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
 _TEXT = "ab \u20ac\U0001f98a c"
 _STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
-_LACKS = {
+_LACKS = {  # what is no capability -> why a step that needs it is skipped
     "special tokens": "special tokens are not supported",
     "other vocabularies": "the program has a fixed vocabulary",
 }
-"""What is no capability -> why a step that needs it is skipped."""
 
 
 class Breach(Exception):

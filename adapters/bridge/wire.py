@@ -235,7 +235,7 @@ DELTAS = Returned(
 )
 NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 
-OPERATIONS = {
+OPERATIONS = {  # name of a method, or `load` for the constructor → its operation
     "load": Operation(
         {
             "vocab": Argument(write_vocab, read_vocab),
@@ -261,15 +261,13 @@ OPERATIONS = {
     "save": Operation({"folder": PATH}, NOTHING),
     "encode_with_offsets": Operation({"text": TEXT}, OFFSETS),
 }
-"""Name of a method, or `load` for the constructor → its operation."""
-STREAMS = {
+STREAMS = {  # name of a method that takes several requests → what they contain; `stream_open` has its name in `method`
     "encode_iterable": Streamed("text", TEXT, "ids", IDS),
     "decode_iterable": Streamed("id", GIVEN_ID, "deltas", DELTAS),
 }
-"""Name of a method that takes several requests → what they contain; `stream_open` has its name in `method`."""
 DEFAULT_STREAM = "encode_iterable"  # the method of a `stream_open` that names none
 MAKERS = ("load", "train", "from_files", "from_tokenizer_json")  # they make a model; the others are methods of one
-RESULTS: Mapping[str, Returned] = {
+RESULTS: Mapping[str, Returned] = {  # operation → its result; that of `start` is an object that describes the program
     **{name: operation.result for name, operation in OPERATIONS.items()},
     "unload": NOTHING,
     "table": Returned("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
@@ -278,7 +276,6 @@ RESULTS: Mapping[str, Returned] = {
         ("stream_feed", "stream_close"), Returned("chunkResult", '{"ids" or "deltas": [...], "ended": true or false}')
     ),
 }
-"""Operation → its result; that of `start` is an object that describes the program."""
 
 
 def write_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

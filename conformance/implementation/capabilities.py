@@ -30,11 +30,10 @@ from ..command_line import CommandError
 from .output import scratch_folder
 from .proxy import CallFailed, Malformed, Missing, Raised, TimedOut, TokenizerProxy
 
-GPT2_REWRITTEN = (
+GPT2_REWRITTEN = (  # GPT-2's pattern as CS336's handout and tiktoken write it; it counts as GPT-2's in a class, too
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
 )
-"""GPT-2's pattern as CS336's handout and tiktoken write it; it counts as GPT-2's in a class, too."""
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 _WITH_TWO_IDS = read_model({"merges": [["a", "b"]], "extra": [[257, "a"]]})

@@ -34,7 +34,7 @@ from ..spec_tools.witnesses import Witness
 from ..terminal.show import text_line
 from . import cases, files
 from .cases import Draft, Draw
-from .files import CASES, MANIFEST, SCHEMA, TABLE, TOKENIZER, ModelSource
+from .files import CASES, MANIFEST, SCHEMA, TABLE, TOKENIZER, ModelSource, model_size
 from .reach import Reach, measure, text_of
 
 Json = dict[str, Any]
@@ -262,7 +262,9 @@ def _is_unmatched(text: str, model: Model) -> bool:
 def model_files(source: ModelSource) -> dict[str, bytes]:
     model = source.model
     if model.pipeline is None:
-        return {TABLE: write_json(_table(model))}
+        vocab = [[index, token.hex()] for index, token in sorted(model.vocab.items())]
+        merges = [[left.hex(), right.hex()] for left, right in model.merges]
+        return {TABLE: write_json({"kind": "table", "vocab": vocab, "merges": merges})}
     try:
         return {TOKENIZER: huggingface.rendered(model).encode("utf-8")}
     except ValueError as error:
@@ -276,20 +278,14 @@ def documents(
     written = [case for case in pack.cases if not isinstance(case.operation, Entries)]
     # entry n of a run of consecutive ids has an id that is n more than that of its first
     runs = [list(run) for _, run in groupby(enumerate(pack.entries), lambda entry: entry[1] - entry[0])]
-    entries = {
-        "ids": [[run[0][1], run[-1][1]] for run in runs],
-        "otherwise": [
-            {"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()
-        ],
-    }
+    others = [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()]
+    entries = {"ids": [[run[0][1], run[-1][1]] for run in runs], "otherwise": others}
     contents = {
         CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
         SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
         **table,
     }
-    split: Json = {}
-    if model.pipeline is None:
-        split["pattern"] = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
+    pattern = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
     manifest = {
         "kind": "pack",
         "format": files.FORMAT,
@@ -297,7 +293,7 @@ def documents(
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,
         "source": {"format": source.format, "sha256": dict(source.sources)},
-        **split,
+        **({"pattern": pattern} if model.pipeline is None else {}),
         "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
         "counts": {
             "tokens": len(model.vocab),
@@ -319,31 +315,19 @@ def documents(
 
 
 def _written(case: Case) -> Json:
-    operation = case.operation
-    expect = case.expected.write(operation, case.model, with_tokens=False)
-    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": operation.name}
-    return {**named, "input": operation.write(), "expect": expect}
-
-
-def _table(model: Model) -> Json:
-    return {
-        "kind": "table",
-        "vocab": [[index, token.hex()] for index, token in sorted(model.vocab.items())],
-        "merges": [[left.hex(), right.hex()] for left, right in model.merges],
-    }
+    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": case.operation.name}
+    expect = case.expected.write(case.operation, case.model, with_tokens=False)
+    return {**named, "input": case.operation.write(), "expect": expect}
 
 
 def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     model, coverage = source.model, pack.coverage
     pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
-    counts = f"{counted(len(model.vocab), 'token')}, {counted(len(model.merges), 'merge')}"
-    lines = [f"model     {model.name}: {counts}, {_splits(model)}"]
+    lines = [f"model     {model.name}: {model_size(model)}, {_splits(model)}"]
     lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
     lines += [f"note      {note}" for note in source.notes]
     alone = len(pack.entries) - len(pack.others)
-    lines.append(
-        f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"
-    )
+    lines += [f"entries   {len(pack.entries):,} are texts: {alone:,} give their id alone, {len(pack.others):,} others"]
     lines += [_share("tokens", "occur", coverage["tokens"]), _share("merges", "apply", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         tokens = f"{found['count']:>7,} {plural(found['count'], 'token')}"
@@ -352,7 +336,9 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
     detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
     lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
-    lines.append(_exposed("encoders", "incorrect ways to merge", wrong))
+    silent = [name for name, count in wrong.items() if not count]
+    others = f"; no text was found that exposes {', '.join(silent)}" if silent else ""
+    lines.append(f"encoders  {len(wrong) - len(silent)} of {len(wrong)} incorrect ways to merge detected{others}")
     if pipelines := coverage.get("texts_that_a_wrong_pipeline_encodes_otherwise"):
         shown = [name for name, count in pipelines.items() if count]
         lines.append(f"settings  {len(shown)} of {len(pipelines)} mistakes in other steps detected: {', '.join(shown)}")
@@ -364,12 +350,6 @@ def _splits(model: Model) -> str:
         return f"pattern {pattern_name(model.pattern)}"
     forms = " and ".join(pipeline.normalizer) or "no normalizer"
     return f"{forms}, {counted(len(pipeline.steps), 'split step')}, lookup {pipeline.lookup}"
-
-
-def _exposed(label: str, what: str, found: Mapping[str, int]) -> str:
-    silent = [name for name, count in found.items() if not count]
-    others = f"; no text was found that exposes {', '.join(silent)}" if silent else ""
-    return f"{label:10}{len(found) - len(silent)} of {len(found)} {what} detected{others}"
 
 
 def _share(what: str, does: str, counts: Mapping[str, int]) -> str:

@@ -39,16 +39,15 @@ from .patterns import alternatives, expressions, variants
 from .reach import Reach, ordinary, text_of
 
 T = TypeVar("T")
-CLASSES = tuple(
+CLASSES = tuple(  # classes of characters; a class in a list of pieces gives some of its characters
     rf"\p{{{name}}}" for name in (*("Lu", "Ll", "Lt", "Lm", "Lo"), "M", "Nd", "Nl", "No", "P", "S", "Z", "C")
 )
-"""Classes of characters. A class in a list of pieces gives some of its characters."""
 SPACE = (" ", "  ", "\n", "\r\n", "\t", "   ", " \n", "\n\n")
 CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
 NEARLY = ("'S", "'LL", "'Re", "'VE", "'", "''", "’s", "n't", "'em", "'x", "'l", "'r", "'v", "'\u017f")
 MARKED = ("e\u0301", "\u0301", "क्षि")
 ASTRAL = ("[\U0001d400\U0001d499\U0001d51f\U0002000b\U00020bb7]", "[\U0001d7ce\U0001d7cf\U0001d7d8]")
-PIECES = {
+PIECES = {  # subject of a text → the pieces that it is made of
     "contractions": (*CONTRACTIONS, *NEARLY, "it", "We", "n", "l", "s", "e", " ", "!", "1", "\n", r"\p{Ll}", *MARKED),
     "letters": ("[a-z]", "[A-Z]", *CLASSES[:6], *ASTRAL, " ", "_", "-", "aB", "\t", "\u00a0", "\n", "'s", *MARKED),
     "numbers": ("[0-9]", "[0-9]", r"\p{N}", r"\p{N}", " ", "  ", ".", ",", "a", "1234567", "\n", "\t", "五", *MARKED),
@@ -57,7 +56,6 @@ PIECES = {
     "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
     "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
 }
-"""Subject of a text → the pieces that it is made of."""
 RAW_TEXT = (
     *("e\u0301", "é", "ﬁ", "\u212b", "Å", "\u017f", "½", "Ⅷ", "ｱ", "A", "a", "É", "İ", "ß", "가", "\u1100\u1161"),
     *("\r\n", "\r", "\n\n", "\n", "  ", " ", "\t", "\v", "\f", "\u00a0", "\u3000", "\u2028", "\u0085", "x"),
@@ -65,7 +63,7 @@ RAW_TEXT = (
     *("&amp;", "<b>", "\\n", "%20", "’", "“", "…", "--", "``", " .", " ,", " n't", " !", "🦊"),
 )
 """Text that some tokenizers change: composed and compatibility characters, line ends, invisible characters, markup."""
-SPLIT_CLAUSES: dict[str, Sequence[str]] = {
+SPLIT_CLAUSES: dict[str, Sequence[str]] = {  # pattern → the clause for each kind of `PIECES`
     "gpt2": ("CONTRACTION-1", "LETTER-1", "NUMBER-1", "OTHER-1", "SPACE-1", "SPACE-3", "UNICODE-1"),
     "cl100k": ("CL100K-1", "CL100K-2", "CL100K-3", "CL100K-4", "CL100K-5", "CL100K-5", "CL100K-2"),
     "cl100k-2023": ("CL100K-2023-1",) * 7,
@@ -75,7 +73,6 @@ SPLIT_CLAUSES: dict[str, Sequence[str]] = {
     "none": ("NONE-1",) * 7,
     "triads": ("TRIADS-1", "TRIADS-1", "TRIADS-2", "TRIADS-7", "TRIADS-7", "TRIADS-7", "TRIADS-1"),
 }
-"""Pattern → the clause for each kind of `PIECES`."""
 
 
 class Draw:
@@ -143,7 +140,7 @@ def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 # Merging
 
-WRONG = {
+WRONG = {  # id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence
     "longest-match": ("longest-match", "takes the longest token from the left"),
     "fewest-tokens": ("fewest-tokens", "takes the fewest tokens that spell the text"),
     "greedy-left-to-right": ("leftmost-first", "merges the leftmost pair in the list"),
@@ -157,7 +154,6 @@ WRONG = {
     "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
     "whole-ignored": ("whole-left-out", "merges a pre-token that is a token, as if the lookup were pair,"),
 }
-"""Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
 WORDS = 48  # the largest number of words for each incorrect encoder
 ALONE = 6  # how many of them, the shortest ones, are separate cases
 CANDIDATES = 2000  # how many candidates of each kind are tried
@@ -380,11 +376,10 @@ def raw(draw: Draw) -> Iterator[Draft]:
 
 MANY = 12  # if there are more special tokens, only some have cases of their own
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
-FOREIGN = (
+FOREIGN = (  # special tokens of other models
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
     *("<s>", "</s>", "<unk>", "<pad>", "[CLS]", "[INST]", "<|e|>"),
 )
-"""Special tokens of other models."""
 SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
 
 
@@ -446,7 +441,7 @@ def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
 BROKEN_ALONE = 40  # number of tokens that are not UTF-8 and are decoded alone
 IDS = 400  # ids in a case that decodes a part of the vocabulary
 SHORT = 24
-TIDIED = (
+TIDIED = (  # a clause, and a text that some decoders change: marks, composition, line ends, white space, controls
     ("DECODE-BOM-1", "\ufeffa"),
     ("DECODE-BOM-1", "\ufeff\ufeff a\ufeff"),
     ("DECODE-BYTES-1", "e\u0301 \u212b \ufb01 \u1e9b\u0323"),
@@ -454,7 +449,6 @@ TIDIED = (
     ("DECODE-BYTES-1", "  \ta . don 't \n "),
     ("DECODE-BYTES-1", "\0a\0\x7f\x85\u200b"),
 )
-"""A clause, and a text that some decoders change: marks, composition, line ends, white space, controls."""
 
 
 def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:

@@ -23,7 +23,7 @@ from bpe_conformance.fixtures.characters import NormalForm, has_surrogate
 from bpe_conformance.fixtures.expression import compile_expression, is_name, pattern_name
 from bpe_conformance.fixtures.files import parse_json, read_regular, size_of_regular, strict_validator
 from bpe_conformance.fixtures.models import GPT2_SHA256
-from bpe_conformance.fixtures.one_line import one_line, shortened
+from bpe_conformance.fixtures.one_line import counted, one_line, shortened
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
@@ -36,11 +36,10 @@ from ..operations import OPERATIONS, Entries, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
-NAMED = (
+NAMED = (  # what `read_model_files` reads, for --help
     "gpt2, cl100k or o200k; a tokenizer.json or tekken.json, or a directory with one; vocab.json merges.txt, or a "
     "directory with both; a rank file (base64 rank); or a GGUF file"
 )
-"""What `read_model_files` reads, for --help."""
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
     f"<|{name}|>" for name in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "endofprompt")
 )
@@ -69,7 +68,7 @@ class Known:
         return replace(model, pattern="gpt2", pipeline=Pipeline(self.normalizer, added, steps))
 
 
-KNOWN = {
+KNOWN = {  # sha256 of a rank file → what it does not contain
     "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": Known("gpt2", "gpt2", {_END: 50256}),
     "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": Known("p50k", "gpt2", {_END: 50256}),
     "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": Known(
@@ -88,7 +87,6 @@ KNOWN = {
         ("NFC",),
     ),
 }
-"""sha256 of a rank file → what it does not contain."""
 BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 
@@ -109,11 +107,14 @@ class Overrides:
     special: Mapping[str, int | None] | None = None  # with their ids if the vocabulary does not have them
 
 
+def model_size(model: Model) -> str:
+    return f"{counted(len(model.vocab), 'token')}, {counted(len(model.merges), 'merge')}"
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
-    parser.add_argument(
-        "--special", action="append", metavar="TEXT[=ID]", help="a special token that the files do not name; repeatable"
-    )
+    special = "a special token that the files do not name; repeatable"
+    parser.add_argument("--special", action="append", metavar="TEXT[=ID]", help=special)
 
 
 def overrides(options: argparse.Namespace, name: str | None = None) -> Overrides:
@@ -373,7 +374,10 @@ def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
     )
     _check(folder / CASES, cases, "cases")
     if has_pipeline:
-        model = _model_with_pipeline(folder / TOKENIZER, manifest)
+        try:
+            model = replace(huggingface.read(folder / TOKENIZER), name=manifest["model"])
+        except ValueError as error:
+            raise SpecError(f"{error}; {ANEW}", folder / TOKENIZER) from None
     else:
         _check(folder / TABLE, table, "table")
         model = _model(folder, manifest, table)
@@ -420,13 +424,6 @@ def _model(folder: Path, manifest: Mapping[str, Any], table: Any) -> Model:
     except CommandError as error:
         raise SpecError(str(error), file) from None
     return Model(vocab, merges, tuple(special), pattern, manifest["model"])
-
-
-def _model_with_pipeline(file: Path, manifest: Mapping[str, Any]) -> Model:
-    try:
-        return replace(huggingface.read(file), name=manifest["model"])
-    except ValueError as error:
-        raise SpecError(f"{error}; {ANEW}", file) from None
 
 
 def _entries(raw: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:

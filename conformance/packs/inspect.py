@@ -19,7 +19,7 @@ from bpe_conformance.reference.formats import gguf
 from ..command_line import CommandError, print_lines
 from ..terminal import show
 from .cases import PIECES, Draw, all_real_text, alternatives_met, covering
-from .files import NAMED, ModelSource, add_options, overrides, read_model_files
+from .files import NAMED, ModelSource, add_options, model_size, overrides, read_model_files
 from .reach import Reach, measure, text_of
 
 WIDTH = 100
@@ -67,13 +67,8 @@ def _compared(reach: Reach, path: Path) -> int:
 
 
 def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]:
-    model = source.model
-    files = ", ".join(source.sources)
-    yield (
-        "model",
-        f"{model.name} ({files}): {counted(len(model.vocab), 'token')}, {counted(len(model.merges), 'merge')}",
-    )
-    pipeline = model.pipeline
+    model, pipeline = source.model, source.model.pipeline
+    yield "model", f"{model.name} ({', '.join(source.sources)}): {model_size(model)}"
     if pipeline is None:
         yield "splits", f"by {_short(model.expression)}"
     else:
@@ -103,10 +98,9 @@ def _id(model: Model, token: AddedToken) -> int:
 
 def _step(step: Step) -> str:
     settings = {part.name: getattr(step, part.name) for part in fields(step)}
-    shown = [f"{name} {value}" for name, value in settings.items() if name != "expression"]
-    return f"{type(step).__name__} ({', '.join(shown)})" + "".join(
-        f": {_short(value)}" for name, value in settings.items() if name == "expression"
-    )
+    expression = settings.pop("expression", None)
+    shown = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return f"{type(step).__name__} ({shown})" + (f": {_short(expression)}" if expression is not None else "")
 
 
 def _short(expression: str) -> str:
@@ -121,7 +115,6 @@ def _short(expression: str) -> str:
 
 
 def _odd(reach: Reach) -> Iterator[str]:
-    """Yield what is odd, each with how to see it: what `--text` shows, or the ids."""
     model = reach.model
     texts = {index: text_of(token) for index, token in sorted(model.vocab.items()) if token not in reach.special_tokens}
     ids = {index: reach.ids(text) for index, text in texts.items() if text}

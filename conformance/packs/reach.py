@@ -19,13 +19,12 @@ from ..operations import Encode, Expected, Operation, Setting, oracle
 from ..operations.divergence import merge_steps
 from ..terminal import show
 
-SURROUNDINGS: tuple[tuple[str, str], ...] = (
+SURROUNDINGS: tuple[tuple[str, str], ...] = (  # text around a token that is not a pre-token by itself
     *(("", after) for after in ("", " a", "a", "1", "!", "\n", "\na", "  ", "A", "é", "日", "s", "LL", "Ve", "T")),
     *((before, "") for before in ("a", "1", "\n", "!", " ", "'", "a'", "A", "é", "日", "\t", *")*/-;}#=")),
     *((both, both) for both in "a1!."),
     *(("a", " a"), ("1", " "), ("a", "!"), ("!", "a")),
 )
-"""Text around a token that is not a pre-token by itself."""
 MOST_BODIES = 4096  # how many texts are tried around the bytes of a token that is not UTF-8
 FARTHEST = 0x40000  # from here on, all characters are for private use or unassigned, and no others are planned
 CONTINUATION = bytes(range(0x80, 0xC0))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 CORPUS = "corpus"
-STATES = {
+STATES = {  # state → its letter in the page; a cell shows the first of these states that one of its results has
     "error": "e",
     "failed": "f",
     "known failure": "k",
@@ -38,7 +38,6 @@ STATES = {
     "skipped": "s",
     "not tested": "x",
 }
-"""State → its letter in the page. A cell shows the first of these states that one of its results has."""
 BROKEN = ("error", "failed", "known failure", "warning")
 LEGEND = {
     "passed": "every answer is correct",
@@ -49,14 +48,13 @@ LEGEND = {
     "skipped": "not supported, so not tested",
     "not tested": "not part of this run",
 }
-FURTHER = {
+FURTHER = {  # member of a failure that is shown below the evidence → its label
     "conventions": "convention",
     "depends_on": "depends on",
     "error": "error",
     "case": "as a case",
     "reproduce": "reproduce",
 }
-"""Member of a failure that is shown below the evidence → its label."""
 LONGEST = 360
 IN_FULL, ALONE_IN_FULL = 5, 20
 """How many results of one cause, and without a cause, are plain HTML in full. The script shows each of the others."""

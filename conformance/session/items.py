@@ -36,17 +36,13 @@ if TYPE_CHECKING:
     from .corpus import Corpus
 
 T = TypeVar("T")
-LARGE_TIMEOUT_FACTOR = 6
-"""How many times as long a large case may take. Simple encoders go through all merges of a large table, and each chunk
-of a stream is a message to a program."""
+LARGE_TIMEOUT_FACTOR = 6  # for a large table, all of whose merges simple encoders go through, and for many messages
 MANY_CHUNKS = 1_000
 
-MOST_LATE = 3
-"""After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
+MOST_LATE = 3  # after this many cases of one operation without an answer in time, others get a tenth of the limit
 MOST_LATE_IN_A_ROW = 6  # after this many of them in a row, the operation is not asked any more
 SHORTEST_LIMIT = 1.0  # the shortest time limit, in seconds
-MUCH_LONGER = 3
-"""If the last call takes this many times longer than every other call, starting processes is not the reason."""
+MUCH_LONGER = 3  # if the last call takes so many times as long as each other, starting processes is not the reason
 
 UNDISTURBED = "ERROR-STATE-3"  # the clause about the state of the process, which every item tests
 

@@ -277,33 +277,21 @@ class Run:
     def pytest_unconfigure(self) -> None:
         """End this process even if the implementation left threads or processes for which Python waits."""
         self.implementation.close()
-        if (
-            self._ends_process
-            and self._session is not None
-            and all(isinstance(item, BpeItem) for item in self._session.items)
-        ):
-            _end_process(int(self._session.exitstatus))
+        session = self._session
+        if self._ends_process and session is not None and all(isinstance(item, BpeItem) for item in session.items):
+            _end_process(int(session.exitstatus))
 
     # The result
 
     def _build_result(
         self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True
     ) -> RunResult:
-        option = self.config.getoption
-        implementation = self.implementation
-        cases = self.setup.spec.cases
-        of_pack = cases[0].table.name if cases and option("--bpe-pack") else ""  # all cases of a pack have one model
+        option, one, cases = self.config.getoption, self.implementation, self.setup.spec.cases
+        strict, isolated = (bool(option(name)) for name in ("--bpe-strict", "--bpe-isolate"))
+        pack = (cases[0].table.name if cases else "") if option("--bpe-pack") else None  # all its cases have one model
+        about = one.name, one.title, one.version, one.language, one.fixed_model, dict(one.declared)
         return RunResult(
-            Tested(
-                implementation.name,
-                implementation.title,
-                implementation.version,
-                implementation.language,
-                implementation.fixed_model,
-                dict(implementation.declared),
-                frozenset(implementation.capabilities),
-                tuple(sorted(implementation.notes)),
-            ),
+            Tested(*about, frozenset(one.capabilities), tuple(sorted(one.notes))),
             self.setup.command,
             self.setup.spec.clauses,
             self._in_order(),
@@ -312,13 +300,7 @@ class Run:
             len(self.expected),
             all_ran,
             self._part(),
-            RunOptions(
-                bool(option("--bpe-strict")),
-                bool(option("--bpe-isolate")),
-                option("--bpe-seed"),
-                of_pack if option("--bpe-pack") else None,
-                bool(self.setup.command.selecting),
-            ),
+            RunOptions(strict, isolated, option("--bpe-seed"), pack, bool(self.setup.command.selecting)),
             spec=Path(option("--bpe-spec") or FOLDER),
             programs=self._programs(),
         )
@@ -350,13 +332,10 @@ class Run:
         """Add a note that names what the implementation supports and no selected case could test."""
         if self._part():
             return
-        tested = {test for test, outcome in self.outcomes.items() if outcome.state != "skipped"}
-        methods = {case.operation.needs[0]: False for case in self.setup.cases}
-        for case in self.setup.cases:
-            methods[case.operation.needs[0]] |= case.id in tested
-        untested = sorted(name for name, is_tested in methods.items() if not is_tested)
-        untested = [name for name in untested if name in self.implementation.capabilities]
-        if untested:
+        ran = {test for test, outcome in self.outcomes.items() if outcome.state != "skipped"}
+        tested = {case.operation.needs[0] for case in self.setup.cases if case.id in ran}
+        methods = {case.operation.needs[0] for case in self.setup.cases} & self.implementation.capabilities
+        if untested := sorted(methods - tested):
             self.implementation.note(f"announced and not tested: {', '.join(untested)}")
 
     def _write_known_failures(self) -> list[str]:

@@ -34,14 +34,13 @@ _HAND_MADE = (
     ("abcd\ncdab\nbcda", 4),
     ("zab\nzab\nbz\nbz\ncab", 3),
 )
-_WITHOUT_TIES = (
+_WITHOUT_TIES = (  # texts without ties: a merge changes the pairs next to it, so a trainer that keeps old counts fails
     ("aaa\naaa\naaa\nzy\nzy", 2),
     ("zyzyzy\nzyzyzy\nab\nab\nab", 3),
     ("aaaaa\naaaaa\nzy\nzy\nzy", 2),
     ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
     ("zab\nzab\nzab\nabc\nabc\nxy", 3),
 )
-"""Texts without ties. A merge changes the pairs next to it, so a trainer that keeps old counts fails."""
 _GENERATED = 24
 _SPECIAL_TEXTS = (
     ("abc\nabc\nabc\nab\nzy\nzy", "abc"),

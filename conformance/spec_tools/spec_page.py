@@ -43,14 +43,13 @@ This page extends [the specification](../conformance/SPEC.md) and has the same f
 it, and no verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
 """
 PLACE = re.compile(r"^\{\{([^}]*)\}\}$", re.MULTILINE)
-SAMPLES = (
+SAMPLES = (  # texts that show how patterns differ
     "I'm sure DON'T don\u2019t",
     "camelCase HTMLParser cafe\u0301",
     "x  y\n\n z \n ",
     "12345 1,234.50 5%",
     "f(x);\n// \u4f60\u597d",
 )
-"""Texts that show how patterns differ."""
 
 
 def render(spec: Spec) -> str:

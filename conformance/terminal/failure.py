@@ -29,13 +29,12 @@ LONGEST_RULE = 260
 LONGEST_CASE = 400  # characters of a line of a counterexample as a golden case
 NAMES = 3  # how many known bugs one failure names
 POINTER = ""  # the label of a row that points to the row above
-STYLES: dict[str, dict[str, bool]] = {
+STYLES: dict[str, dict[str, bool]] = {  # style of a line → the markup for pytest's terminal, if it uses colour
     "heading": {"red": True, "bold": True},
     "pointer": {"red": True},
     "cause": {"bold": True},
     "": {},
 }
-"""Style of a line → the markup for pytest's terminal, if it uses colour."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ LONGEST_ARGUMENT = 60  # characters of a text in a call
 FIRST_ADDED = 3  # how many added tokens of a pipeline are shown
 MOST_TEXTS = 8  # the most texts of a list in a call; of a longer list, the first one is shown
 MOST_TOKENS = 12
-REASONS = {
+REASONS = {  # reason of an error → why it must be raised
     "disallowed": "the text contains a disallowed special token",
     "size": "the vocabulary size is too small",
     "special": "the special tokens are not valid",
@@ -35,15 +35,13 @@ REASONS = {
     "table": "the vocabulary and the merges do not fit together",
     "unknown-id": "the vocabulary does not have the id",
 }
-"""Reason of an error → why it must be raised."""
 TIMES = "times"  # what a measure counts, if it compares times
-LAZY = {
+LAZY = {  # what a stream may hold back → how to say it
     "lazy": "ids as soon as their text has been read",
     "early": "text before more than 256 ids are read",
     "prompt": "at the end of each character, all text before the next id is read",
     "held": "at most 3 bytes held back when an id is read",
 }
-"""What a stream may hold back → how to say it."""
 SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}  # sign → its spelling in ASCII, in sentences
 
 
@@ -357,7 +355,7 @@ def python_choice(name: str, tokens: Collection[str]) -> str:
     return f"{{{', '.join(map(ascii, tokens))}}}" if tokens else "set()"
 
 
-BRIEF = Style(
+BRIEF = Style(  # in the output of a run
     text=_brief_text,
     texts=_brief_texts,
     sequence=numbers,
@@ -370,8 +368,7 @@ BRIEF = Style(
     merges=lambda merges: f"merges {' '.join(ranked(merges))}" if merges else "no merges",
     entries=lambda entries: ", ".join(f"{index} {token(entry)}" for index, entry in entries),
 )
-"""In the output of a run."""
-PYTHON = Style(
+PYTHON = Style(  # in a program that repeats a call
     text=ascii,
     texts=lambda texts, _: ascii(list(texts)),
     sequence=lambda ids: str(list(ids)),
@@ -384,4 +381,3 @@ PYTHON = Style(
     merges=ascii,
     entries=ascii,
 )
-"""In a program that repeats a call."""

@@ -16,7 +16,7 @@ from ..outcome import Dependence, Mismatch, Verdict
 from . import show
 
 T = TypeVar("T")
-NEEDS = {
+NEEDS = {  # what a test needs → why the suite skips it if that is missing
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor rejects special tokens",
     "special tokens in train": "train rejects special tokens",
@@ -24,10 +24,9 @@ NEEDS = {
     "shared memory": "the suite cannot change objects in another process",
     "new process": "the suite cannot start it again with another hash seed and locale of Python",
 }
-"""What a test needs → why the suite skips it if that is missing."""
 METHODS = {"from_tokenizer_json", *(kind.needs[0] for kind in OPERATIONS.values())} - NEEDS.keys()
 """The methods of the adapter protocol, each of which is a need, too."""
-FILES: dict[str, dict[Any, str]] = {
+FILES: dict[str, dict[Any, str]] = {  # option of a loading case → value → what is special about the files
     "version_line": {False: "merges.txt has no version line", True: "merges.txt begins with a version line"},
     "newline": {"crlf": "merges.txt has CR LF line ends", "lf": "merges.txt has LF line ends"},
     "final_newline": {False: "merges.txt has no final line end", True: "merges.txt has a final line end"},
@@ -43,7 +42,6 @@ FILES: dict[str, dict[Any, str]] = {
         "escaped": "vocab.json has escapes with upper-case digits, and \\/ for a slash",
     },
 }
-"""Option of a loading case → value → what is special about the files."""
 MOST_OTHERS = 3  # how many other incorrect answers of a test are shown
 LONGEST_VALUE = 20  # characters of a text that a fact quotes
 
@@ -413,7 +411,7 @@ def others(mismatch: Mismatch) -> str:
     )
 
 
-DEPENDENCES = {
+DEPENDENCES = {  # kind of a dependence → which other part of the implementation is at fault
     "construct": "the constructor, which raises an error or changes the vocabulary; fix the constructor first",
     "decode": "decode, which gives the same incorrect text for the same ids; fix decode first",
     "encode": "encode, which fails in the same way for {}; fix encode first",
@@ -423,7 +421,6 @@ DEPENDENCES = {
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",
     "undisturbed": "another failure: the same call is already incorrect by itself",
 }
-"""Kind of a dependence → which other part of the implementation is at fault."""
 
 
 def dependence(depends_on: Dependence) -> str:

@@ -46,7 +46,7 @@ def implementation(**attributes: Any) -> Any:
         "last_call": 9.0,
         "longest_call": 9.0,
     }
-    return Implementation(**{**usual, **attributes})
+    return Implementation(**{**usual, "limiter": TimeLimit(), **attributes})
 
 
 def item_of(kind: type[BpeItem], test: Any = None, level: str = "must", strict: bool = False, **setup: Any) -> Any:
