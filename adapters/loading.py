@@ -240,10 +240,9 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
         parent = (error.name or name).rpartition(".")[0]
         if parent and parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
             return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
-        return (
-            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in the packages "
-            f"installed in {one_line(sys.prefix)}; run from the directory that contains it, or install it"
-        )
+        places = f"{one_line(here)} and in the packages installed in {one_line(sys.prefix)}"
+        fix = "run from the directory that contains it, or install it"
+        return f"there is no module {error.name or name!a}; looked in {places}; {fix}"
     at = f" ({one_line(place)})" if place else ""
     if isinstance(error, SystemExit):
         code = one_line(repr(error.code))

@@ -20,6 +20,15 @@ class CommandError(Exception):
     """A command cannot do what the user asked. The message is one line: what is wrong, and the fix."""
 
 
+@contextlib.contextmanager
+def command_errors(*kinds: type[Exception]) -> Iterator[None]:
+    """Raise a CommandError with the message of errors of these kinds, which is one line."""
+    try:
+        yield
+    except kinds as error:
+        raise CommandError(str(error)) from None
+
+
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
     """Print lines, in ASCII unless standard output accepts UTF-8; `flush` shows them at once in a pipe, too."""
     if sys.stdout is None:

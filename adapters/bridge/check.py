@@ -459,8 +459,7 @@ def _from_tokenizer_json(program: Program) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tokenizer.json")
         huggingface.write(path, MODEL)
-        made = program.result("from_tokenizer_json", path=str(path))
-        program.encode("abc", model=made["model"])
+        program.encode("abc", model=program.result("from_tokenizer_json", path=str(path))["model"])
 
 
 def _end(program: Program) -> str:

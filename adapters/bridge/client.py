@@ -365,8 +365,7 @@ class RemoteTokenizer:
     def _call(self, operation: str, fields: Mapping[str, Any]) -> Any:
         client = self.client
         with client.lock:
-            model = client.model(self._source)
-            return client.request(operation, {"model": model, **fields}, client.process)
+            return client.request(operation, {"model": client.model(self._source), **fields}, client.process)
 
     @classmethod
     def _refuse_surrogates(cls, fields: Mapping[str, Any]) -> None:

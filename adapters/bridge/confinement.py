@@ -67,12 +67,8 @@ class Confinement:
             import_module(name)
         paths, prefixes = {*map(_real, filter(None, sys.path))}, {_real(sys.prefix), _real(sys.base_prefix), "/usr"}
         installed = {_real(path) for prefix in prefixes for some in _INSTALLED for path in Path(prefix).glob(some)}
-        hidden = {
-            *self.hidden,
-            *_golden(),
-            *(installed - paths),
-            *(path for name in self.blocked for path in _files(name)),
-        }
+        blocked = (path for name in self.blocked for path in _files(name))
+        hidden = {*self.hidden, *_golden(), *(installed - paths), *blocked}
         own = {_real(str(module.__file__)) for name, module in sys.modules.items() if name.partition(".")[0] == _OWN}
         readable = paths | prefixes | own | {_real(path) for path in _SYSTEM if Path(path).exists()}
         writable = [_real(path) for path in (self.scratch, *_DEVICES)]

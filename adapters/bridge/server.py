@@ -140,9 +140,8 @@ class Server:
             raise ValueError(f"the request asks for protocol {request['protocol']}; expected {wire.PROTOCOL}")
         if self._adapter is None:
             self._adapter = self._load()
-        model = getattr(self._adapter, "model", None)
-        conventions = getattr(self._adapter, "conventions", None)
-        pattern = getattr(self._adapter, "pattern", None)
+        names = ("model", "conventions", "pattern")
+        model, conventions, pattern = (getattr(self._adapter, name, None) for name in names)
         return {
             "protocol": wire.PROTOCOL,
             "name": getattr(self._adapter, "__name__", type(self._adapter).__name__),
@@ -299,8 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     threading.Thread(target=_leave_with, args=(os.getppid(),), name="parent", daemon=True).start()
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # the adapter prints to stderr
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]

@@ -93,9 +93,7 @@ def write_vocab(vocab: Any) -> list[list[Any]]:
 
 
 def read_vocab(value: Any) -> dict[int, bytes]:
-    pairs = _read_pairs(
-        value, lambda index: answers.rebuild_id("vocab", index, "contains"), "vocab as pairs of id and hex"
-    )
+    pairs = _read_pairs(value, lambda key: answers.rebuild_id("vocab", key, "contains"), "vocab as pairs of id and hex")
     vocab = dict(pairs)
     if len(vocab) < len(pairs):
         raise MalformedAnswer("vocab has a repeated id")

@@ -225,10 +225,8 @@ class BpeFromScratch(OfPackage, OwnIdsTokenizer):
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
         refuse_special_tokens(list(table.special))
-        document = {
-            "merges": {f"{left},{right}": index for (left, right), index in table.pairs.items()},
-            "vocab": {str(index): list(token) for index, token in table.tokens.items()},
-        }
+        document: dict[str, Any] = {"vocab": {str(index): list(token) for index, token in table.tokens.items()}}
+        document["merges"] = {f"{left},{right}": index for (left, right), index in table.pairs.items()}
         tokenizer = cls.blank(pattern)
         with temporary_file("table.json", json.dumps(document).encode()) as path:
             tokenizer.load(path)

@@ -41,17 +41,15 @@ class Tokenizer(RanksTokenizer):
         if pipeline.normalizer:
             raise ValueError(f"the normalizer is {' and '.join(pipeline.normalizer)}; tiktoken has none")
         if not pattern:
-            raise ValueError(
-                "pre_tokenizer is not one expression that matches all of every text; tiktoken has no other"
-            )
+            lacks = "pre_tokenizer is not one expression that matches all of every text"
+            raise ValueError(f"{lacks}; tiktoken has no other")
         if any(token.lstrip or token.rstrip or token.single_word for token in pipeline.added_tokens):
             raise ValueError("an added token has lstrip, rstrip or single_word; tiktoken has no such setting")
         special = {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()}
         ordinary = {token: index for token, index in model.ids.items() if index not in special.values()}
         tokenizer = cls.__new__(cls)
-        tokenizer._tokenizer = tokenizer.load(
-            RankTable(ordinary, special, dict(model.vocab)), PATTERNS.get(pattern, pattern)
-        )
+        ranks = RankTable(ordinary, special, dict(model.vocab))
+        tokenizer._tokenizer = tokenizer.load(ranks, PATTERNS.get(pattern, pattern))
         return tokenizer
 
     def load(self, ranks: RankTable, pattern: str) -> Any:

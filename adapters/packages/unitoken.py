@@ -58,12 +58,9 @@ class Ffbpe(UniTokenizer):
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Ffbpe:
         tokenizer = cls.__new__(cls)
-        tokenizer._tokenizer = cls.package.BpeEncoder.load(
-            vocab_file=vocab_path,
-            merges_file=merges_path,
-            special_tokens=None if special_tokens is None else list(special_tokens),
-            pat_str=PATTERNS["gpt2"],
-        )
+        files = {"vocab_file": vocab_path, "merges_file": merges_path, "pat_str": PATTERNS["gpt2"]}
+        special = None if special_tokens is None else list(special_tokens)
+        tokenizer._tokenizer = cls.package.BpeEncoder.load(**files, special_tokens=special)
         return tokenizer
 
 

@@ -23,10 +23,8 @@ def cs336(module_name: str) -> object:
     get_tokenizer: Any = getattr(module, "get_tokenizer", None)
     run_train_bpe: Any = getattr(module, "run_train_bpe", None)
     if not callable(get_tokenizer) and not callable(run_train_bpe):
-        raise AdapterError(
-            f"{module_name} has neither get_tokenizer(vocab, merges, special_tokens) nor "
-            "run_train_bpe(input_path, vocab_size, special_tokens); name the module that has them"
-        )
+        both = "get_tokenizer(vocab, merges, special_tokens) nor run_train_bpe(input_path, vocab_size, special_tokens)"
+        raise AdapterError(f"{module_name} has neither {both}; name the module that has them")
 
     table = {byte: bytes([byte]) for byte in range(256)}
     trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe", may_be_stub=True)

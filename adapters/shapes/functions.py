@@ -79,6 +79,10 @@ class NoPair(TypeError):
     """A training function did not return a pair (vocab, merges). The message is the type of its result."""
 
 
+def _name(function: TrainingFunction) -> str:
+    return getattr(function, "__name__", "the training function")
+
+
 def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens: Sequence[str]) -> tuple[Any, Any]:
     data = text.encode("utf-8")
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -86,9 +90,7 @@ def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens
         path.write_bytes(data)
         result: Any = function(path, vocab_size, list(special_tokens))
     if result is None:
-        raise NoAnswer(
-            f"{getattr(function, '__name__', 'the training function')} returned None; return (vocab, merges)"
-        )
+        raise NoAnswer(f"{_name(function)} returned None; return (vocab, merges)")
     try:
         vocab, merges = result
     except (TypeError, ValueError):
@@ -102,8 +104,7 @@ def train_by_file(
     try:
         vocab, merges = _call(function, text, vocab_size, special_tokens)
     except NoPair as error:
-        name = getattr(function, "__name__", "the training function")
-        raise TypeError(f"{name} returned {error}; expected a pair (vocab, merges)") from None
+        raise TypeError(f"{_name(function)} returned {error}; expected a pair (vocab, merges)") from None
     special = list(special_tokens)
     return LazilyBuilt(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 

@@ -76,10 +76,8 @@ def minbpe(spec: str) -> object:
         try:
             inner.merges, inner.vocab = table.pairs, table.tokens
         except AttributeError as error:
-            raise NotImplementedError(
-                f"minbpe: {cls.__name__} does not allow setting `vocab` and `merges`, so encoding is not tested "
-                f"({one_line(str(error))})"
-            ) from None
+            why = "does not allow setting `vocab` and `merges`, so encoding is not tested"
+            raise NotImplementedError(f"minbpe: {cls.__name__} {why} ({one_line(str(error))})") from None
         if table.special:
             inner.register_special_tokens(table.special)
         return MinbpeTokenizer(inner, table)

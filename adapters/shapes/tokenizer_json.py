@@ -20,9 +20,7 @@ def tokenizer_json(spec: str) -> object:
     """
     cls: Any = load(spec if ":" in spec else f"tokenizer-json:{spec}")
     if not callable(getattr(cls, "from_tokenizer_json", None)):
-        raise AdapterError(
-            f"tokenizer-json:{spec} has no from_tokenizer_json(path), a class method that reads the file"
-        )
+        raise AdapterError(f"tokenizer-json:{spec} has no from_tokenizer_json(path), a class method that reads a file")
 
     def make(vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> Any:
         tokens = {*vocab.values()}

@@ -7,7 +7,7 @@ import argparse
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
 
-from ..command_line import CommandError, print_lines
+from ..command_line import CommandError, command_errors, print_lines
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +19,9 @@ def run(options: argparse.Namespace) -> int:
     if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
     results = []
-    try:
+    with command_errors(AdapterError):
         for result in check.check(options.adapter, options.time_limit):
             results.append(result)
             print_lines(result.text, flush=True)
-    except AdapterError as error:
-        raise CommandError(str(error)) from None
     print_lines(check.tally(results, options.adapter))
     return 1 if any(result.state == "FAIL" for result in results) else 0

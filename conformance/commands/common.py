@@ -17,7 +17,7 @@ from tqdm import tqdm
 from bpe_conformance.fixtures.files import AnyPath, replacing
 from bpe_conformance.reference.dispatch import Progress
 
-from ..command_line import CommandError
+from ..command_line import CommandError, command_errors
 
 CHUNK = 1 << 20
 STANDARD = "-"
@@ -74,15 +74,11 @@ def _named(opened: AbstractContextManager[IO[bytes]], name: str) -> Iterator[IO[
 
 @contextmanager
 def _replaced(target: str) -> Iterator[BinaryIO]:
-    try:
-        with replacing(target) as stream:
-            yield stream
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    with command_errors(ValueError), replacing(target) as stream:
+        yield stream
 
 
 def check_other(sources: Iterable[str], target: AnyPath) -> None:
-    """Check that the output does not replace an input."""
     for source in sources:
         with suppress(OSError):  # one of them does not exist
             read = os.fstat(0) if source == STANDARD else Path(source).stat()

@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
-from ..command_line import CommandError, print_error
+from ..command_line import CommandError, command_errors, print_error
 from ..packs.files import NAMED, add_options, overrides, read_model_files
 from . import common
 from .common import bars
@@ -98,13 +98,10 @@ def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
         raise CommandError(f"--as {options.form}: arrays in a directory are uint16 or uint32")
     if common.STANDARD in options.files:
         raise CommandError("standard input cannot be one of several inputs; name only files")
-    try:
-        with bars("B") as progress:
-            settings = {name: getattr(options, name) for name in ("shard_size", "errors", "workers")}
-            settings |= {"bits": BITS.get(options.form), "progress": progress}
-            done = tokenizer.encode_files(options.files, options.target, **settings)
-    except (ValueError, RuntimeError) as error:
-        raise CommandError(str(error)) from None
+    with command_errors(ValueError, RuntimeError), bars("B") as progress:
+        settings = {name: getattr(options, name) for name in ("shard_size", "errors", "workers")}
+        settings |= {"bits": BITS.get(options.form), "progress": progress}
+        done = tokenizer.encode_files(options.files, options.target, **settings)
     for line in done.failures:
         print_error(line)
     skipped = f", {done.skipped:,} of them complete before" if done.skipped else ""
@@ -116,13 +113,9 @@ def _encode_file(tokenizer: Tokenizer, options: argparse.Namespace) -> None:
     if options.errors == "strict":
         common.check_utf8(options.file)
     common.check_target(options.target)
-    try:
-        with bars("B") as progress:
-            tokenizer.encode_file(
-                options.file, options.target, bits=BITS[options.form], workers=options.workers, progress=progress
-            )
-    except (ValueError, RuntimeError) as error:
-        raise CommandError(str(error)) from None
+    settings = {"bits": BITS[options.form], "workers": options.workers}
+    with command_errors(ValueError, RuntimeError), bars("B") as progress:
+        tokenizer.encode_file(options.file, options.target, **settings, progress=progress)
 
 
 def _encoded(tokenizer: Tokenizer, decoded: Iterator[str], options: argparse.Namespace) -> Iterator[bytes]:
@@ -207,7 +200,6 @@ def _numbers(data: Iterable[bytes], options: argparse.Namespace) -> Iterator[lis
 
 
 def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
-    """Yield ids that are separated by white space."""
     held = b""
     known = 0
     for part in chain(data, [b" "]):
@@ -238,10 +230,8 @@ def _lines(decoded: Iterable[str]) -> Iterator[str]:
 
 
 def _json(line: str, number: int, name: str) -> Any:
-    try:
+    with command_errors(ValueError):
         return parse_json(line, common.shown(name), number)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def _malformed(name: str, number: int, what: str) -> CommandError:

@@ -194,9 +194,8 @@ def _blocked(allowed: Sequence[str]) -> list[str]:
     blocked = [*(f"{bpe_conformance.__name__}.{name}" for name in (*own, *EXAMPLES)), *TOKENIZERS]
     for name in allowed:
         if not any(f"{other}.".startswith(f"{name}.") for other in blocked):
-            raise CommandError(
-                f"--allow-import {name}: submissions can import it if it is installed; remove the option"
-            )
+            said = "submissions can import it if it is installed; remove the option"
+            raise CommandError(f"--allow-import {name}: {said}")
         blocked = [other for other in blocked if not f"{other}.".startswith(f"{name}.")]
     return blocked
 
@@ -376,10 +375,8 @@ def _write(options: argparse.Namespace, grades: Sequence[Grade], new: Collection
     listed = [{**grade.plain(), "page": grade.page if grade.report else ""} for grade in grades]
     whole = {**suite, **how, "allowed_imports": options.allowed, "submissions": listed}
     files = {grade.page: page.text([grade.report]).encode("utf-8") for grade in new if grade.report}
-    files |= {
-        "results.csv": table.getvalue().encode("utf-8"),
-        "results.json": (json.dumps(whole, indent=1) + "\n").encode(),
-    }
+    files["results.csv"] = table.getvalue().encode("utf-8")
+    files["results.json"] = (json.dumps(whole, indent=1) + "\n").encode()
     write_files(options.output, files)
 
 

@@ -17,7 +17,7 @@ from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
-from ..command_line import CommandError
+from ..command_line import CommandError, command_errors
 from ..terminal.show import token
 from . import common
 from .common import bars, size
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     # vocab.json and merges.txt do not store the pattern, and readers assume GPT-2's.
     formats = options.format or FORMATS[: 2 if _encoding_pattern(options) in ("gpt2", PATTERNS["gpt2"]) else 1]
     began = time.perf_counter()
-    try:
+    with command_errors(ValueError, RuntimeError):
         _rehearse(options, formats)
         sources = [_source(name, options.errors) for name in options.files]
         sizes = [file.stat().st_size if isinstance(file, Path) else len(file.encode("utf-8")) for file in sources]
@@ -68,8 +68,6 @@ def run(options: argparse.Namespace) -> int:
         seconds = time.perf_counter() - began
         files = _rendered(trained.model, formats)
         write_files(options.folder, {name: text.encode("utf-8") for name, text in files.items()})
-    except (ValueError, RuntimeError) as error:
-        raise CommandError(str(error)) from None
     for line in _summary(trained, sources[0], sum(sizes), seconds, options):
         print(line)
     print(f"wrote         {', '.join(str(options.folder / name) for name in sorted(files))}")

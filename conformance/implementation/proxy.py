@@ -170,19 +170,15 @@ class TokenizerProxy:
         return self._call("decode_bytes(...)", lambda: rebuild("decode_bytes", self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        rebuild, rows = answers.rebuild_rows, len(texts)
-        return self._call(
-            "encode_batch(...)", lambda: rebuild("encode_batch", self.instance.encode_batch(list(texts)), rows)
-        )
+        name, rebuild = "encode_batch", answers.rebuild_rows
+        return self._call(f"{name}(...)", lambda: rebuild(name, self.instance.encode_batch(list(texts)), len(texts)))
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
         return self._ids("encode_iterable", lambda: self.instance.encode_iterable(chunks))
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        name = "encode_with_offsets"
-        return self._call(
-            f"{name}(...)", lambda: answers.rebuild_offsets(name, self.instance.encode_with_offsets(text))
-        )
+        name, rebuild = "encode_with_offsets", answers.rebuild_offsets
+        return self._call(f"{name}(...)", lambda: rebuild(name, self.instance.encode_with_offsets(text)))
 
     def detokenize(self, ids: Iterable[int]) -> str:
         deltas: list[str] = []

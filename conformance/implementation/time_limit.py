@@ -160,10 +160,8 @@ class TimeLimit:
         raise TimedOut(limit, self._running)
 
     def _end_process(self, limit: float) -> NoReturn:
-        line = (
-            f"\nbpe-conformance: {self._running} catches the exception of every time limit ({limit:g} s), "
-            "so the run ends here. Run with --bpe-isolate to end such calls and continue.\n"
-        )
+        why = f"{self._running} catches the exception of every time limit ({limit:g} s), so the run ends here"
+        line = f"\nbpe-conformance: {why}. Run with --bpe-isolate to end such calls and continue.\n"
         with contextlib.suppress(OSError):
             os.write(self._stderr, line.encode("ascii", "backslashreplace"))
         os._exit(1)

@@ -69,11 +69,9 @@ def make(source: ModelSource, seed: int, target: Path, tests: Path | None = None
     if tests is not None:
         rendered = gguf.tests(_ordinary(pack.cases))
         write_files(tests.parent, {f"{tests.name}{end}": text.encode() for end, text in rendered.items()})
-    size = sum(map(len, contents.values()))
-    return [
-        *_lines(source, pack, agreement),
-        f"written   {counted(len(pack.cases), 'case')}, {size / 1e6:.1f} MB, in {target}",
-    ]
+    size = sum(map(len, contents.values())) / 1e6
+    written = f"written   {counted(len(pack.cases), 'case')}, {size:.1f} MB, in {target}"
+    return [*_lines(source, pack, agreement), written]
 
 
 def _ordinary(cases: Sequence[Case]) -> Iterator[tuple[str, Sequence[int]]]:
@@ -90,8 +88,6 @@ def _ordinary(cases: Sequence[Case]) -> Iterator[tuple[str, Sequence[int]]]:
 
 @dataclass(frozen=True)
 class Pack:
-    """The cases of a model, and what they cover, as in the manifest."""
-
     cases: list[Case]
     coverage: Json
     entries: Sequence[int] = ()  # the ids of the entries that are texts
@@ -218,10 +214,9 @@ def _differences(target: Any, case: Case, witness: Witness) -> Iterator[Json]:
         if answer is None or answer.agrees:
             continue
         if not (reason := _known_reason(operation, case.table, witness, answer.got)):
-            raise CommandError(
-                f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
-                f"{text_line(str(answer.expected))} for {text_line(str(operation.write()))}; no pack is written"
-            )
+            got, expected, asked = (text_line(str(one)) for one in (answer.got, answer.expected, operation.write()))
+            both = f"{witness.package} gives {got}, the textbook {expected} for {asked}"
+            raise CommandError(f"{case.id}: {both}; no pack is written")
         yield {"engine": witness.package, "case": case.id, "reason": reason}
 
 
@@ -280,12 +275,11 @@ def documents(
     runs = [list(run) for _, run in groupby(enumerate(pack.entries), lambda entry: entry[1] - entry[0])]
     others = [{"id": index, "expect": one.write(None, with_tokens=False)} for index, one in pack.others.items()]
     entries = {"ids": [[run[0][1], run[-1][1]] for run in runs], "otherwise": others}
-    contents = {
-        CASES: write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries}),
-        SCHEMA: (SCHEMAS / SCHEMA).read_bytes(),
-        **table,
-    }
+    stored = write_json({"kind": "cases", "cases": list(map(_written, written)), "entries": entries})
+    contents = {CASES: stored, SCHEMA: (SCHEMAS / SCHEMA).read_bytes(), **table}
     pattern = {"name": model.pattern if model.pattern in PATTERNS else None, "regex": model.expression}
+    sizes = {"tokens": model.vocab, "merges": model.merges, "cases": pack.cases, "entries": pack.entries}
+    asked = {"agree": agreement.asked, "not_asked": agreement.not_asked, "differ": agreement.differs}
     manifest = {
         "kind": "pack",
         "format": files.FORMAT,
@@ -295,19 +289,9 @@ def documents(
         "source": {"format": source.format, "sha256": dict(source.sources)},
         **({"pattern": pattern} if model.pipeline is None else {}),
         "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
-        "counts": {
-            "tokens": len(model.vocab),
-            "merges": len(model.merges),
-            "cases": len(pack.cases),
-            "entries": len(pack.entries),
-        },
+        "counts": {name: len(part) for name, part in sizes.items()},
         "coverage": pack.coverage,
-        "engines": {
-            "oracle": "the textbook of bpe-conformance",
-            "agree": agreement.asked,
-            "not_asked": agreement.not_asked,
-            "differ": agreement.differs,
-        },
+        "engines": {"oracle": "the textbook of bpe-conformance", **asked},
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())},
     }
     contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")

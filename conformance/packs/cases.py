@@ -342,8 +342,7 @@ def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, Any]:
 
 def _literals(pattern: str) -> tuple[str, ...]:
     bare = regex.sub(r"\\[pP]\{\w+\}|\\[^\W_]|\(\?[^:>)]*[:>]?|\{\d*,?\d*\}", " ", pattern)
-    words = regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)
-    return tuple(dict.fromkeys(words))
+    return tuple(dict.fromkeys(regex.findall(r"'?\p{L}+|[^\s\w\\\[\]()|?*+^$]", bare)))
 
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
@@ -384,7 +383,6 @@ SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
 
 
 def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield the cases of the special tokens of a model, and of text that looks like special tokens."""
     tokens = reach.special
     some = list(dict.fromkeys([*tokens[: MANY - 2], *tokens[-2:]]))
     for token in some:

@@ -30,7 +30,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import MODEL_FILES, gguf, gpt2, huggingface, tekken, tiktoken
 
 from ..answer import Ids, Rows
-from ..command_line import CommandError
+from ..command_line import CommandError, command_errors
 from ..implementation.implementation import Implementation
 from ..operations import OPERATIONS, Entries, Expected
 from ..spec import SCHEMAS, Case, Clause, schema_error
@@ -183,10 +183,8 @@ def checked_pattern(pattern: str) -> str:
         return name
     if has_surrogate(pattern):
         raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")
-    try:
+    with command_errors(ValueError):
         compile_expression(pattern)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     return pattern
 
 
@@ -368,10 +366,8 @@ def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
         raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
     _check(folder / MANIFEST, manifest, "manifest")
     has_pipeline = TOKENIZER in manifest["files"]
-    table, cases = (
-        _read_unchanged(folder / name, manifest["files"].get(name))
-        for name in (TOKENIZER if has_pipeline else TABLE, CASES)
-    )
+    names = (TOKENIZER if has_pipeline else TABLE, CASES)
+    table, cases = (_read_unchanged(folder / name, manifest["files"].get(name)) for name in names)
     _check(folder / CASES, cases, "cases")
     if has_pipeline:
         try:
@@ -447,8 +443,7 @@ def entry_cases(
         rows = {key: (Rows(tuple((one.under(key) or ())[0].ids for one in expected)),) for key in keys}
         operation = Entries(tuple(texts[index] for index in ids))
         title = f"each entry from id {ids[0]} to {ids[-1]} as a text"
-        name = f"{model.name}-entries-{block + 1:04}"
-        yield Case(name, title, SINCE, clause, operation, model, Expected(rows))
+        yield Case(f"{model.name}-entries-{block + 1:04}", title, SINCE, clause, operation, model, Expected(rows))
 
 
 def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Path) -> Iterator[Case]:

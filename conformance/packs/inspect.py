@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.one_line import ascii_only, counted
 from bpe_conformance.fixtures.pipeline import FLAGS, AddedToken, Step
 from bpe_conformance.reference.formats import gguf
 
-from ..command_line import CommandError, print_lines
+from ..command_line import CommandError, command_errors, print_lines
 from ..terminal import show
 from .cases import PIECES, Draw, all_real_text, alternatives_met, covering
 from .files import NAMED, ModelSource, add_options, model_size, overrides, read_model_files
@@ -52,10 +52,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _compared(reach: Reach, path: Path) -> int:
     """Compare with the tests of llama.cpp; the status is 1 if one has other ids."""
-    try:
+    with command_errors(ValueError):
         tests = gguf.read_tests(path)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     others = [(text, ids) for text, ids in tests if reach.ids(text) != ids]
     for text, ids in others[:MOST_TOKENS]:
         print_lines([show.text_line(text), f"  this model  {reach.ids(text)}", f"  the file    {ids}"])

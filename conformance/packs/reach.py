@@ -104,9 +104,8 @@ class Reach:
 
     def pre_tokens(self, text: str) -> list[str]:
         """Return the pre-tokens, those of a model with a pipeline as mapped characters."""
-        return [
-            piece for segment, special in self.segments(text) if not special for piece in self.oracle.split(segment)
-        ]
+        ordinary = (segment for segment, special in self.segments(text) if not special)
+        return [piece for segment in ordinary for piece in self.oracle.split(segment)]
 
     def tokens(self, text: str) -> list[bytes]:
         return [token for piece in self.pre_tokens(text) for token in self.oracle.word(piece)]
@@ -229,7 +228,6 @@ SHOWN = 20
 
 
 def ordinary(reach: Reach) -> list[bytes]:
-    """Return the tokens that are not special, by id."""
     return [token for _, token in sorted(reach.model.vocab.items()) if token not in reach.special_tokens]
 
 
@@ -253,8 +251,6 @@ def measure(reach: Reach, texts: Iterable[str], alone: Collection[bytes] = ()) -
     merges = set(reach.model.merges)
     made = {merge for token in tokens for merge in reach.steps(token)[1]}  # inside a token, only its own bytes merge
     cannot = sum(not reach.can_merge(pair) for pair in merges - made)
-    return {
-        "tokens": {"all": len(every), "reached": len(tokens), "impossible": impossible},
-        "merges": {"all": len(merges), "reached": len(made), "impossible": cannot},
-        "not_reached": because,
-    }
+    of_tokens = {"all": len(every), "reached": len(tokens), "impossible": impossible}
+    of_merges = {"all": len(merges), "reached": len(made), "impossible": cannot}
+    return {"tokens": of_tokens, "merges": of_merges, "not_reached": because}

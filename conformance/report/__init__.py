@@ -40,10 +40,8 @@ def form(path: Path) -> Callable[[Document], str]:
         return badge
     forms = {".json": document.text, ".md": markdown.text, ".html": lambda report: page.text([report])}
     if path.suffix not in forms:
-        raise ReportError(
-            f"{path.name!a} is not the name of a report; write FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for "
-            "all of them"
-        )
+        names = "FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for all of them"
+        raise ReportError(f"{path.name!a} is not the name of a report; write {names}")
     return forms[path.suffix]
 
 

@@ -53,18 +53,11 @@ def cell(engine: str, model: str, report: Document | None, problem: str) -> Cell
     failed = [test for test in tested if test["state"] not in ("passed", "warning")]
     own = [test for test in failed if "failure" in test and not test["failure"]["depends_on"]]
     smallest = min(own, key=lambda test: len(test["failure"]["fact"]), default=None)
-    causes = sorted(report["causes"], key=lambda cause: -len(cause["tests"]))
-    return Cell(
-        engine,
-        report["adapter"]["version"],
-        model,
-        report["created"][:10],
-        len(tested) - len(failed),
-        len(tested),
-        tuple(cause["name"] for cause in causes),
-        tuple(sorted({test["clause"] for test in own})),
-        tuple(_shown(smallest)) if smallest else (),
-    )
+    causes = tuple(cause["name"] for cause in sorted(report["causes"], key=lambda cause: -len(cause["tests"])))
+    clauses = tuple(sorted({test["clause"] for test in own}))
+    key = engine, report["adapter"]["version"], model
+    counts = len(tested) - len(failed), len(tested)
+    return Cell(*key, report["created"][:10], *counts, causes, clauses, tuple(_shown(smallest)) if smallest else ())
 
 
 def _shown(test: Mapping[str, Any]) -> Iterator[str]:
@@ -75,17 +68,14 @@ def _shown(test: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read(file: Path) -> list[Cell]:
-    """Return the cells that an earlier run has written, if any."""
     if not file.exists():
         return []
     document = parse_json(read_regular(file).decode("utf-8"), str(file))
     try:
         if document["format"] != FORMAT:
             raise KeyError
-        return [
-            Cell(**{**each, **{key: tuple(each[key]) for key in ("causes", "clauses", "smallest")}})
-            for each in document["cells"]
-        ]
+        lists = ("causes", "clauses", "smallest")
+        return [Cell(**{**each, **{key: tuple(each[key]) for key in lists}}) for each in document["cells"]]
     except (KeyError, TypeError):
         raise ReportError(f"{file}: not a file of {FORMAT!r}; move it away, or name another directory") from None
 

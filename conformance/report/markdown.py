@@ -78,11 +78,8 @@ def _causes(report: Document) -> Iterator[str]:
         yield from block(results[cause["smallest"]]["failure"]["lines"])
     if report["unexplained"]:
         yield f"\nNo known cause explains the other {len(report['unexplained'])}."
-    if report["passes_alone"]:
-        yield (
-            f"\n{plain(report['passes_alone'])} passes alone, in a new process: earlier calls change later "
-            "answers (ERROR-STATE-1)."
-        )
+    if alone := report["passes_alone"]:
+        yield f"\n{plain(alone)} passes alone, in a new process: earlier calls change later answers (ERROR-STATE-1)."
 
 
 def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:

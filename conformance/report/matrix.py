@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.files import write_text
 
-from ..command_line import CommandError, print_lines
+from ..command_line import CommandError, command_errors, print_lines
 from ..operations import CLASSES
 from ..packs.build import make
 from ..packs.files import FORMAT, MANIFEST, ModelSource, Overrides, read_model_files
@@ -78,11 +78,9 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: must be at least 1")
     folder = options.folder.absolute()
-    try:
+    with command_errors(ReportError):
         earlier = [document.read(Path(word)) for word in reports]
         cells = grid.read(folder / grid.FILE) if options.models else []
-    except ReportError as error:
-        raise CommandError(str(error)) from None
     asked = _asked(adapters, options)
     new = run_jobs([job for job, *_ in asked.values()], options.folder, options.jobs)
     results = [*(MatrixResult(report["adapter"]["name"], report) for report in earlier), *new]
@@ -116,8 +114,7 @@ def packs_of(models: Sequence[str], folder: Path) -> dict[str, tuple[str, Path]]
         name, pack = source.model.name, folder / source.model.name
         if name in packs:
             raise CommandError(f"{word}: its model is named {name}, as that of {packs[name][0]}; rename one of them")
-        manifest = pack / MANIFEST
-        if not _is_of(manifest, source):
+        if not _is_of(pack / MANIFEST, source):
             print_lines([f"making the pack of {name}"], flush=True)
             folder.mkdir(parents=True, exist_ok=True)
             make(source, 0, pack)
@@ -235,11 +232,8 @@ def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
 def text(reports: Sequence[Document], problems: Mapping[str, str]) -> str:
     rows = [[markdown.code(report["adapter"]["name"]), *row(report)] for report in reports]
     lines = [heading(reports), "", *markdown.rows(["implementation", *COLUMNS], rows)]
-    if problems:
-        lines += [
-            "",
-            *(f"- {markdown.code(name)} could not be tested: {markdown.plain(problems[name])}" for name in problems),
-        ]
+    lines += [""] if problems else []
+    lines += [f"- {markdown.code(name)} could not be tested: {markdown.plain(why)}" for name, why in problems.items()]
     return "\n".join([*lines, ""])
 
 

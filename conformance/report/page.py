@@ -10,13 +10,13 @@ import gzip
 import hashlib
 import json
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 from ..operations import CLASSES
 from ..spec import FOLDER, LEVELS, SECTIONS, Case, installed_spec
@@ -55,7 +55,6 @@ FURTHER = {  # member of a failure that is shown below the evidence → its labe
     "case": "as a case",
     "reproduce": "reproduce",
 }
-LONGEST = 360
 IN_FULL, ALONE_IN_FULL = 5, 20
 """How many results of one cause, and without a cause, are plain HTML in full. The script shows each of the others."""
 WIDTH = 90
@@ -68,14 +67,12 @@ def text(documents: Sequence[Document]) -> str:
     """Return the page of one or several runs, in this order; the same documents give the same bytes."""
     import jinja2
 
+    loader, strict = jinja2.FileSystemLoader(HERE), jinja2.StrictUndefined
     environment = jinja2.Environment(
-        autoescape=True,
-        loader=jinja2.FileSystemLoader(HERE),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        autoescape=True, loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=strict
     )
     environment.filters |= {"prose": prose, "breakable": breakable, "further": further}
+    environment.globals |= {"classes": CLASSES, "letters": STATES, "legend": LEGEND}
     style, script = ((HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
     page = contents(documents)
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -199,9 +196,6 @@ class SectionRows:
 class Page:
     runs: Sequence[ShownRun]
     sections: Sequence[SectionRows]
-    classes: Sequence[str] = CLASSES
-    letters: Mapping[str, str] = field(default_factory=lambda: STATES)
-    legend: Mapping[str, str] = field(default_factory=lambda: LEGEND)
 
     @property
     def one(self) -> ShownRun | None:
@@ -373,10 +367,8 @@ def prose(text: str) -> Markup:
     """
     from markupsafe import Markup, escape
 
-    parts = CODE.split(str(text))
-    return Markup().join(
-        Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
-    )
+    parts = enumerate(CODE.split(str(text)))
+    return Markup().join(Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in parts)
 
 
 def breakable(text: str) -> Markup:
@@ -399,9 +391,7 @@ def visible(value: Any) -> Any:
     if isinstance(value, str):
         if value.isascii() and value.isprintable():
             return value
-        return "".join(
-            ascii(char)[1:-1] if unicodedata.category(char)[0] == "C" and char != "\n" else char for char in value
-        )
+        return "".join(ascii(char)[1:-1] if category(char)[0] == "C" and char != "\n" else char for char in value)
     if isinstance(value, dict):
         return {visible(key): visible(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

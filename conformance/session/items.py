@@ -88,10 +88,8 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
 
     The properties of a group share a long computation, which only one worker then makes.
     """
-    units: Sequence[tuple[float, Sequence[T]]] = [
-        *((index / len(groups), group) for index, group in enumerate(groups)),
-        *((index / len(many), [item]) for index, item in enumerate(many)),
-    ]
+    units: list[tuple[float, Sequence[T]]] = [(index / len(groups), group) for index, group in enumerate(groups)]
+    units += [(index / len(many), [item]) for index, item in enumerate(many)]
     for _, unit in sorted(units, key=itemgetter(0)):
         yield from unit
 
@@ -209,10 +207,8 @@ class BpeItem(pytest.Item):
         slow = sorted(operation for operation in operations if late[operation] >= most)
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
-            implementation.note(
-                f"some {slow[0]} cases took longer than {limit:g} s; "
-                f"further {slow[0]} tests get {implementation.limit:g} s"
-            )
+            some = f"some {slow[0]} cases took longer than {limit:g} s"
+            implementation.note(f"{some}; further {slow[0]} tests get {implementation.limit:g} s")
         try:
             yield
         finally:
@@ -282,8 +278,7 @@ class PropertyItem(BpeItem):
     def skip_reason(self) -> str | None:
         if self.run_setup.fuzzing is not None and self.run_setup.fuzzing.interrupted:
             return "Ctrl-C ended --bpe-fuzz early"
-        missing = engine.skip_reason(self.tested, self.run_setup.implementation)
-        return missing or self.never_answers(self.operations)
+        return engine.skip_reason(self.tested, self.run_setup.implementation) or self.never_answers(self.operations)
 
     def question(self) -> Question[Any]:
         return Question(ManyCalls("property"), None, self.title)

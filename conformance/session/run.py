@@ -246,10 +246,8 @@ class Run:
         named = next((cause.tests for cause in diagnosis.causes if isinstance(cause, BugCause)), ())
         wrong = {test: outcome.mismatch.answer for test, outcome in self.outcomes.items() if outcome.mismatch}
         values = {test for test, answer in wrong.items() if not isinstance(answer, Fault | Changed)}
-        cases = [
-            next((case for case in self.setup.cases if case.id in values.intersection(tests)), None)
-            for tests in (named, diagnosis.unexplained)
-        ]
+        failures = (values.intersection(tests) for tests in (named, diagnosis.unexplained))
+        cases = [next((case for case in self.setup.cases if case.id in some), None) for some in failures]
         if not any(cases) or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:

@@ -107,10 +107,8 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
     """Import the adapter and find out what it supports; its output is dropped. An engine's model must be the pack's."""
     name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
     if not name:
-        raise pytest.UsageError(
-            "name what to test: pytest conformance --adapter mypkg.mymodule:Tokenizer "
-            "(or --adapter reference, to see a passing run)"
-        )
+        either = "--adapter mypkg.mymodule:Tokenizer (or --adapter reference, to see a passing run)"
+        raise pytest.UsageError(f"name what to test: pytest conformance {either}")
     if not 0 < limit <= LONGEST_LIMIT:
         raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
     stderr = given.stderr if given else os.dup(2)  # while pytest captures, 2 is a file
@@ -162,8 +160,7 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
     corpus.check_engine()
     corpora: list[Corpus] = []
     for added in map(corpus.find, paths):
-        same_name = sum(other.name == added.name for other in corpora)
-        corpora.append(replace(added, number=same_name + 1))
+        corpora.append(replace(added, number=1 + sum(other.name == added.name for other in corpora)))
     return corpora
 
 

@@ -292,12 +292,10 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
         return ProbeResult("id_layout", None, f"the ids are {'; '.join(ranges)}", broken=True)
     if len(layouts) > 1:
         return ProbeResult("id_layout", None, fault or f"the probe does not distinguish {' from '.join(layouts)}")
-    shown = [
-        f"{show.token(token)} has id {index}"
-        for index, token in sorted(trained.vocab.items())
-        if token in (b"\0", SPECIAL[0].encode(), b"".join(trained.merges[0] if trained.merges else ()))
-    ]
-    return ProbeResult("id_layout", layouts[0], ", ".join(shown))
+    samples = (b"\0", SPECIAL[0].encode(), b"".join(trained.merges[0] if trained.merges else ()))
+    found = ((index, token) for index, token in sorted(trained.vocab.items()) if token in samples)
+    shown = ", ".join(f"{show.token(token)} has id {index}" for index, token in found)
+    return ProbeResult("id_layout", layouts[0], shown)
 
 
 def _lookup(implementation: Implementation) -> ProbeResult:
@@ -333,17 +331,14 @@ def _train_special(implementation: Implementation) -> ProbeResult:
         if not isinstance(answer, Trained):
             return ProbeResult("train_special", None, f"training with special tokens: {answer}")
         shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
-        found |= {
-            value
-            for value in CONVENTIONS["train_special"]
-            if textbook.learn(text, 258, [special], split, train_special=value) == answer.merges
-        }
-    value = found.pop() if len(found) == 1 else None
-    return ProbeResult("train_special", value, "; ".join(shown if value is None else shown[:1]), broken=value is None)
+        for value in CONVENTIONS["train_special"]:
+            if textbook.learn(text, 258, [special], split, train_special=value) == answer.merges:
+                found.add(value)
+    one = found.pop() if len(found) == 1 else None
+    return ProbeResult("train_special", one, "; ".join(shown if one is None else shown[:1]), broken=one is None)
 
 
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
-    """Return the answer, or the fault in words."""
     try:
         with implementation.time_limit():
             return question()

@@ -45,8 +45,7 @@ def export(folder: Path, target: Path) -> str:
     check_replaced(target, "export", MANIFEST, "manifest")
     files = contents(spec_in(folder))
     write_folder(target, files)
-    size = sum(map(len, files.values()))
-    return f"{counted(len(files), 'file')}, {size / 1e6:.1f} MB, in {target.resolve()}"
+    return f"{counted(len(files), 'file')}, {sum(map(len, files.values())) / 1e6:.1f} MB, in {target.resolve()}"
 
 
 def contents(spec: Spec) -> dict[str, bytes]:
@@ -91,14 +90,8 @@ def _clauses(spec: Spec) -> Json:
 
 
 def _clause(clause: Clause) -> Json:
-    return {
-        "id": clause.id,
-        "level": clause.level,
-        "statement": clause.statement.strip(),
-        "rationale": clause.rationale.strip(),
-        "sources": list(clause.sources),
-        "uncased": clause.uncased,
-    }
+    texts = {"statement": clause.statement.strip(), "rationale": clause.rationale.strip()}
+    return {"id": clause.id, "level": clause.level, **texts, "sources": list(clause.sources), "uncased": clause.uncased}
 
 
 def _conventions() -> Json:
@@ -148,21 +141,16 @@ def _merge(merge: Merge) -> list[str]:
 
 
 def _case(case: Case, models: dict[str, Model]) -> Json:
+    named = {"id": case.id, "title": case.title, "since": case.since, "clause": case.clause.id, "level": case.level}
+    about = {"agrees": list(case.agrees), "by_hand": case.by_hand, "source": case.source, "note": case.note}
     return {
-        "id": case.id,
-        "title": case.title,
-        "since": case.since,
-        "clause": case.clause.id,
-        "level": case.level,
+        **named,
         "class": case.conformance_class,
         "op": case.operation.name,
         "model": None if case.model is None else _name(case.model, models),
         "input": case.operation.exported(case.model),
         "expect": _expected(case),
-        "agrees": list(case.agrees),
-        "by_hand": case.by_hand,
-        "source": case.source,
-        "note": case.note,
+        **about,
     }
 
 

@@ -17,7 +17,7 @@ from ..spec import LEVELS, Case, Section, Spec, spec_in
 from . import spec_argument
 
 LONGEST = 130
-FILTERS = ("clause", "section", "level", "op")
+FILTERS = {"clause": "clauses", "section": "sections", "level": "levels", "op": "operations"}
 WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
 
 
@@ -32,13 +32,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     spec = spec_in(options.spec)
-    given = {name: [value] if (value := getattr(options, name)) is not None else [] for name in FILTERS}
-    if options.summary and any(given.values()):
-        name = next(name for name in FILTERS if given[name])
-        raise CommandError(f"--summary counts the whole specification; remove --{name}")
-    selection = Selection(
-        clauses=given["clause"], sections=given["section"], levels=given["level"], operations=given["op"]
-    )
+    given = {name: value for name in FILTERS if (value := getattr(options, name)) is not None}
+    if options.summary and given:
+        raise CommandError(f"--summary counts the whole specification; remove --{next(iter(given))}")
+    selection = Selection(**{FILTERS[name]: [value] for name, value in given.items()})
     selection.check((), spec.clauses)
     print_lines(summary(spec) if options.summary else lines(list(filter(selection.matches, spec.cases))))
     return 0

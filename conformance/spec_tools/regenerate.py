@@ -102,35 +102,35 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
     asked, outcome.notes = present(everyone)
     for file, group in files.items():
         before = file.read_bytes()
-        lines = before.decode("utf-8").split("\n")
-        changes: list[list[str]] = []
-        for case in reversed(group):
-            changes.append([])
-            computed, recorded = case, case.raw.get("expect", {})
+        edits: list[tuple[Case, Any, tuple[str, ...]]] = []
+        for case in group:
+            computed, value = case, (recorded := case.raw.get("expect", {}))
+            differences = []
             if case.expected.is_computed:
                 computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
-            value = computed.expected.write(case.operation, case.model) if case.expected.is_computed else recorded
+                value = computed.expected.write(case.operation, case.model)
             if value != recorded:
                 verb = "has no expected value" if not recorded else f"expects {_short(recorded)}"
                 line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"
                 if case.by_hand:
                     outcome.refusals.append(f"{line}; the value is not written, because a person worked it out")
                     continue
-                changes[-1].append(line)
+                differences.append(line)
             marks = _marks(computed, case, everyone, asked, disagreements, outcome)
             if marks is None:
-                changes.pop()
                 continue
             if marks != case.agrees:
                 had = f"{case.id} has the marks {bracketed(case.agrees)}"
-                changes[-1].append(f"{file.name}: {had}; now {bracketed(marks)}")
+                differences.append(f"{file.name}: {had}; now {bracketed(marks)}")
             if is_witnessed(computed):
                 outcome.witnessed[len(marks)] += 1
             else:
                 outcome.rules += 1
-            splice(lines, case, value, marks)
-        differences = [line for part in reversed(changes) for line in part]
-        outcome.differences += differences
+            outcome.differences += differences
+            edits.append((case, value, marks))
+        lines = before.decode("utf-8").split("\n")
+        for edit in reversed(edits):
+            splice(lines, *edit)
         text = "\n".join(lines)
         if check or text.encode("utf-8") == before:
             continue
@@ -169,9 +169,8 @@ def _marks(
             marks.append(witness.name)
         elif not disagreements.excuse(witness, case):
             refused = True
-            outcome.refusals.append(
-                f"{case.id}: {witness.name} gives {_excerpt(answer.got)}; the oracle {_excerpt(answer.expected)}"
-            )
+            both = f"{witness.name} gives {_excerpt(answer.got)}; the oracle {_excerpt(answer.expected)}"
+            outcome.refusals.append(f"{case.id}: {both}")
     return None if refused else tuple(marks)
 
 

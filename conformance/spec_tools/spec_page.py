@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,10 @@ def _anchor(title: str) -> str:
 
 
 def _conventions() -> str:
-    rows = (
-        f"| `{name}` | `{values[0]}` | {', '.join(f'`{value}`' for value in values[1:])} |"
-        for name, values in CONVENTIONS.items()
-    )
-    return "\n".join(["| convention | default | others |", "|---|---|---|", *rows])
+    rows = ["| convention | default | others |", "|---|---|---|"]
+    for name, (default, *others) in CONVENTIONS.items():
+        rows.append(f"| `{name}` | `{default}` | {', '.join(f'`{value}`' for value in others)} |")
+    return "\n".join(rows)
 
 
 def _pattern(name: str) -> str:
@@ -119,9 +118,8 @@ def _examples(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.examples:
         yield from (example(cases[name]) for name in clause.examples)
         return
-    shown = (example(case) for case in cases.values())
-    short = [one for one in shown if len(one) <= LONGEST_EXAMPLE]
-    yield from short[:EXAMPLES]
+    short = (shown for case in cases.values() if len(shown := example(case)) <= LONGEST_EXAMPLE)
+    yield from islice(short, EXAMPLES)
 
 
 def _reason(clause: Clause, every: Sequence[Case | ExtensionCase]) -> str:
@@ -199,10 +197,8 @@ def tokens(values: Iterable[bytes]) -> str:
     >>> tokens([b"aa"] * 50)
     "'aa' × 50"
     """
-    runs = ((token, len(list(run))) for token, run in groupby(values))
-    return " | ".join(
-        f"{_token(token)} × {size}" if size > MOST_ALIKE else " | ".join([_token(token)] * size) for token, size in runs
-    )
+    runs = ((_token(token), len(list(run))) for token, run in groupby(values))
+    return " | ".join(f"{shown} × {size}" if size > MOST_ALIKE else " | ".join([shown] * size) for shown, size in runs)
 
 
 def quoted(value: Any) -> str:
@@ -255,23 +251,20 @@ def _model(case: Case, model: Model) -> str:
         parts.append(code("; ".join(show.pipeline(model.pipeline))))
     elif model.special_tokens and not model.name:
         parts.append(f"special {code(', '.join(map(quoted, model.special_tokens)))}")
-        entries = set(model.vocab.values())
-        if absent := [text for text in dict.fromkeys(model.special_tokens) if text and text.encode() not in entries]:
+        present = set(model.vocab.values())
+        if absent := [text for text in dict.fromkeys(model.special_tokens) if text and text.encode() not in present]:
             parts.append(f"no entry for {code(', '.join(map(quoted, absent)))}")
     elif model.special_tokens == () and model.pipeline is None:
         parts.append("no special tokens, `[]`")
     if model.pattern != "gpt2":
         parts.append(f"pattern {model.pattern}")
-    if raw.get("byte_ids", "raw") != "raw":
-        parts.append(
-            f"byte ids {raw['byte_ids']}" if isinstance(raw["byte_ids"], str) else f"id of byte b {raw['byte_ids']} + b"
-        )
+    if (ids := raw.get("byte_ids", "raw")) != "raw":
+        parts.append(f"byte ids {ids}" if isinstance(ids, str) else f"id of byte b {ids} + b")
     if "merge_ids" in raw:
         parts.append(f"ids of results {', '.join(map(str, raw['merge_ids']))}")
     if "extra" in raw and (_ids_matter(case) or not model.special_tokens):
-        parts.append(
-            "entries " + code(", ".join(f"{index}: {_token(read_token(token))}" for index, token in raw["extra"]))
-        )
+        entries = ", ".join(f"{index}: {_token(read_token(token))}" for index, token in raw["extra"])
+        parts.append(f"entries {code(entries)}")
     if "remove" in raw:
         parts.append(f"no entry {', '.join(map(str, raw['remove']))}")
     if case.operation.call().on == "loaded":

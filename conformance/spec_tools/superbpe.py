@@ -59,11 +59,9 @@ def load_extension(file: Path = FILE) -> Extension:
     value = document.value
     name = value["section"]
     clauses = {raw["id"]: Clause.read(raw, name) for raw in value["clauses"]}
-    cases = tuple(
-        ExtensionCase(raw["id"], clauses[raw["clause"]], raw, document, ("cases", index))
-        for index, raw in enumerate(value["cases"])
-    )
-    return Extension(Section(name, value["title"], value["intro"], tuple(clauses.values())), cases)
+    rows = enumerate(value["cases"])
+    cases = (ExtensionCase(raw["id"], clauses[raw["clause"]], raw, document, ("cases", index)) for index, raw in rows)
+    return Extension(Section(name, value["title"], value["intro"], tuple(clauses.values())), tuple(cases))
 
 
 def _learn(training: Mapping[str, Any], key: str) -> list[Merge]:

@@ -33,12 +33,10 @@ TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN
 
 
 def conventions(cause: ConventionCause) -> str:
-    """Return a set of conventions as the attribute of a class."""
     return "conventions = {" + ", ".join(f'"{name}": "{value}"' for name, value in cause.conventions) + "}"
 
 
 def name(cause: Cause) -> str:
-    """Return the name of a cause, in a few words."""
     match cause:
         case BugCause(bugs):
             return " or ".join(bug.id for bug in bugs[:NAMES])
@@ -78,7 +76,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
     match cause:
         case BugCause(bugs):
             first, *others = bugs
-            yield from _wrap(prose(first.sentence), "  ", "  ")
+            yield from wrapped(prose(first.sentence), "  ", "  ")
             yield from _row("fix", prose(first.fix))
             for bug in others[: NAMES - 1]:
                 yield from _row("or", prose(f"{bug.sentence} {bug.fix}"))
@@ -90,7 +88,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                     f"Each merge has the highest count, but ties do not follow {rule}. If they should, the code that "
                     f"chooses between tied pairs has a bug. If any of these pairs will do, declare it in {place}:"
                 )
-            yield from _wrap(text, "  ", "  ")
+            yield from wrapped(text, "  ", "  ")
             yield from _row("declare", conventions(cause))
             if not command.argument:
                 yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
@@ -100,17 +98,16 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
 
 
 def _declaring(command: Command) -> str:
-    """Return where an implementation declares its conventions."""
     if command.adapter.startswith("cs336:"):
         return f"the module {command.adapter.removeprefix('cs336:')}"
     return "the reply to start" if command.adapter.startswith("cmd:") else "the class"
 
 
 def _row(label: str, text: str) -> list[str]:
-    return _wrap(text, f"  {label:<10} ", " " * 13)
+    return wrapped(text, f"  {label:<10} ", " " * 13)
 
 
-def _wrap(text: str, first: str, following: str) -> list[str]:
+def wrapped(text: str, first: str, following: str) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=following, break_long_words=False, break_on_hyphens=False
     )
@@ -146,9 +143,7 @@ def in_order(failures: Iterable[Outcome], result: RunResult) -> list[Outcome]:
     section fails more than twice as often.
     """
     is_split = _share(result, "SPLIT") > 2 * _share(result, "MERGE")
-    return sorted(
-        failures, key=lambda outcome: (outcome.depends, is_split and outcome.section != "SPLIT", difficulty(outcome))
-    )
+    return sorted(failures, key=lambda one: (one.depends, is_split and one.section != "SPLIT", difficulty(one)))
 
 
 def _share(result: RunResult, section: str) -> float:
@@ -251,7 +246,7 @@ def steps(result: RunResult) -> Iterator[str]:
         first = example(cause, result)
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for line in _wrong_and_right(cause, first, result.command):
-            yield from _wrap(line, "     ", "       ")
+            yield from wrapped(line, "     ", "       ")
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes)
@@ -290,11 +285,10 @@ def _after_calls(result: RunResult) -> str:
 
 
 def _next(text: str) -> list[str]:
-    return _wrap(text, "next          ", " " * 14)
+    return wrapped(text, "next          ", " " * 14)
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
-    """Yield what the code does, and what to change."""
     if isinstance(cause, BugCause):
         yield prose(cause.bugs[0].sentence)
         yield prose(f"Fix: {cause.bugs[0].fix}")

@@ -179,8 +179,7 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
         yield "compared", f"with {mismatch.expected.source}"
     rows = list(_compared(mismatch))
     if not rows:
-        right = wording.expectation(mismatch)
-        rows = [("expected", _wrapped(right))]
+        rows = [("expected", _wrapped(wording.expectation(mismatch)))]
         if not isinstance(mismatch.answer, answers.Refusal | answers.Fault | answers.Accepted):
             rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
@@ -275,10 +274,8 @@ def aligned(
         widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
         head = f"...{between}" if start else ""
         tails = [f"{between}..." if start + most < len(cells) else "" for cells in (right, got)]
-        lines = [
-            head + between.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + tail
-            for row, tail in zip(rows, tails, strict=True)
-        ]
+        padded = (between.join(map(str.ljust, row, widths)) for row in rows)
+        lines = [head + row + tail for row, tail in zip(padded, tails, strict=True)]
         if ids is not None:
             width = max(map(len, lines))
             numbers = [show.numbers(one[start : start + most]) for one in ids]

@@ -18,8 +18,7 @@ T = TypeVar("T")
 LONGEST = 200
 LONGEST_TOKEN = 40
 NEAR = 6
-FEW = (24, 16, 8, 4)
-"""How many characters to show on each side of the first that differs: the first number that fits is used."""
+FEW = (24, 16, 8, 4)  # characters on each side of the first that differs: the first number that fits is used
 NEAR_WIDTH = 56
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
@@ -97,12 +96,8 @@ def bare(part: bytes) -> str:
     ('low', "' a'", "'s", '"\'\\n"', '<e2>')
     """
     shown = token(part)
-    plain = (
-        shown[0] in "'\""
-        and shown[0] == shown[-1]
-        and part.strip()
-        and not any(byte < 33 or byte in b',+|"<>\\' for byte in part)
-    )
+    is_quoted = shown[0] in "'\"" and shown[0] == shown[-1]
+    plain = is_quoted and part.strip() and not any(byte < 33 or byte in b',+|"<>\\' for byte in part)
     return shown[1:-1] if plain and (part == b"'" or not part.endswith(b"'")) else shown
 
 
@@ -210,9 +205,8 @@ def pipeline(steps: Pipeline) -> list[str]:
         flags = [name for name, one in settings.items() if one is True and name != "split"]
         flags += ["no split"] if settings.get("split") is False else []
         words = ["added"] if isinstance(value, AddedToken) else [type(value).__name__]
-        words += [
-            names.get(settings[key], ascii(settings[key])) for key in ("content", "expression") if key in settings
-        ]
+        text = settings.get("content", settings.get("expression"))
+        words += [names.get(text, ascii(text))] if text is not None else []
         words += [settings["behavior"]] if settings.get("behavior", "Isolated") != "Isolated" else []
         parts.append(" ".join([*words, *([f"({', '.join(flags)})"] if flags else [])]))
     if (more := len(steps.added_tokens) - FIRST_ADDED) > 0:
@@ -225,8 +219,6 @@ def pipeline(steps: Pipeline) -> list[str]:
 
 @dataclass(frozen=True)
 class Style:
-    """How values look in one place."""
-
     text: Callable[[str], str]
     texts: Callable[[Sequence[str], str], str]  # a list of texts; the second argument says what they are
     sequence: Callable[[Sequence[int]], str]  # ids as an argument
@@ -234,10 +226,10 @@ class Style:
     directory: str  # the path of a directory, as an argument
     constructor: str
     keyword: bool  # whether special tokens are a keyword argument, which is left out if there are none
-    ids: Callable[[Sequence[int], Model | None], str]  # ids as an answer, with their tokens if the model is known
-    tokens: Callable[[Sequence[bytes]], str]
-    merges: Callable[[Sequence[Merge]], str]
-    entries: Callable[[Sequence[tuple[int, bytes]]], str]
+    ids: Callable[[Sequence[int], Model | None], str]  # as an answer, with their tokens if the model is known
+    tokens: Callable[[Sequence[bytes]], str] = ascii
+    merges: Callable[[Sequence[Merge]], str] = ascii
+    entries: Callable[[Sequence[tuple[int, bytes]]], str] = ascii
     reasons: bool = True  # whether to say why an error is expected
 
 
@@ -377,7 +369,4 @@ PYTHON = Style(  # in a program that repeats a call
     constructor="TOKENIZER",
     keyword=False,
     ids=lambda ids, _: str(list(ids)),
-    tokens=ascii,
-    merges=ascii,
-    entries=ascii,
 )

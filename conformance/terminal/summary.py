@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from .. import __version__
 from .. import outcome as counts
 from ..outcome import Outcome, RunResult
 from . import causes, wording
-from .failure import STYLES, WIDTH, Failure, for_terminal
+from .failure import STYLES, Failure, for_terminal
 
 MOST_IN_FULL = 3
 """How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""
@@ -29,9 +28,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
 
     If `show` is `failures` or `warnings`, write all of these, and not the others.
     """
-    failed = [
-        outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
-    ]
+    failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
     if in_full or show:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings and show != "warnings":
             _causes(terminal, result, examples=False)
@@ -42,11 +39,8 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
         return
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
-    others = _of_different_clauses(
-        causes.in_order(
-            (outcome for outcome in failed if not outcome.stale and not result.diagnosis.cause_of(outcome.test)), result
-        )
-    )
+    without_cause = (one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
+    others = _of_different_clauses(causes.in_order(without_cause, result))
     roots = [outcome for outcome in others if not outcome.depends] or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
@@ -141,9 +135,7 @@ def write(terminal: Any, result: RunResult) -> None:
 
 
 def _paragraph(terminal: Any, label: str, text: str, **style: bool) -> None:
-    indent = " " * LABEL
-    options: Any = {"break_long_words": False, "break_on_hyphens": False}
-    for line in textwrap.wrap(f"{label:<{LABEL}}{ascii_only(text)}", WIDTH, subsequent_indent=indent, **options):
+    for line in causes.wrapped(ascii_only(text), f"{label:<{LABEL}}", " " * LABEL):
         terminal.write_line(line, **style)
 
 
@@ -163,15 +155,12 @@ def _notes(result: RunResult) -> Iterator[str]:
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
     elif (pack := result.options.pack) is not None:
-        yield (
-            f"the attribute model is {model[:LONGEST_NAME]!a}, and the pack is of {pack[:LONGEST_NAME]!a}. If they "
-            f"have the same vocabulary, write model = {pack[:LONGEST_NAME]!a}"
-        )
+        name = ascii(pack[:LONGEST_NAME])
+        both = f"the attribute model is {model[:LONGEST_NAME]!a}, and the pack is of {name}"
+        yield f"{both}. If they have the same vocabulary, write model = {name}"
     else:
-        yield (
-            f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. "
-            "Rename the attribute if the class takes any vocabulary; use --bpe-pack to test a vocabulary of your own"
-        )
+        fix = "Rename the attribute if the class takes any vocabulary; use --bpe-pack to test a vocabulary of your own"
+        yield f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. {fix}"
 
 
 def _skipped(result: RunResult) -> Iterator[str]:
@@ -223,7 +212,6 @@ def _kept(verdict: counts.Verdict, unit: str = "") -> str:
 
 
 def verdicts(terminal: Any, result: RunResult) -> None:
-    """Write the verdict of each conformance class."""
     every = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
     passed = [verdict for verdict in every if verdict.word == "pass"]

@@ -406,9 +406,8 @@ def others(mismatch: Mismatch) -> str:
             for one in (other.correct[0], other.answer)
         )
         shown.append(f"{_text(other.operation.texts()[0])} is {right}, not {got}")
-    return f"{counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}" + "; ..." * (
-        len(mismatch.others) > MOST_OTHERS
-    )
+    shown += ["..."] * (len(mismatch.others) > MOST_OTHERS)
+    return f"{counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}"
 
 
 DEPENDENCES = {  # kind of a dependence → which other part of the implementation is at fault

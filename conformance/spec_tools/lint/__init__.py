@@ -10,7 +10,7 @@ from bpe_conformance.fixtures.one_line import counted
 
 from ...command_line import print_lines
 from ...properties import complete
-from ...spec import FOLDER, load_spec
+from ...spec import FOLDER
 from .. import spec_argument
 from . import structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Violation
@@ -38,10 +38,9 @@ def run(options: argparse.Namespace) -> int:
 
 def lint(folder: Path) -> list[Violation]:
     """Return the findings in the spec in `folder`, by file and line; only the first, if the spec does not load."""
-    first = Context(folder)
-    found = [finding for rule in RULES if rule.before_loading for finding in rule.findings(first)][:1]
+    context = Context(folder)
+    found = [finding for rule in RULES if rule.before_loading for finding in rule.findings(context)][:1]
     if not found:
-        context = Context(folder, load_spec(folder, check_schema=False))
         found = [finding for rule in RULES if not rule.before_loading for finding in rule.findings(context)]
     return sorted(found, key=lambda finding: (str(finding.file), finding.row, finding.rule))
 

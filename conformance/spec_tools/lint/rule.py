@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read_documents
 
-from ...spec import Case, Clause, Spec
+from ...spec import Case, Clause, Spec, load_spec
 from ..witnesses import HAND, load_witnesses
 
 
@@ -32,22 +32,12 @@ class Violation:
 class Context:
     """The spec to check. Each part is read when a rule first uses it."""
 
-    def __init__(self, folder: Path, spec: Spec | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._spec = spec
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
-        assert self._spec is not None
-        return self._spec
-
-    @cached_property
-    def clause_documents(self) -> list[Document]:
-        return self._documents("clauses")
-
-    @cached_property
-    def model_documents(self) -> list[Document]:
-        return self._documents("models")
+        return load_spec(self.folder, check_schema=False)
 
     @cached_property
     def clauses(self) -> dict[str, tuple[Clause, Document, PathOf]]:
@@ -55,7 +45,7 @@ class Context:
         clauses = self.spec.clauses
         return {
             raw["id"]: (clauses[raw["id"]], document, ("clauses", index))
-            for document in self.clause_documents
+            for document in self.documents("clauses")
             for index, raw in enumerate(document.value["clauses"])
         }
 
@@ -78,9 +68,9 @@ class Context:
             raise SpecError("expected `cases`, `clauses` and `laws`, each a mapping of id to reason", file)
         return {kind: held.get(kind, {}) for kind in kinds}
 
-    def _documents(self, kind: str) -> list[Document]:
-        files = sorted((self.folder / kind).glob("*.yaml"))
-        return [document for file in files for document in read_documents(file)]
+    def documents(self, kind: str) -> Iterator[Document]:
+        for file in sorted((self.folder / kind).glob("*.yaml")):
+            yield from read_documents(file)
 
 
 Check = Callable[[Context], Iterator[Violation]]

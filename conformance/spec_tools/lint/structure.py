@@ -161,7 +161,7 @@ def _id_retired(context: Context) -> Iterator[Violation]:
 def _references_exist(context: Context) -> Iterator[Violation]:
     known = context.spec.clauses
     prose: list[tuple[Document, PathOf, str | None]] = []
-    prose += [(document, ("intro",), document.value["intro"]) for document in context.clause_documents]
+    prose += [(document, ("intro",), document.value["intro"]) for document in context.documents("clauses")]
     for clause, document, path in context.clauses.values():
         prose += [(document, (*path, key), getattr(clause, key)) for key in PROSE]
     prose += [(case.document, (*case.path, "note"), case.note) for case in context.spec.cases if case.document]

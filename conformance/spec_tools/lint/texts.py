@@ -125,7 +125,7 @@ def _text_nodes(context: Context) -> Iterator[tuple[Document, PathOf, Any]]:
         for path, node in document.nodes.items():
             if len(path) > 3 and path[2] in TEXT_PARTS and _spells_text(path, node):
                 yield document, path, node
-    for document in context.model_documents:
+    for document in context.documents("models"):
         for path, node in document.nodes.items():
             if path != ("title",) and _spells_text(path, node):
                 yield document, path, node
