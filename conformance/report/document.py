@@ -157,14 +157,17 @@ def text(document: Document) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def read(file: Path) -> Document:
-    data = read_regular(file)
+def read_json(file: Path) -> Any:
     try:
-        document = parse_json(data.decode("utf-8-sig"), str(file))
+        return parse_json(read_regular(file).decode("utf-8-sig"), str(file))
     except UnicodeDecodeError as error:
         raise ReportError(f"{file}: not UTF-8 at byte {error.start}") from None
     except ValueError as error:
         raise ReportError(str(error)) from None
+
+
+def read(file: Path) -> Document:
+    document = read_json(file)
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
         shown = one_line(ascii(found))[:80]

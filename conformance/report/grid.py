@@ -9,10 +9,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures.files import parse_json, read_regular, write_text
+from bpe_conformance.fixtures.files import write_text
 
 from . import markdown
-from .document import Document, ReportError
+from .document import Document, ReportError, read_json
 
 FORMAT = "bpe-conformance models 1"
 FILE = "models.json"
@@ -70,7 +70,7 @@ def _shown(test: Mapping[str, Any]) -> Iterator[str]:
 def read(file: Path) -> list[Cell]:
     if not file.exists():
         return []
-    document = parse_json(read_regular(file).decode("utf-8"), str(file))
+    document = read_json(file)
     try:
         if document["format"] != FORMAT:
             raise KeyError

@@ -249,8 +249,9 @@ def _model(model: Model, view: View) -> Iterator[str]:
         yield from _value(", ".join(map(show.text_line, model.special_tokens)) or "none", "special")
     if model.pattern != "gpt2":
         yield from _value(model.pattern, "pattern")
-    missing = [byte for byte in range(256) if bytes([byte]) not in set(model.vocab.values())]
-    if missing:
+    if model.pipeline is not None:
+        yield from _value("; ".join(show.pipeline(model.pipeline)), "pipeline")
+    if missing := [byte for byte in range(256) if bytes([byte]) not in set(model.vocab.values())]:
         yield from _value(f"no entry for byte {', '.join(f'{byte:02x}' for byte in missing[:8])}", "vocab")
 
 

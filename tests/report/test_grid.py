@@ -78,6 +78,13 @@ def test_another_file_is_not_replaced(tmp_path: Path, text: str) -> None:
         grid.read(tmp_path / "models.json")
 
 
+@pytest.mark.parametrize(("data", "message"), [(b"{bad", r"models.json:1: not JSON"), (b"\xff", "not UTF-8 at byte 0")])
+def test_earlier_results_that_are_no_json_are_one_line(data: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "models.json").write_bytes(data)
+    with pytest.raises(ReportError, match=message):
+        grid.read(tmp_path / "models.json")
+
+
 def test_a_cell_counts_the_tests_of_a_report_and_has_its_smallest_own_failure() -> None:
     states = {**failing(5), "split-none-whole": "warning"}
     skipped = [result["id"] for result in report(states=states)["results"] if result["id"] not in states][:2]

@@ -141,6 +141,10 @@ def test_an_encoding_case_is_replayed(spec: Spec) -> None:
     ]
 
 
+def test_the_steps_of_a_pipeline_are_shown(spec: Spec) -> None:
+    assert "  pipeline   NFC; added 'e'; ByteLevel" in list(explain(spec, "pipeline-order-before-composing"))
+
+
 def test_the_bytes_held_back_at_each_id_are_shown(spec: Spec) -> None:
     shown = _shown(spec, "detok-end-two-of-three")
     assert shown[shown.index("  replay") :].split("\n")[1:] == [
