@@ -147,10 +147,7 @@ class _Toktier:
 
 
 def toktier(rest: str) -> object:
-    """Return the adapter of `toktier:PATH`. It downloads nothing: the file is put into a cache of its own.
-
-    A file that toktier does not know is refused, because toktier would leave it to `tokenizers`.
-    """
+    """Return the adapter of `toktier:PATH`, which downloads nothing: the file is put into a cache of its own."""
     package = require("toktier")
     manifests, tables = require("toktier.artifacts.manifest"), require("toktier.artifacts.tables")
     store = require("toktier.artifacts.store")

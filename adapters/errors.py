@@ -6,8 +6,7 @@ import re
 
 _MESSAGE_LIMIT = 300
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
-ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
-"""Names of exceptions with which an implementation tries to end its process."""
+ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")  # exceptions that end a process
 
 
 def one_line(text: str) -> str:

@@ -114,10 +114,7 @@ class Program(Client):
         return status
 
     def ask(self, op: str, **fields: Any) -> Reply:
-        """Send one request, about the model that most steps use, and return a well-formed reply of any kind.
-
-        It is sent again without special tokens if the program does not support them.
-        """
+        """Send one request, by default about the usual model, and again without special tokens if it supports none."""
         if self.process is None:
             self.launch()
         if op in {*wire.METHODS, "table", "stream_open"}:

@@ -171,10 +171,7 @@ class Client:
         return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
 
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
-        """Send one request to the running program and return the reply, whatever its kind.
-
-        If there is no reply within the limit, or it breaks the protocol, end the program and raise BridgeError.
-        """
+        """Send one request and return the reply of any kind; without one, end the program and raise BridgeError."""
         process = self.process
         if process is None:
             raise CrashError(operation, "the suite ended the program before this request")

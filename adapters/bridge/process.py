@@ -112,10 +112,7 @@ class Process:
 
 
 def _kill_marked(mark: bytes) -> int:
-    """Kill the processes with `mark` in their environment, where the system shows it (Linux); return their number.
-
-    A process that the program started in a new session does not belong to the program's process group.
-    """
+    """Kill the processes with `mark` in their environment, in new sessions too (on Linux); return their number."""
     killed = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -39,10 +39,7 @@ class Disturbance(Exception):
 
 
 class Stream:
-    """A method of `wire.STREAMS` that runs in its own thread until it needs an item that has not arrived.
-
-    `feed` passes it the item and returns what it yields before it needs the next one.
-    """
+    """A method of `wire.STREAMS` in a thread of its own, which runs until it needs an item that has not arrived."""
 
     def __init__(self, name: str, method: Callable[[Iterator[Any]], Any]) -> None:
         self._name, self._method, self._kind = name, method, wire.STREAMS[name]
@@ -233,10 +230,7 @@ def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping
 
 
 def limit_memory(gibibytes: float) -> None:
-    """Limit the memory of this process where the system can (Linux; not Windows or macOS).
-
-    Private writable memory counts even if it is never used; memory mapped without access does not count.
-    """
+    """Limit the private writable memory of this process, whether used or not, where the system can (Linux)."""
     try:
         import resource
     except ImportError:

@@ -171,10 +171,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class Operation:
-    """A method of a tokenizer, with arguments by position.
-
-    If the program announces `capability`, a call may also have the arguments `further`, by name.
-    """
+    """A method with arguments by position and, if the program announces `capability`, the `further` ones by name."""
 
     arguments: Mapping[str, Argument]
     result: Returned
@@ -184,10 +181,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Streamed:
-    """A method that reads an iterator and returns another one.
-
-    Each request has one item of the first, its member `item`; each reply what the method then yields, in `yields`.
-    """
+    """A method from one iterator to another: a request has one `item`, a reply what it then yields, in `yields`."""
 
     item: str
     argument: Argument

@@ -234,10 +234,7 @@ class BpeFromScratch(OfPackage, OwnIdsTokenizer):
 
 
 class Toktokenizer(OfPackage, OwnIdsTokenizer):
-    """`toktokenizer.BPETokenizer`, loaded from a file in its own format.
-
-    It does not split the text. It assigns ids to special tokens itself, and they can equal the ids of bytes.
-    """
+    """`toktokenizer.BPETokenizer`. It splits no text, and gives special tokens ids that can equal those of bytes."""
 
     module, engine = "toktokenizer", "BPETokenizer"
     takes_pattern = False

@@ -30,10 +30,7 @@ class Tokenizer(RanksTokenizer):
 
     @classmethod
     def from_model_file(cls, path: str) -> Tokenizer:
-        """Return the encoding of a `tokenizer.json` or `tekken.json`, with its ids as ranks.
-
-        A ValueError names what tiktoken lacks.
-        """
+        """Return the encoding of a `tokenizer.json` or `tekken.json`, with its ids as ranks."""
         model = tekken.read(path) if tekken.is_tekken(Path(path)) else huggingface.read(path)
         pattern, pipeline = model.pattern, model.pipeline or Pipeline()
         if model.pipeline is not None:
@@ -70,10 +67,7 @@ class Tokenizer(RanksTokenizer):
         yield decoder.decode(b"", final=True)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return ids and spans. tiktoken gives the starts of tokens.
-
-        A token ends where the next one starts, or one character later if the next one begins inside a character.
-        """
+        """Return ids and spans: a token ends where the next starts, one later if that begins inside a character."""
         ids = self.encode(text)
         starts = [*self._tokenizer.decode_with_offsets(ids)[1], len(text)]
         is_inside = [0x80 <= token[0] < 0xC0 for token in self._tokenizer.decode_tokens_bytes(ids)] + [False]

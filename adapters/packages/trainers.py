@@ -51,10 +51,7 @@ class Gigabpe(OfPackage):
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> LearnedTable:
-        """Train on `text`, written to a file; special tokens in it are text.
-
-        By default it gives ids only to the bytes of the text; it takes an alphabet only as special tokens.
-        """
+        """Train on a file. Bytes that the text lacks get ids only if the alphabet is given, as special tokens."""
         special = list(dict.fromkeys(special_tokens))
         with temporary_file("corpus.txt", text.encode("utf-8")) as path:
             tokens = [*special, *ALPHABET]

@@ -64,16 +64,12 @@ class Ffbpe(UniTokenizer):
         return tokenizer
 
 
-class _LargestContent(UniTokenizer):
-    """The same with the trainer's other rule for ties."""
+class UniTokenizerLargestContent(UniTokenizer):
+    """uni-tokenizer with the trainer's other rule for ties."""
 
     conventions = {"id_layout": "specials-bytes-merges"}
     tie_break = "largest_content"
 
 
-class UniTokenizerLargestContent(_LargestContent):
-    """uni-tokenizer with `tie_break="largest_content"`."""
-
-
-class FfbpeLargestContent(_LargestContent, Ffbpe):
-    """ffbpe with `tie_break="largest_content"`."""
+class FfbpeLargestContent(UniTokenizerLargestContent, Ffbpe):
+    """ffbpe with the same rule."""

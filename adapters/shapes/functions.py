@@ -20,10 +20,7 @@ _CARRIED = ("conventions", "pattern", "model", "from_files", "from_tokenizer_jso
 
 
 class LazilyBuilt:
-    """The result of a training function. The tokenizer is built when another attribute is first read.
-
-    So the suite can test a trainer even if the encoder rejects its result.
-    """
+    """The result of a training function; its tokenizer, which may raise, is built when another attribute is read."""
 
     def __init__(self, vocab: Any, merges: Any, make: Callable[[Any, Any], object]) -> None:
         self.vocab = vocab

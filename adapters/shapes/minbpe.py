@@ -15,10 +15,7 @@ from ..signature import factory, takes
 
 
 class MinbpeTokenizer:
-    """An adapter over an object that numbers its tokens itself: bytes, merges, special tokens.
-
-    `table` has the caller's vocabulary and merges in these numbers; it is None if the object was trained.
-    """
+    """An adapter over an object with ids of its own, which `table` translates; it is None for a trained object."""
 
     def __init__(self, inner: Any, table: OwnIds | None = None) -> None:
         self._inner = inner

@@ -11,8 +11,7 @@ from ..errors import AdapterError, one_line
 from ..loading import find
 from ..signature import factory, takes
 
-MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
-"""Name of an encoding → name of its model."""
+MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}  # encoding → its model
 
 
 class EncodingTokenizer:

@@ -24,8 +24,7 @@ from ..terminal import show
 from .common import bars, size
 
 TIME_LIMIT = 60.0
-LONG_ENOUGH = 5_000_000
-"""The least number of bytes for which the speed is reported; for shorter texts, start-up takes most of the time."""
+LONG_ENOUGH = 5_000_000  # bytes from which on the speed is shown; start-up takes most of the time for shorter texts
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

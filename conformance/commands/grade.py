@@ -221,10 +221,7 @@ def _packed(folder: Path) -> IO[bytes]:
 
 
 def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) -> tuple[Grade, KeyboardInterrupt | None]:
-    """Run the suite on a submission in new directories, and end every process that is left.
-
-    Each minute, `where` is shown with the time that has passed.
-    """
+    """Run the suite on a submission in new directories, and end every process that is left."""
     started, children = time.monotonic(), _children()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)

@@ -34,10 +34,8 @@ from .time_limit import Clock, TimeLimit
 __all__ = ["Implementation", "LoadError", "Trained", "constructor_arguments", "load"]
 T = TypeVar("T")
 IMPORT_FACTOR = 6  # how many times as long as a case the import of the adapter may take
-_REMOTE_GRACE = 1.0
-"""Seconds for the connection to another process to notice its own time limit, because its message is better."""
-Spawn = Callable[[Mapping[str, str]], Any] | None
-"""Starts the adapter in a new process, with these environment variables added."""
+_REMOTE_GRACE = 1.0  # seconds in which another process can report its own time limit, because it says more
+Spawn = Callable[[Mapping[str, str]], Any] | None  # starts the adapter in a new process, with these variables added
 
 
 @dataclass(frozen=True)
@@ -54,17 +52,14 @@ class Trained:
 
     def tokenizer(self) -> TokenizerProxy | None:
         """Return the tokenizer if it encodes. Only a call shows this for a tokenizer in another process."""
-        if self.proxy is None:
-            return None
         try:
-            if not self.proxy.has("encode"):
-                return None
-            self.proxy.encode("")
+            if self.proxy is not None and self.proxy.has("encode"):
+                self.proxy.encode("")
+                return self.proxy
         except Raised as raised:
-            if isinstance(raised.error, NotImplementedError):
-                return None
-            raise
-        return self.proxy
+            if not isinstance(raised.error, NotImplementedError):
+                raise
+        return None
 
 
 class Implementation:
@@ -213,10 +208,7 @@ class Implementation:
         return self._made("from_files", "from_files(...)", lambda: self.target.from_files(*arguments))
 
     def from_tokenizer_json(self, model: Model, folder: Path | None = None) -> TokenizerProxy:
-        """Return a tokenizer loaded from the `tokenizer.json` of a model.
-
-        The file is in a new folder, which stays as long as the tokenizer, or in the caller's, where it can replace one.
-        """
+        """Return a tokenizer of a `tokenizer.json`, in a directory that stays as long as it, or in the caller's."""
         with contextlib.ExitStack() as stack:
             path = (folder or stack.enter_context(scratch_folder())) / "tokenizer.json"
             path.write_text(huggingface.either_spelling(model), "utf-8", newline="\n")
@@ -254,10 +246,7 @@ class Implementation:
 
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
-        """Yield the same implementation in a new process, with these environment variables added.
-
-        Its capabilities are not probed again, so the caller's first call is the first call of the process.
-        """
+        """Yield the same in a new process, with these variables added; its first call is the caller's first."""
         other = self._spawned(environment)
         try:
             yield other

@@ -216,10 +216,7 @@ class TokenizerProxy:
 
 
 def describe(error: BaseException) -> str:
-    """Return the type and the first line of the message of `error`, whatever its `__str__` does.
-
-    An exception that another process reports is described as that process would.
-    """
+    """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
     name, message = type_name(error), _message(error)
     if message and type(error) is RemoteError:
         return message.removesuffix(": ")

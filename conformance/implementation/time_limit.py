@@ -29,15 +29,12 @@ _WATCHDOG_RENEWED = 5.0
 
 @dataclass
 class Clock:
-    """The seconds that calls within a `TimeLimit.within` may take and have taken.
-
-    `longest_call` is that of the completed calls. If `is_diagnosis`, the calls from now on only explain a failure.
-    """
+    """The seconds that calls within a `TimeLimit.within` may take and have taken."""
 
     limit: float
-    is_diagnosis: bool = False
+    is_diagnosis: bool = False  # whether the calls from now on only explain a failure
     seconds: float = 0.0
-    longest_call: float = 0.0
+    longest_call: float = 0.0  # of those that were completed
     last_call: float = 0.0
 
     @property
@@ -76,10 +73,7 @@ class TimeLimit:
 
     @contextlib.contextmanager
     def within(self, seconds: float, is_diagnosis: bool = False) -> Iterator[Clock]:
-        """Limit the total time of the calls within the block, unless `seconds` is 0 or infinity.
-
-        In a nested block, they count for both. Warnings are ignored meanwhile.
-        """
+        """Limit the time of the calls in the block, which counts for outer blocks too; 0 is no limit."""
         clock = Clock(seconds or math.inf, is_diagnosis)
         with contextlib.nullcontext() if self._clocks else self._prepared():
             self._clocks.append(clock)
@@ -198,10 +192,7 @@ def is_available() -> bool:
 
 
 def _compiled() -> FunctionType:
-    """Return a function that calls its argument, in a file whose name says what to do.
-
-    Where a call does not end, faulthandler prints the names of files and functions, and nothing else.
-    """
+    """Return a function that calls its argument, in a file whose name faulthandler prints: it says what to do."""
     names: dict[str, Any] = {"__name__": __name__}  # the frame counts as one of the suite
     code = compile("def call(function): return function()", "this call does not end: run with --bpe-isolate", "exec")
     exec(code, names)

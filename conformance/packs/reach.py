@@ -164,10 +164,7 @@ class Reach:
 
 
 def settled(text: str) -> bool:
-    """Whether engines agree on the classes of all characters; they follow different versions of Unicode.
-
-    Where versions differ, correct engines split differently (SPLIT-UNICODE-2).
-    """
+    """Whether engines with different versions of Unicode agree on the classes of all characters (SPLIT-UNICODE-2)."""
     return all(ord(char) >= FARTHEST or char in _settled() for char in text)
 
 
@@ -232,10 +229,7 @@ def ordinary(reach: Reach) -> list[bytes]:
 
 
 def measure(reach: Reach, texts: Iterable[str], alone: Collection[bytes] = ()) -> dict[str, Any]:
-    """Return how much of the model these texts reach, and the tokens that are texts themselves.
-
-    That is: of tokens, of merges, and reasons why tokens are not reached.
-    """
+    """Return how many tokens and merges texts, and the tokens `alone`, reach, and why others are not reached."""
     every = ordinary(reach)
     tokens = {*alone, *(token for text in texts for token in reach.tokens(text))}.intersection(every)
     because: dict[str, dict[str, Any]] = {}

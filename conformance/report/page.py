@@ -55,8 +55,7 @@ FURTHER = {  # member of a failure that is shown below the evidence → its labe
     "case": "as a case",
     "reproduce": "reproduce",
 }
-IN_FULL, ALONE_IN_FULL = 5, 20
-"""How many results of one cause, and without a cause, are plain HTML in full. The script shows each of the others."""
+IN_FULL, ALONE_IN_FULL = 5, 20  # results of one cause, and without one, in plain HTML; the script shows the others
 WIDTH = 90
 CODE = re.compile(r"`([^`]+)`")
 

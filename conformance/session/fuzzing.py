@@ -30,15 +30,12 @@ EVERY = 0.5  # seconds between two updates of the progress line
 
 
 class Fuzzing:
-    """The time of one run, and its findings. Ctrl-C ends the time; a second Ctrl-C ends the run.
-
-    `searches` are the names of the searches that share the time; `write` writes even if output is captured.
-    """
+    """The time of one run, shared by `searches`, and its findings. Ctrl-C ends the time; a second one ends the run."""
 
     def __init__(self, minutes: float, searches: Iterable[str], write: Callable[[str], object]) -> None:
         self._seconds = 60 * minutes
         self._left = {*searches}
-        self._write = write
+        self._write = write  # even if output is captured
         self._until = self._shown = 0.0
         self._found = self._examples = 0
         self._is_live = sys.__stderr__ is not None and sys.__stderr__.isatty()

@@ -84,10 +84,7 @@ class Suite(pytest.Directory):
 
 
 def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
-    """Yield all items, with the groups at equal distances, because pytest-xdist gives each worker one part of the list.
-
-    The properties of a group share a long computation, which only one worker then makes.
-    """
+    """Yield all items, groups at equal distances: each worker of pytest-xdist gets one part of the list."""
     units: list[tuple[float, Sequence[T]]] = [(index / len(groups), group) for index, group in enumerate(groups)]
     units += [(index / len(many), [item]) for index, item in enumerate(many)]
     for _, unit in sorted(units, key=itemgetter(0)):

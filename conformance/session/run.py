@@ -356,10 +356,7 @@ class Run:
 
 
 def _exit_status(status: int, fails: bool, result: RunResult) -> int:
-    """Return the exit status of a run, from pytest's and from what pytest does not see.
-
-    `fails` is whether a test has no result, or counts as failed although pytest saw it skipped.
-    """
+    """Return the exit status: `fails` is whether a test has no result, or counts as failed though pytest saw a skip."""
     if status == pytest.ExitCode.INTERRUPTED:
         return status
     if fails:

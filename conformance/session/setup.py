@@ -165,10 +165,7 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
 
 
 def read_known_failures(file: Path, known_ids: Collection[str]) -> dict[str, str]:
-    """Read a mapping of id to reason; raise SpecError if it is malformed or names an id that does not exist.
-
-    An unlisted failure fails the run, and so does a listed test that passes.
-    """
+    """Return id → reason; a SpecError if the file is malformed or names an id that does not exist."""
     failures: dict[str, str] = {}
     for document in read_documents(file):
         if not isinstance(document.value, dict):

@@ -49,8 +49,7 @@ _SPECIAL_TEXTS = (
 )
 """Texts with a special token. A pair in it is the most frequent in the whole text, and rare outside of it."""
 _LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"], ["e", "f"], ["d", "e"]]}
-_LOOKUP_TEXTS = ("abc", "xabc", "def")
-"""For the last text, both values give the same ids, and an encoder that ignores ranks gives different ones."""
+_LOOKUP_TEXTS = ("abc", "xabc", "def")  # the last has the same ids under both, unlike an encoder that ignores ranks
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

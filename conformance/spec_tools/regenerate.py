@@ -150,10 +150,7 @@ def _marks(
     disagreements: Disagreements,
     outcome: Regeneration,
 ) -> tuple[str, ...] | None:
-    """Return the witnesses that agree with `case`, or None if one disagrees and no reason is recorded.
-
-    A witness that does not run keeps its mark as long as the value does not change.
-    """
+    """Return who agrees, or None if one disagrees without a known reason; who is absent keeps the mark of a value."""
     marks = [HAND] if case.by_hand else []
     refused = False
     for witness in everyone:

@@ -19,8 +19,7 @@ from ..operations import TRAINING_KEYS, Expected, Merges, conventions_of
 from ..spec import FOLDER, Clause, Section
 
 FILE = FOLDER / "extensions" / "superbpe.yaml"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
-"""It exists only in a clone; an installed package has no manual."""
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"  # only in a clone: a package has no manual
 
 
 @dataclass(frozen=True)

@@ -53,21 +53,17 @@ class Witness:
 
     def answer(self, case: Case) -> Answer | None:
         """Return the answer to a case, or None if the case is outside the witness's conventions."""
-        operation, key = case.operation, self.asked.get(case.operation.name)
-        if key is None or not is_witnessed(case):
+        operation, model, key = case.operation, case.model, self.asked.get(case.operation.name)
+        if key is None or not is_witnessed(case) or (alternatives := case.expected.under(key)) is None:
             return None
-        alternatives = case.expected.under(key)
-        if alternatives is None:
-            return None
-        if case.model is not None and case.model.pipeline is not None:
-            if not hasattr(resolve(self.adapter), "from_tokenizer_json"):
-                return None
-        elif case.model is not None:
-            if not _can_hold(case.model, key):
-                return None
-            if key == "bytes" and any(is_ambiguous(case.model, text) for text in operation.texts()):
-                return None
-        return ask(resolve(self.adapter), operation, case.model, alternatives[0])
+        if model is None:
+            is_inside = True
+        elif model.pipeline is not None:
+            is_inside = hasattr(resolve(self.adapter), "from_tokenizer_json")
+        else:
+            is_open = key == "bytes" and any(is_ambiguous(model, text) for text in operation.texts())
+            is_inside = _can_hold(model, key) and not is_open
+        return ask(resolve(self.adapter), operation, model, alternatives[0]) if is_inside else None
 
 
 @dataclass(frozen=True)
@@ -155,12 +151,10 @@ def _can_hold(model: Model, key: str) -> bool:
     if model.is_gpt2:
         return True
     entries = set(model.vocab.values())
-    if len(entries) != len(model.vocab) or not model.learned <= entries:
-        return False
     special = {token.encode("utf-8", "surrogatepass") for token in model.special_tokens or ()}
-    if special & model.learned:
-        return False
-    return key == "pair" or (special <= entries and model.ranks_by_bytes)
+    is_unique = len(entries) == len(model.vocab) and not special & model.learned
+    by_bytes = key == "pair" or (special <= entries and model.ranks_by_bytes)
+    return is_unique and model.learned <= entries and by_bytes
 
 
 def is_ambiguous(model: Model, text: str) -> bool:

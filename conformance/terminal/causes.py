@@ -26,8 +26,7 @@ STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK
 """Clauses about the same answer after other calls."""
 RULES = {"lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default. `tie_break` has one for the default and one for other rules."""
-MERGE, SPECIAL_TOKEN = 4, 16
-"""Added to the size for each merge and each special token. With special tokens, a case shows two rules at once."""
+MERGE, SPECIAL_TOKEN = 4, 16  # added to the size for each; with special tokens, a case shows two rules at once
 TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN-ONCE-",), ("TRAIN-IDS-",)
 """Beginnings of the clauses about equal counts, the number of merges, pairs that occur once, and ids."""
 

@@ -21,11 +21,9 @@ WIDTH = 100
 LABEL = 13  # columns before the text of a row
 ROOM = WIDTH - LABEL
 MOST_ENTRIES = 6
-WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
-"""The number of cells of a row before the first that differs, and in total: the first pair that fits is used."""
+WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))  # cells before the difference, and in total
 LONGEST_CELL = 28
-LONGEST_RULE = 260
-"""Characters of a rule in its short form, which is three lines; a longer first sentence is shown whole."""
+LONGEST_RULE = 260  # characters of a rule in its short form, unless its first sentence is longer
 LONGEST_CASE = 400  # characters of a line of a counterexample as a golden case
 NAMES = 3  # how many known bugs one failure names
 POINTER = ""  # the label of a row that points to the row above

@@ -16,18 +16,14 @@ from ..outcome import Outcome, RunResult
 from . import causes, wording
 from .failure import STYLES, Failure, for_terminal
 
-MOST_IN_FULL = 3
-"""How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""
+MOST_IN_FULL = 3  # failures without a likely cause that are shown in full; at least one is, whatever the causes
 MOST_CLAUSES = 12
 LONGEST_NAME = 60
 LABEL = 14
 
 
 def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> None:
-    """Write the likely causes, then the failures: all, or one of each cause and a few without a cause.
-
-    If `show` is `failures` or `warnings`, write all of these, and not the others.
-    """
+    """Write causes and failures: one of each cause and a few without; all if `in_full`, or those that `show` names."""
     failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
     if in_full or show:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings and show != "warnings":
