@@ -18,7 +18,7 @@ from .bridge import confinement
 from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, one_line
 
-_PACKAGES = "bpe_conformance.adapters.packages"
+_ADAPTERS, _PACKAGES = "bpe_conformance.adapters", "bpe_conformance.adapters.packages"
 _TOGETHER = {  # module → adapters, each of which is the class of the same name in CamelCase
     "own_ids": (
         *("tinybpe", "lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer"),
@@ -62,14 +62,10 @@ BUILT_IN: dict[str, str] = {  # short name → `module:attribute`
     **{name: f"{_PACKAGES}.{module}:{_class(name)}" for module, names in _TOGETHER.items() for name in names},
 }
 SHAPES = {
-    "cs336": "bpe_conformance.adapters.shapes.cs336:cs336",
-    "minbpe": "bpe_conformance.adapters.shapes.minbpe:minbpe",
-    "encoding": "bpe_conformance.adapters.shapes.tiktoken_encoding:encoding",
-    "tokenizer-json": "bpe_conformance.adapters.shapes.tokenizer_json:tokenizer_json",
-    "llamacpp": "bpe_conformance.adapters.engines:llamacpp",
-    "mistral": "bpe_conformance.adapters.engines:mistral",
-    "toktier": "bpe_conformance.adapters.engines:toktier",
-    "transformersjs": "bpe_conformance.adapters.engines:transformersjs",
+    "encoding": f"{_ADAPTERS}.shapes.tiktoken_encoding:encoding",
+    "tokenizer-json": f"{_ADAPTERS}.shapes.tokenizer_json:tokenizer_json",
+    **{name: f"{_ADAPTERS}.shapes.{name}:{name}" for name in ("cs336", "minbpe")},
+    **{name: f"{_ADAPTERS}.engines:{name}" for name in ("llamacpp", "mistral", "toktier", "transformersjs")},
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = ("reference", "textbook", "minimal", "tiktoken", "tiktoken-educational", "huggingface", "rustbpe", "bpeasy")

@@ -453,18 +453,10 @@ def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = 
     methods = {name: _method(name, names) for name in names & wire.OPERATIONS.keys() - {"load"}}
     methods["__init__"] = (lambda self: self._load("load", {})) if is_fixed else _method("load", names)
     methods |= {name: _streamed(name) for name in names & wire.STREAMS.keys()}
-    space: dict[str, Any] = {
-        "__doc__": RemoteTokenizer.__doc__,
-        "__module__": __name__,
-        "client": client,
-        "capabilities": names,
-        "conventions": conventions,
-        "pattern": pattern if isinstance(pattern, str) else None,
-        "language": _described(hello, "language"),
-        "version": _described(hello, "version"),
-        **({"model": model} if is_fixed else {}),
-        **methods,
-    }
+    space: dict[str, Any] = {"__doc__": RemoteTokenizer.__doc__, "__module__": __name__, "client": client, **methods}
+    space |= {"capabilities": names, "conventions": conventions, **({"model": model} if is_fixed else {})}
+    space |= {"pattern": pattern if isinstance(pattern, str) else None}
+    space |= {name: _described(hello, name) for name in ("language", "version")}
     return type(_described(hello, "name") or "Remote", (RemoteTokenizer,), space)
 
 

@@ -189,7 +189,7 @@ class Streamed:
     result: Returned
 
 
-TEXT = Argument(write_text, read_text)
+TEXT, TEXTS, SIZE = Argument(write_text, read_text), Argument(write_texts, read_texts), Argument(_same, _same)
 GIVEN_IDS = Argument(_write_ids, _same)
 GIVEN_ID = Argument(lambda index: _write_ids([index])[0], _same)
 PATH = Argument(lambda path: str(Path(path).absolute()), str)
@@ -198,6 +198,8 @@ SPECIAL = Argument(
     lambda value: None if value is None else read_texts(value),
     optional=True,
 )
+VOCAB, MERGES = Argument(write_vocab, read_vocab), Argument(write_merges, read_merges)
+TABLE = {"vocab": VOCAB, "merges": MERGES, "special_tokens": SPECIAL}
 PATTERN = {"pattern": Argument(_same, _same)}
 # Callers of tiktoken pass a set and a tuple.
 CHOICES = {
@@ -225,29 +227,16 @@ DELTAS = Returned(
     lambda name, deltas, _: [write_text(answers.rebuild_delta(name, delta)) for delta in deltas],
     read_texts,
 )
+CHUNK = Returned("chunkResult", '{"ids" or "deltas": [...], "ended": true or false}')
 NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 
 OPERATIONS = {  # name of a method, or `load` for the constructor → its operation
-    "load": Operation(
-        {
-            "vocab": Argument(write_vocab, read_vocab),
-            "merges": Argument(write_merges, read_merges),
-            "special_tokens": SPECIAL,
-        },
-        MODEL,
-        PATTERN,
-        "pattern",
-    ),
-    "train": Operation(
-        {"text": TEXT, "vocab_size": Argument(_same, _same), "special_tokens": Argument(write_texts, read_texts)},
-        MODEL,
-        PATTERN,
-        "train_pattern",
-    ),
+    "load": Operation(TABLE, MODEL, PATTERN, "pattern"),
+    "train": Operation({"text": TEXT, "vocab_size": SIZE, "special_tokens": TEXTS}, MODEL, PATTERN, "train_pattern"),
     "from_files": Operation({"vocab_path": PATH, "merges_path": PATH, "special_tokens": SPECIAL}, MODEL),
     "from_tokenizer_json": Operation({"path": PATH}, MODEL),
     "encode": Operation({"text": TEXT}, IDS, CHOICES, "allowed_special"),
-    "encode_batch": Operation({"texts": Argument(write_texts, read_texts)}, ROWS),
+    "encode_batch": Operation({"texts": TEXTS}, ROWS),
     "decode": Operation({"ids": GIVEN_IDS}, DECODED),
     "decode_bytes": Operation({"ids": GIVEN_IDS}, BYTES),
     "save": Operation({"folder": PATH}, NOTHING),
@@ -264,9 +253,7 @@ RESULTS: Mapping[str, Returned] = {  # operation → its result; that of `start`
     "unload": NOTHING,
     "table": Returned("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
     "stream_open": Returned("streamResult", '{"stream": a number that you choose}'),
-    **dict.fromkeys(
-        ("stream_feed", "stream_close"), Returned("chunkResult", '{"ids" or "deltas": [...], "ended": true or false}')
-    ),
+    **dict.fromkeys(("stream_feed", "stream_close"), CHUNK),
 }
 
 

@@ -87,7 +87,7 @@ def settle(implementation: Any, stderr: int = 2) -> frozenset[str]:
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
     """
-    prober = _Prober(implementation, stderr)
+    prober = Prober(implementation, stderr)
     found = frozenset(prober.probe())
     if not found & TESTABLE:
         if prober.constructor_refuses:
@@ -98,11 +98,6 @@ def settle(implementation: Any, stderr: int = 2) -> frozenset[str]:
     for stub in prober.stubs.values():
         implementation.note(f"{stub}; raise NotImplementedError to have its tests skipped")
     return found
-
-
-def takes_expression(implementation: Any, expression: str, stderr: int = 2) -> bool:
-    """Return whether the constructor takes an expression that has no name, which `spellings` then has."""
-    return _Prober(implementation, stderr).takes(expression)
 
 
 def _say(line: str, stderr: int) -> None:
@@ -121,7 +116,7 @@ def announced(line: str, stderr: int) -> Iterator[None]:
         timer.cancel()
 
 
-class _Prober:
+class Prober:
     def __init__(self, implementation: Any, stderr: int) -> None:
         self._implementation = implementation
         self._target = implementation.target
@@ -151,6 +146,7 @@ class _Prober:
             yield from self._patterns("", self._target, self._encode_with)
 
     def takes(self, expression: str) -> bool:
+        """Return whether the constructor takes an expression that has no name, which `spellings` then has."""
         if (refusal := self._raised("", expression, expression, self._encode_with)) is None:
             return True
         del self._implementation.spellings[expression]

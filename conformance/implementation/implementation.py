@@ -266,7 +266,7 @@ class Implementation:
         with restored():
             if self.conventions["pattern"] == expression or (
                 any(self.spellings.get(name) == PATTERNS[name] for name in named)
-                and capabilities.takes_expression(self, expression, self._stderr)
+                and capabilities.Prober(self, self._stderr).takes(expression)
             ):
                 self.capabilities |= {f"pattern:{pattern_name(expression)}"}
 

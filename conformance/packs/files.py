@@ -43,6 +43,7 @@ NAMED = (  # what `read_model_files` reads, for --help
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
     f"<|{name}|>" for name in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "endofprompt")
 )
+_QWEN = (_END, "<|im_start|>", "<|im_end|>", *(f"<|extra_{number}|>" for number in range(205)))
 _LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
 
 
@@ -78,13 +79,7 @@ KNOWN = {  # sha256 of a rank file → what it does not contain
         "o200k", "o200k", {_END: 199999, _PROMPT: 200018}
     ),
     "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Known(
-        "qwen",
-        "qwen2",
-        {
-            text: 151643 + number
-            for number, text in enumerate([_END, "<|im_start|>", "<|im_end|>", *(f"<|extra_{n}|>" for n in range(205))])
-        },
-        ("NFC",),
+        "qwen", "qwen2", {text: 151643 + number for number, text in enumerate(_QWEN)}, ("NFC",)
     ),
 }
 BUILT_IN = ("gpt2", "cl100k", "o200k")

@@ -24,6 +24,7 @@ from ..terminal.failure import Failure, describe
 
 FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
+OF_CLAUSE = ("id", "section", "level", "statement", "rationale")
 LONGEST = 2000  # the longest text, in characters; an answer can have any length
 LONGEST_CASE = 20_000  # the longest counterexample as a golden case, in characters; it is useful only as a whole
 
@@ -36,16 +37,17 @@ class ReportError(ValueError):
 
 def build(result: RunResult) -> Document:
     named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
-    tested = result.tested
+    clauses = (clause for clause in result.clauses.values() if clause.id in named)
+    tested, verdicts = result.tested, counts.verdicts(result.outcomes)
+    adapter = {**asdict(tested), "capabilities": sorted(tested.capabilities), "notes": sorted(tested.notes)}
+    skipped = counts.skipped(result.outcomes, tested.capabilities).items()
     advice, code = causes.advice(result)
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "suite": {"version": __version__, "spec": spec_fingerprint(result.spec), "hypothesis": version("hypothesis")},
         "platform": {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"},
-        "adapter": _visible(
-            {**asdict(tested), "capabilities": sorted(tested.capabilities), "notes": sorted(tested.notes)}
-        ),
+        "adapter": _visible(adapter),
         "run": {
             "command": ascii_only(result.command.whole),
             "base": ascii_only(result.command.base),
@@ -56,23 +58,14 @@ def build(result: RunResult) -> Document:
             "part": ascii_only(result.part),
             "exit": result.exit_status,
         },
-        "verdicts": [
-            {**verdict.plain(), "sentence": wording.verdict(verdict)} for verdict in counts.verdicts(result.outcomes)
-        ],
+        "verdicts": [{**verdict.plain(), "sentence": wording.verdict(verdict)} for verdict in verdicts],
         "sections": [asdict(section) for section in counts.sections(result.outcomes)],
-        "skipped": [
-            {"count": count, "reason": ascii_only(wording.why_skipped(need))}
-            for need, count in counts.skipped(result.outcomes, result.tested.capabilities).items()
-        ],
+        "skipped": [{"count": count, "reason": ascii_only(wording.why_skipped(need))} for need, count in skipped],
         "causes": [_visible(_cause(cause, result)) for cause in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
         "next": ascii_only(f"{advice} `{code}`" if advice else ""),
-        "clauses": [
-            {name: getattr(clause, name) for name in ("id", "section", "level", "statement", "rationale")}
-            for clause in result.clauses.values()
-            if clause.id in named
-        ],
+        "clauses": [{name: getattr(clause, name) for name in OF_CLAUSE} for clause in clauses],
         "results": [_result(outcome, result) for outcome in result.outcomes],
     }
 

@@ -243,12 +243,10 @@ COLUMNS = ("version", *CLASSES, "conventions declared, model")
 def heading(reports: Sequence[Document]) -> str:
     suites = sorted({(report["suite"]["version"], report["suite"]["spec"]) for report in reports})
     days = sorted({report["created"][:10] for report in reports})
-    return (
-        "# Implementations of byte-level BPE, tested\n\n"
-        f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
-        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell shows how many of "
-        "the MUST tests failed; `-` means skipped or not tested."
-    )
+    versions = ", ".join(f"{version} (spec {spec})" for version, spec in suites)
+    when = " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "no runs"
+    cells = "A cell shows how many of the MUST tests failed; `-` means skipped or not tested."
+    return f"# Implementations of byte-level BPE, tested\n\nbpe-conformance {versions}; {when}. {cells}"
 
 
 def row(report: Document) -> Iterator[str]:

@@ -94,15 +94,11 @@ class Run:
             return (yield)
 
     def pytest_report_header(self) -> list[str]:
-        declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
-        seed = self.config.getoption("--bpe-seed")
-        cases, properties = counted(len(self.setup.cases), "case"), counted(len(self.setup.properties), "property")
-        return [
-            f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {cases}, "
-            f"{properties}{'' if seed is None else f' with seed {seed}'}; "
-            f"conventions declared: {', '.join(declared) or 'none'}",
-            *(f"bpe-conformance: {ascii_only(note)}" for note in self.implementation.notes),
-        ]
+        declared = ", ".join(f"{key}={value}" for key, value in self.implementation.declared.items()) or "none"
+        seed = "" if (given := self.config.getoption("--bpe-seed")) is None else f" with seed {given}"
+        tests = f"{counted(len(self.setup.cases), 'case')}, {counted(len(self.setup.properties), 'property')}{seed}"
+        line = f"testing {ascii_only(self.implementation.name)}; {tests}; conventions declared: {declared}"
+        return [f"bpe-conformance: {line}" for line in (line, *map(ascii_only, self.implementation.notes))]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:

@@ -53,18 +53,11 @@ class Setup:
             raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
         given: Given | None = getattr(config.option, "bpe_given", None)
         self.implementation = implementation = _implementation(config, self.spec, given)
-        self.command = Command(
-            option("--adapter"),
-            dict(_options(config)),
-            ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",),
-            tuple(_selecting(config)),
-            implementation.spellings,
-            implementation.fixed_model is not None,
-            implementation.returns_pair,
-            tuple(option("--bpe-corpus") or ()),
-            implementation.conventions,
-            given.argument if given else "",
-        )
+        words = ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
+        line = option("--adapter"), dict(_options(config)), words, tuple(_selecting(config))
+        about = implementation.spellings, implementation.fixed_model is not None, implementation.returns_pair
+        corpora, argument = tuple(option("--bpe-corpus") or ()), given.argument if given else ""
+        self.command = Command(*line, *about, corpora, implementation.conventions, argument)
         is_other_spec = directory or option("--bpe-pack")
         properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
         self.corpora = _corpora(self.command.corpora)

@@ -25,21 +25,12 @@ from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")
 _HAND_MADE = (
-    ("ab\nba", 1),
-    ("ba\nab", 1),
-    ("ĭ\nĮ", 1),
-    ("Į\nĭ", 1),
-    ("daad", 3),
-    ("aab\nbbc\ncca", 3),
-    ("abcd\ncdab\nbcda", 4),
-    ("zab\nzab\nbz\nbz\ncab", 3),
+    *(("ab\nba", 1), ("ba\nab", 1), ("ĭ\nĮ", 1), ("Į\nĭ", 1), ("daad", 3), ("aab\nbbc\ncca", 3)),
+    *(("abcd\ncdab\nbcda", 4), ("zab\nzab\nbz\nbz\ncab", 3)),
 )
 _WITHOUT_TIES = (  # texts without ties: a merge changes the pairs next to it, so a trainer that keeps old counts fails
-    ("aaa\naaa\naaa\nzy\nzy", 2),
-    ("zyzyzy\nzyzyzy\nab\nab\nab", 3),
-    ("aaaaa\naaaaa\nzy\nzy\nzy", 2),
-    ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
-    ("zab\nzab\nzab\nabc\nabc\nxy", 3),
+    *(("aaa\naaa\naaa\nzy\nzy", 2), ("zyzyzy\nzyzyzy\nab\nab\nab", 3), ("aaaaa\naaaaa\nzy\nzy\nzy", 2)),
+    *(("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3), ("zab\nzab\nzab\nabc\nabc\nxy", 3)),
 )
 _GENERATED = 24
 _SPECIAL_TEXTS = (

@@ -116,21 +116,14 @@ def _name(model: Model, models: dict[str, Model]) -> str:
 
 
 def _model(name: str, model: Model) -> Json:
-    special = model.special_tokens
-    more: Json = {}
+    special = None if model.special_tokens is None else plain(model.special_tokens)
+    named = {"kind": "model", "name": name, "pattern": model.pattern, "special_tokens": special}
+    traits = {"well_formed": model.well_formed, "ranks_by_bytes": model.ranks_by_bytes}
+    vocab = [[index, token.hex()] for index, token in model.vocab.items()]
+    written = {**named, **traits, "vocab": vocab, "merges": list(map(_merge, model.merges))}
     if model.pipeline is not None:
-        more = {"pipeline": model.pipeline.write(), "tokenizer_json": huggingface.either_spelling(model)}
-    return {
-        "kind": "model",
-        "name": name,
-        "pattern": model.pattern,
-        "special_tokens": None if special is None else plain(special),
-        "well_formed": model.well_formed,
-        "ranks_by_bytes": model.ranks_by_bytes,
-        "vocab": [[index, token.hex()] for index, token in model.vocab.items()],
-        "merges": [_merge(merge) for merge in model.merges],
-        **more,
-    }
+        written |= {"pipeline": model.pipeline.write(), "tokenizer_json": huggingface.either_spelling(model)}
+    return written
 
 
 def _merge(merge: Merge) -> list[str]:

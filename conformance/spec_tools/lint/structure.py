@@ -18,11 +18,8 @@ from .rule import Context, Violation, at, at_case, case_rule, clause_rule, rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
 ORDERS: tuple[tuple[str, ...], ...] = (
-    (*TRAINING_KEYS, *TEXT_KEYS),
-    LOOKUP_KEYS,
-    ("merges", "ids"),
-    ("tokens", "ids"),
-    ("text", "bytes"),
+    *((*TRAINING_KEYS, *TEXT_KEYS), LOOKUP_KEYS),
+    *(("merges", "ids"), ("tokens", "ids"), ("text", "bytes")),
 )
 
 
