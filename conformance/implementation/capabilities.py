@@ -201,16 +201,12 @@ class Prober:
         except TypeError as error:
             if _is_like_minbpe(self._target):
                 return f"{self._name} is a class like minbpe's; write --adapter minbpe:{self._name}"
+            cannot = f"{self._name} cannot be called as (vocab, merges, special_tokens)"
             if callable(getattr(self._target, "from_tokenizer_json", None)):
-                return (
-                    f"{self._name} cannot be called as (vocab, merges, special_tokens); to have each model written as "
-                    f"a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:{self._name}"
-                )
-            return (
-                f"{self._name} cannot be called as (vocab, merges, special_tokens): {error}; write "
-                "def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], "
-                "special_tokens: list[str] | None = None)"
-            )
+                why = "to have each model written as a tokenizer.json that its from_tokenizer_json reads"
+                return f"{cannot}; {why}, write --adapter tokenizer-json:{self._name}"
+            table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
+            return f"{cannot}: {error}; write def __init__(self, {table}, special_tokens: list[str] | None = None)"
         return ""
 
     def _can_train(self, is_testable: bool) -> bool:
@@ -345,11 +341,9 @@ def _is_like_minbpe(target: Any) -> bool:
 
 def _train_fault(target: Any) -> str:
     if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
-        return (
-            "train is an instance method; write "
-            "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
-            + (", or --adapter minbpe:MODULE:CLASS for a class like minbpe's" if _is_like_minbpe(target) else "")
-        )
+        method = "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
+        other = ", or --adapter minbpe:MODULE:CLASS for a class like minbpe's" if _is_like_minbpe(target) else ""
+        return f"train is an instance method; write {method}{other}"
     try:
         inspect.signature(target.train).bind("", 256, [])
     except TypeError as error:

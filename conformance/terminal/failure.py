@@ -211,9 +211,8 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
         case answers.Ids(ids), _:
             position = answers.first_difference(right.ids, ids)
             yield from _tokens(right.ids, ids, position, model, f"token {position}")
-        case answers.Rows(rows), _ if (row := answers.first_difference(right.rows, rows)) < min(
-            len(rows), len(right.rows)
-        ):
+        case answers.Rows(rows), _ if rows[: len(right.rows)] != right.rows[: len(rows)]:
+            row = answers.first_difference(right.rows, rows)
             yield "text", f"{show.text_line(mismatch.asked.operation.batch[row], ROOM // 2)} (row {row})"
             token = answers.first_difference(right.rows[row], rows[row])
             yield from _tokens(right.rows[row], rows[row], token, model, f"row {row}, token {token}")

@@ -400,12 +400,13 @@ def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
 def others(mismatch: Mismatch) -> str:
     """Say which other texts of a test have incorrect answers: how many, and the first of them."""
     shown, vocab = [], mismatch.asked.table.vocab
+
+    def spelled(one: Any) -> str:
+        return show.ids(one.ids, vocab) if isinstance(one, answers.Ids) else show.expected(one, show.BRIEF)
+
     for other in mismatch.others[:MOST_OTHERS]:
-        right, got = (
-            show.ids(one.ids, vocab) if isinstance(one, answers.Ids) else show.expected(one, show.BRIEF)
-            for one in (other.correct[0], other.answer)
-        )
-        shown.append(f"{_text(other.operation.texts()[0])} is {right}, not {got}")
+        text = _text(other.operation.texts()[0])
+        shown.append(f"{text} is {spelled(other.correct[0])}, not {spelled(other.answer)}")
     shown += ["..."] * (len(mismatch.others) > MOST_OTHERS)
     return f"{counted(len(mismatch.others), 'other text')}: {'; '.join(shown)}"
 
