@@ -37,13 +37,6 @@ _TOGETHER = {  # module → adapters, each of which is the class of the same nam
         *("tinybpe-gpt2", "tinybpe-cl100k", "tinybpe-o200k", "wordchipper"),
     ),
 }
-_OF_ONE_PACKAGE = {
-    "tiktoken": ("-educational", "-gpt2"),
-    "huggingface": ("-ignore-merges",),
-    "transformers": ("-streamer",),
-    "mlx-lm": ("-naive",),
-}
-"""Package → ends of the names of its other adapters. `-gpt2` is the class `Gpt2Tokenizer`, and no end `Tokenizer`."""
 
 
 def _class(name: str) -> str:
@@ -54,11 +47,15 @@ BUILT_IN: dict[str, str] = {  # short name → `module:attribute`
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.adapters.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
-    **{
-        f"{name}{end}": f"{_PACKAGES}.{name.replace('-', '_')}:{_class(end)}Tokenizer"
-        for name, ends in _OF_ONE_PACKAGE.items()
-        for end in ("", *ends)
-    },
+    "tiktoken": f"{_PACKAGES}.tiktoken:Tokenizer",
+    "tiktoken-educational": f"{_PACKAGES}.tiktoken:EducationalTokenizer",
+    "tiktoken-gpt2": f"{_PACKAGES}.tiktoken:Gpt2Tokenizer",
+    "huggingface": f"{_PACKAGES}.huggingface:Tokenizer",
+    "huggingface-ignore-merges": f"{_PACKAGES}.huggingface:IgnoreMergesTokenizer",
+    "transformers": f"{_PACKAGES}.transformers:Tokenizer",
+    "transformers-streamer": f"{_PACKAGES}.transformers:StreamerTokenizer",
+    "mlx-lm": f"{_PACKAGES}.mlx_lm:Tokenizer",
+    "mlx-lm-naive": f"{_PACKAGES}.mlx_lm:NaiveTokenizer",
     **{name: f"{_PACKAGES}.{module}:{_class(name)}" for module, names in _TOGETHER.items() for name in names},
 }
 SHAPES = {

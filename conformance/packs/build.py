@@ -241,14 +241,10 @@ def _known_reason(operation: Operation, model: Model, witness: Witness, got: Any
     for text in texts:
         if witnesses.is_ambiguous(model, text):
             return "if two special tokens begin at one position, it chooses by hash order"
-        if _is_unmatched(text, model):
+        ordinary = (part for part, special in textbook.cut_special(text, model.special_tokens or ()) if not special)
+        if any(regex.sub(model.expression, "", part) for part in ordinary):
             return "it drops text that the pattern does not match"
     return ""
-
-
-def _is_unmatched(text: str, model: Model) -> bool:
-    segments = textbook.cut_special(text, model.special_tokens or ())
-    return any(regex.sub(model.expression, "", part) for part, special in segments if not special)
 
 
 # The files

@@ -253,7 +253,8 @@ def _pair(vocab_file: Path, merges_file: Path, given: Overrides) -> ModelSource:
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
     if special and given.special is None:
-        read = f"read as special tokens because no merge builds them: {_some(special)}"
+        some = ", ".join(map(ascii, special[:3])) + (f" and {len(special) - 3} more" if len(special) > 3 else "")
+        read = f"read as special tokens because no merge builds them: {some}"
         notes += (f"{read}; use --special to change that",)
     if name != "gpt2" and given.pattern is None:
         notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
@@ -332,10 +333,6 @@ def _checked(source: ModelSource, where: str) -> ModelSource:
             both = f"the special token {text!a} is an ordinary token too"
             raise CommandError(f"{where}: {both}; the encoding is ambiguous")
     return source
-
-
-def _some(texts: Sequence[str]) -> str:
-    return ", ".join(map(ascii, texts[:3])) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _sha256(data: bytes) -> str:

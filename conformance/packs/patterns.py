@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
@@ -80,15 +81,12 @@ def mutants(pattern: str) -> dict[str, str]:
     for what, (start, end), text in [*_rearranged(pattern), *_replaced(pattern), *_ascii_cases(pattern)]:
         found.setdefault(pattern[:start] + text + pattern[end:], what)
     found.pop(pattern, None)
-    return {text: what for text, what in found.items() if _compiles(text)}
-
-
-def _compiles(pattern: str) -> bool:
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError):
-        return False
-    return True
+    made = {}
+    for text, what in found.items():
+        with suppress(regex.error, RecursionError):
+            regex.compile(text)
+            made[text] = what
+    return made
 
 
 def _groups(pattern: str) -> list[list[int]]:

@@ -251,11 +251,12 @@ def steps(result: RunResult) -> Iterator[str]:
     faulty = at_fault(result.outcomes)
     roots = [outcome for outcome in left if not outcome.depends or outcome.class_at_fault not in faulty]
     if roots:
+        classes = {result.by_test[test].conformance_class for cause in causes for test in cause.tests}
         if alone:
             why = f"may have the same cause as {alone}"
         elif len(causes) >= MOST_CAUSES:
             why = "may have other causes, which show once these are fixed"
-        elif all(one.kind != "case" and one.conformance_class in _classes(result) for one in roots):
+        elif all(one.kind != "case" and one.conformance_class in classes for one in roots):
             why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
@@ -263,11 +264,6 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
-
-
-def _classes(result: RunResult) -> set[str]:
-    """Return the conformance classes of the failures that have a cause."""
-    return {result.by_test[test].conformance_class for cause in result.diagnosis.causes for test in cause.tests}
 
 
 def _after_calls(result: RunResult) -> str:
