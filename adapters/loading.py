@@ -147,12 +147,10 @@ def _module_hint(spec: str) -> str:
 def _unknown_name(spec: str) -> str:
     if is_path(spec):
         return path_hint(spec, "Class")
-    hint = _module_hint(spec)
-    if hint:
+    if hint := _module_hint(spec):
         return f"there is no adapter {spec!a}; {hint}"
     known = f"{', '.join(_LISTED)} and {len(BUILT_IN) - len(_LISTED)} more, most of them named after their packages"
-    close = difflib.get_close_matches(spec, BUILT_IN, n=3)
-    if close:
+    if close := difflib.get_close_matches(spec, BUILT_IN, n=3):
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
@@ -261,7 +259,6 @@ def _no_attribute(owner: object, where: str, name: str) -> str:
             public = own or public
     except Exception:  # its own `__dir__` or `__getattr__` can raise anything
         return f"{where} has no {name!a}"
-    close = difflib.get_close_matches(name, public, n=1)
-    if close:
+    if close := difflib.get_close_matches(name, public, n=1):
         return f"{where} has no {name!a}; did you mean {close[0]!r}?"
     return f"{where} has no {name!a}; it has {', '.join(public[:12]) or 'no class and no function'}"

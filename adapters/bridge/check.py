@@ -180,8 +180,7 @@ def _misshapen(value: Any, shape: str) -> str:
     if shape == "ids" and isinstance(value, list):  # a list can be too long for the validator
         wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]
         return f"it contains {excerpt(json.dumps(wrong[0]))}" if wrong else ""
-    error = best_match(_validator(shape).iter_errors(value))
-    if error is None:
+    if (error := best_match(_validator(shape).iter_errors(value))) is None:
         return ""
     position = "".join(f"[{key!a}]" for key in error.absolute_path)
     return excerpt(f"{position}: {error.message}" if position else error.message)

@@ -172,8 +172,7 @@ class Client:
 
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
         """Send one request and return the reply of any kind; without one, end the program and raise BridgeError."""
-        process = self.process
-        if process is None:
+        if (process := self.process) is None:
             raise CrashError(operation, "the suite ended the program before this request")
         if self._sequence and self._ended(operation):  # the first request is sent to a program that has ended, too
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
@@ -225,8 +224,7 @@ class Client:
         """Return whether the program has ended since its last reply. Other output is an error."""
         if self.process is None or self.process.replies.empty():
             return False
-        line = self.process.replies.get()
-        if line is not None:
+        if (line := self.process.replies.get()) is not None:
             raise self._fail(ProtocolError, operation, f"{excerpt(line)} is not a reply to a request", *ONE_REPLY)
         return True
 

@@ -54,8 +54,7 @@ def minbpe(spec: str) -> object:
     it supports none. `train` never supports them. If `merges` and `vocab` cannot be set, the adapter only trains.
     """
     cls: Any = load(spec if ":" in spec else f"minbpe:{spec}")
-    lacks = [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]
-    if lacks:
+    if lacks := [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]:
         raise AdapterError(f"minbpe:{spec} has no {' and no '.join(lacks)}; expected a class like minbpe's")
     splits = takes(cls, "pattern")
 

@@ -55,8 +55,7 @@ def encoding(spec: str) -> object:
     found: Any = find(spec)
     if inspect.isclass(found) or inspect.isroutine(found):
         found = _call(found, spec)
-    lacks = [name for name in ("encode", "decode", "name") if not hasattr(found, name)]
-    if lacks:
+    if lacks := [name for name in ("encode", "decode", "name") if not hasattr(found, name)]:
         expected = "expected an object with the interface of tiktoken.Encoding"
         raise AdapterError(f"encoding:{spec} has no {' and no '.join(lacks)}; {expected}")
 

@@ -173,8 +173,7 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
 
 def checked_pattern(pattern: str) -> str:
     """Return the name of a pattern of the specification, or another expression itself; a CommandError is one line."""
-    name = pattern_name(pattern)
-    if name in PATTERNS:
+    if (name := pattern_name(pattern)) in PATTERNS:
         return name
     if has_surrogate(pattern):
         raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")

@@ -129,8 +129,7 @@ def _odd(reach: Reach) -> Iterator[str]:
     for reason, found in coverage["not_reached"].items():
         some = (f"{one} (id {id_of[one]})" if one in id_of else one for one in found["examples"][:3])
         yield f"{counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
-    idle = [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]
-    if idle:
+    if idle := [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]:
         pair = model.merges[idle[0]]
         made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))
         how = f"the bytes of rank {idle[0]}, {show.joined(pair)}, become {made} by other merges"
@@ -178,8 +177,7 @@ def _added(reach: Reach) -> Iterator[str]:
         if token not in whole:
             found = " | ".join(ascii(segment) for segment, _ in reach.segments(token))
             yield f"the added token {token!a} is not found in its own text, which becomes {found}{_see(token)}"
-    inside = [(inner, outer) for outer in whole for inner in tokens if inner != outer and inner in outer]
-    if inside:
+    if inside := [(inner, outer) for outer in whole for inner in tokens if inner != outer and inner in outer]:
         inner, outer = inside[0]
         both = f"{inner!a} is not found inside {outer!a}{_see(outer)}"
         yield f"{counted(len(inside), 'pair')} of added tokens, one inside the other: {both}"

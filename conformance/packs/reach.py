@@ -124,8 +124,7 @@ class Reach:
         >>> Reach(read_model({"merges": [["b", "c"], ["a", "bc"]]})).steps(b"abc")
         ((b'abc',), [(b'b', b'c'), (b'a', b'bc')])
         """
-        known = self._steps.get(data)
-        if known is None:
+        if (known := self._steps.get(data)) is None:
             word = tuple(data[place : place + 1] for place in range(len(data)))
             steps = list(merge_steps(word, self.model.ranks.get))
             made = [(before[here], before[here + 1]) for before, _, here, _ in steps]
@@ -147,8 +146,7 @@ class Reach:
 
         If the merges do not build it from its bytes alone, no text has it: inside a token only its own bytes merge.
         """
-        bodies = list(bodies_of(token))
-        if not bodies:
+        if not (bodies := list(bodies_of(token))):
             return NO_UTF8, f"<{show.hex_line(token)}>"
         if all(self.oracle.normalize(body) != body for body in bodies):
             return CHANGED, show.token(token)  # each part of a normalized text is normalized

@@ -43,8 +43,7 @@ class Fuzzing:
 
     @classmethod
     def of(cls, config: pytest.Config, properties: list[Property]) -> Fuzzing | None:
-        minutes = config.getoption("--bpe-fuzz")
-        if minutes is None:
+        if (minutes := config.getoption("--bpe-fuzz")) is None:
             return None
         if not 0 < minutes <= LONGEST:
             raise pytest.UsageError(f"--bpe-fuzz {minutes:g}: must be more than 0 and at most {LONGEST} minutes")

@@ -127,8 +127,7 @@ class BpeItem(pytest.Item):
         return Outcome(self.name, self.kind, self.title, state, conformance_class=self.conformance_class, **fields)
 
     def runtest(self) -> None:
-        reason = self.skip_reason()
-        if reason is not None:
+        if (reason := self.skip_reason()) is not None:
             self.outcome = self._made("skipped", reason=reason)
             pytest.skip(reason)
         self.untestable = ""

@@ -220,8 +220,7 @@ class Run:
 
     def _take_over_failures(self, diagnosis: Diagnosis) -> None:
         """Keep pytest from printing the failures, if all of them are the suite's. If not, name their causes."""
-        terminal = self.config.pluginmanager.getplugin("terminalreporter")
-        if terminal is None:
+        if (terminal := self.config.pluginmanager.getplugin("terminalreporter")) is None:
             return
         failed = [report for category in ("failed", "error") for report in terminal.stats.get(category, [])]
         self._shows_failures = all(hasattr(report, "bpe") for report in failed)
@@ -334,8 +333,7 @@ class Run:
 
     def _write_known_failures(self) -> list[str]:
         """Write the list of known failures, and return a line for what could not be written."""
-        file = self.config.getoption("--bpe-write-known-failures")
-        if not file:
+        if not (file := self.config.getoption("--bpe-write-known-failures")):
             return []
         tested = {name for name, outcome in self.outcomes.items() if outcome.state != "skipped"}
         reasons = {**self.setup.listed_before, **self.setup.known_failures}

@@ -84,8 +84,7 @@ class Setup:
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
-    directory = config.getoption("--bpe-pack")
-    if not directory:
+    if not (directory := config.getoption("--bpe-pack")):
         return spec
     if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
         raise pytest.UsageError("--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed")
@@ -105,8 +104,7 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
     if not 0 < limit <= LONGEST_LIMIT:
         raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
     stderr = given.stderr if given else os.dup(2)  # while pytest captures, 2 is a file
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is not None:
+    if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:
         capture.resume_global_capture()
     try:
         trainer, isolate = config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate")

@@ -195,8 +195,7 @@ def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]
     if fitting:
         return ProbeResult("tie_break", None, f"the probes do not distinguish {' from '.join(fitting)}{note}"), None
     for one in sorted(trained, key=lambda one: (len(one.text), one.text)):
-        wrong = not_a_maximum(one, trained[one])
-        if wrong:
+        if wrong := not_a_maximum(one, trained[one]):
             return ProbeResult("tie_break", None, wrong, broken=True), None
     shown = "; ".join(dict.fromkeys(f"{failed[key]}, which excludes {key}" for key in TRAINING_KEYS))
     return ProbeResult("tie_break", "unspecified", f"each merge has the highest count; {shown}{note}"), None
@@ -211,8 +210,7 @@ def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[s
     """Yield the probes that exclude the other rules, each with the rules that it excludes first."""
     left = [key for key in TRAINING_KEYS if key != rule]
     for probe, merges in trained.items():
-        excluded = {key: probe.expected(key) for key in left if probe.expected(key) != merges}
-        if excluded:
+        if excluded := {key: probe.expected(key) for key in left if probe.expected(key) != merges}:
             left = [key for key in left if key not in excluded]
             until = max(first_difference(expected, merges) for expected in excluded.values())
             yield f"{probe.line(merges, until)}, which excludes {', '.join(excluded)}"

@@ -167,8 +167,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
     cases = [case for case in spec.cases if case.clause.id == clause.id]
-    properties = [property_.id for property_ in PROPERTIES if property_.clause_id == clause.id]
-    if properties:
+    if properties := [property_.id for property_ in PROPERTIES if property_.clause_id == clause.id]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
@@ -335,8 +334,7 @@ def _encoding(case: Case, view: View) -> Iterator[str]:
 
 def _training(asked: Train, view: View) -> Iterator[str]:
     special = list(dict.fromkeys(asked.special))
-    room = asked.vocab_size - 256 - len(special)
-    if room < 0:
+    if (room := asked.vocab_size - 256 - len(special)) < 0:
         yield f"256 bytes and {len(special)} special tokens exceed vocab_size: training raises an error before any step"
         return
     rules = conventions_of(view.tie_break)

@@ -53,8 +53,7 @@ def contents(spec: Spec) -> dict[str, bytes]:
     models: dict[str, Model] = {}
     documents: dict[str, Json] = {"clauses.json": _clauses(spec), "conventions.json": _conventions()}
     for section in spec.sections:
-        cases = [_case(case, models) for case in spec.cases if case.clause.section == section.name]
-        if cases:
+        if cases := [_case(case, models) for case in spec.cases if case.clause.section == section.name]:
             documents[f"cases/{section.name}.json"] = {"kind": "cases", "section": section.name, "cases": cases}
     documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
     files = {name: write_json(document) for name, document in documents.items()}

@@ -116,8 +116,7 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                     outcome.refusals.append(f"{line}; the value is not written, because a person worked it out")
                     continue
                 differences.append(line)
-            marks = _marks(computed, case, everyone, asked, disagreements, outcome)
-            if marks is None:
+            if (marks := _marks(computed, case, everyone, asked, disagreements, outcome)) is None:
                 continue
             if marks != case.agrees:
                 had = f"{case.id} has the marks {bracketed(case.agrees)}"
@@ -159,8 +158,7 @@ def _marks(
             same = case.expected.under(key) == recorded.expected.under(key)
             marks += [witness.name] if witness.name in recorded.agrees and same else []
             continue
-        answer = witness.answer(case)
-        if answer is None:
+        if (answer := witness.answer(case)) is None:
             continue
         if answer.agrees:
             marks.append(witness.name)

@@ -86,8 +86,7 @@ def training(
     step = 0
     shown = cut(room + len(special_tokens), STEPS)
     while len(ids) < full:
-        counts = textbook.count_pairs(words)
-        if not counts:
+        if not (counts := textbook.count_pairs(words)):
             yield f"no pair is left: training ends with {step} of {room} merges"
             return
         chosen = textbook.choose(counts, tie_break, ids)
@@ -121,8 +120,7 @@ def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[st
 
 def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Mapping[bytes, int]) -> str:
     most = counts[chosen]
-    others = [merge for merge, count in counts.items() if count == most and merge != chosen]
-    if not others:
+    if not (others := [merge for merge, count in counts.items() if count == most and merge != chosen]):
         return f"{pair(chosen)}: no other pair occurs {counted(most, 'time')}"
     rival = textbook.choose(dict.fromkeys(others, most), tie_break, ids)
     head = f"{pair(chosen)}: {len(others) + 1} pairs tie at {most}; {tie_break} takes"
@@ -220,8 +218,7 @@ def _merging(atoms: Callable[[], Word], rank: Rank, model: Model, lookup: str, c
 
 def _others(word: Word, rank: Rank, here: int) -> str:
     ranked = [(two, rank(two)) for i, two in enumerate(pairwise(word)) if i != here]
-    rows = [f"{pair(two)} {number}" for two, number in ranked if number is not None]
-    if not rows:
+    if not (rows := [f"{pair(two)} {number}" for two, number in ranked if number is not None]):
         return ""
     rows = list(dict.fromkeys(rows))
     more = f" and {len(rows) - 4} more" if len(rows) > 5 else ""
@@ -245,8 +242,7 @@ def _row(word: Word, here: int | None) -> str:
 
 def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
     """Yield the bytes of each id, and the bytes that become each U+FFFD."""
-    unknown = [index for index in ids if index not in model.vocab]
-    if unknown:
+    if unknown := [index for index in ids if index not in model.vocab]:
         yield f"the id {unknown[0]} is not in the vocabulary: there is nothing to decode"
         return
     rows = [f"{index} {model.vocab[index].hex(' ')}" for index in ids]

@@ -221,8 +221,7 @@ def _takes_special_tokens(target: Any) -> bool:
 def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
     here, lines = [], []
     for witness in witnesses:
-        why = witness.absent()
-        if why is None:
+        if (why := witness.absent()) is None:
             here.append(witness)
         else:
             lines.append(f"{witness.name} is skipped: {why}; its recorded marks stay")

@@ -120,8 +120,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     if outcome.stale:
         fact = f"It is listed as a known failure ({outcome.reason}), but it passes. Remove it from the list."
         return Failure(outcome.test, label, clause, fact, rerun=rerun)
-    found = outcome.mismatch
-    if found is None:
+    if (found := outcome.mismatch) is None:
         fact = "The suite itself failed; please report it."
         return Failure(outcome.test, "ERROR", clause, fact, rerun=rerun, error=outcome.error)
     statement = outcome.clause.under(command.conventions) if outcome.clause else ""
@@ -175,8 +174,7 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
     yield from wording.setting(mismatch.asked, _ranks(mismatch), ROOM)
     if mismatch.expected.source:
         yield "compared", f"with {mismatch.expected.source}"
-    rows = list(_compared(mismatch))
-    if not rows:
+    if not (rows := list(_compared(mismatch))):
         rows = [("expected", _wrapped(wording.expectation(mismatch)))]
         if not isinstance(mismatch.answer, answers.Refusal | answers.Fault | answers.Accepted):
             rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))

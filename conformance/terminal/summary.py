@@ -46,8 +46,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
 
 
 def _causes(terminal: Any, result: RunResult, examples: bool) -> None:
-    lines = list(causes.lines(result, examples))
-    if lines:
+    if lines := list(causes.lines(result, examples)):
         terminal.write_sep("=", "likely causes", bold=True)
         for line, style in lines:
             terminal.write_line(ascii_only(line), **STYLES[style])
@@ -95,8 +94,7 @@ def write(terminal: Any, result: RunResult) -> None:
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(outcomes):
         terminal.write_line(line)
-    stale = [outcome.test for outcome in outcomes if outcome.stale]
-    if stale:
+    if stale := [outcome.test for outcome in outcomes if outcome.stale]:
         these = plural(len(stale), "this one passes", "these pass")
         found = f"listed as known failures, but {these}: {', '.join(stale)}; remove {plural(len(stale), 'it', 'them')}"
         _paragraph(terminal, "out of date", found)
@@ -210,8 +208,7 @@ def _kept(verdict: counts.Verdict, unit: str = "") -> str:
 def verdicts(terminal: Any, result: RunResult) -> None:
     every = counts.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
-    passed = [verdict for verdict in every if verdict.word == "pass"]
-    if passed:
+    if passed := [verdict for verdict in every if verdict.word == "pass"]:
         first, *others = passed
         unit = f" MUST {plural(first.must - first.elsewhere, 'test')}"
         named = [_kept(first, unit), *map(_kept, others)]

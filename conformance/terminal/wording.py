@@ -56,15 +56,13 @@ def _text(text: str) -> str:
 
 def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
     """Yield (label, text) rows: the relevant arguments of the tokenizer, with the ranks that explain the failure."""
-    model = asked.model
-    if model is None:
+    if (model := asked.model) is None:
         return
     if model.is_large:
         yield "merges", f"those of {model.name}"
     else:
         yield "merges", show.packed(show.ranked(model.merges, needed), width)
-        missing = _missing(model)
-        if missing:
+        if missing := _missing(model):
             shown = [*map(show.token, missing[:8]), *([f"{len(missing) - 8} more"] if len(missing) > 8 else [])]
             yield "lacks", f"the vocabulary has no {', '.join(shown)}"
     if model.pipeline is not None:
@@ -130,8 +128,7 @@ def _did(mismatch: Mismatch) -> str:
 
 def _must_raise(mismatch: Mismatch) -> str:
     correct = mismatch.expected.alternatives
-    reasons = [value.reason for value in correct if isinstance(value, answers.AnyError)]
-    if not reasons:
+    if not (reasons := [value.reason for value in correct if isinstance(value, answers.AnyError)]):
         return ""
     if len(reasons) < len(correct):
         if mismatch.divergence is not None:

@@ -97,8 +97,7 @@ def _models_pinned(context: Context) -> Iterator[Violation]:
     pins: dict[str, str] = {}
     sums = folder / "SHA256SUMS"
     for row, text in enumerate(sums.read_text("utf-8").splitlines() if sums.exists() else [], 1):
-        match = PIN.fullmatch(text)
-        if match is None:
+        if (match := PIN.fullmatch(text)) is None:
             yield Violation(sums, row, "this is not a line of sha256sum; run sha256sum *.yaml here again")
             continue
         pins[match.group(2)] = match.group(1)

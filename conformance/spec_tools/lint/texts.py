@@ -84,8 +84,7 @@ def _unicode_12(case: Case, _: Context) -> str:
 )
 def _engines_agree(case: Case, _: Context) -> str:
     differences = characters.engine_differences()
-    char = next((char for char in _characters(case) if char in differences), None)
-    if char is None:
+    if (char := next((char for char in _characters(case) if char in differences), None)) is None:
         return ""
     return f"engines differ on whether U+{ord(char):04X} is in {', '.join(differences[char])}; use another character"
 
