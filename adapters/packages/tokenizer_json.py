@@ -193,8 +193,7 @@ class Iree(OfPackage, JsonTokenizer):
 
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         with self._tokenizer.decode_stream() as stream:
-            for index in ids:
-                yield stream.feed([index])
+            yield from (stream.feed([index]) for index in ids)
             yield stream.finalize()
 
 

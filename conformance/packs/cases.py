@@ -134,8 +134,7 @@ def encode(kind: str, clause: str, title: str, text: str) -> Draft:
 
 
 def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(parts), size):
-        yield parts[start : start + size]
+    yield from (parts[start : start + size] for start in range(0, len(parts), size))
 
 
 # Merging

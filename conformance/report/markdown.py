@@ -42,8 +42,7 @@ def _lines(report: Document) -> Iterator[str]:
     if report["skipped"]:
         shown = "; ".join(f"{each['count']} because {plain(each['reason'])}" for each in report["skipped"])
         yield f"\nSkipped: {shown}."
-    for note in adapter["notes"]:
-        yield f"\nNote: {plain(note)}"
+    yield from (f"\nNote: {plain(note)}" for note in adapter["notes"])
     yield ""
     states = ("failed", "warnings", "known", "skipped")
     counts = [[str(section[state] or "-") for state in states] for section in report["sections"]]

@@ -79,8 +79,7 @@ class Suite(pytest.Directory):
             yield from spread([*groups.values()], cases)
         else:
             yield from (*cases, *chain.from_iterable(groups.values()))
-        for corpus in setup.corpora:
-            yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
+        yield from (CorpusItem.from_parent(self, name=corpus.id, corpus=corpus) for corpus in setup.corpora)
 
 
 def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:

@@ -110,8 +110,7 @@ class Report:
     @property
     def lines(self) -> Iterator[str]:
         yield f"{self.name}: conventions found by probing"
-        for finding in self.findings:
-            yield f"  {finding.line}"
+        yield from (f"  {finding.line}" for finding in self.findings)
         to_declare = self.to_declare
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
         contradictions, failed = list(self.contradictions), [one.name for one in self.findings if one.failed]

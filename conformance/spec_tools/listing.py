@@ -57,8 +57,7 @@ def summary(spec: Spec) -> Iterator[str]:
     columns = "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
     yield f"{'section':9}|{columns} |{columns} | {'vention':>7}  {'ties':>7}"
     rows = [_counts(section, spec) for section in spec.sections]
-    for section, row in zip(spec.sections, rows, strict=True):
-        yield _row(section.name, row)
+    yield from (_row(section.name, row) for section, row in zip(spec.sections, rows, strict=True))
     yield _row("total", [sum(column) for column in zip(*rows, strict=True)])
     yield ""
     operations = _counted(Counter(case.operation.name for case in spec.cases))

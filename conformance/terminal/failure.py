@@ -72,8 +72,7 @@ class Failure:
             writer.line(line, **STYLES[style])
 
     def lines(self) -> Iterator[str]:
-        for line, _ in self.styled():
-            yield line
+        return (line for line, _ in self.styled())
 
     def styled(self) -> Iterator[tuple[str, str]]:
         """Yield the lines, in visible ASCII, each with its style: `heading`, `pointer` or ""."""

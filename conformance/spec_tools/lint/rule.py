@@ -85,8 +85,7 @@ class Rule:
     before_loading: bool = False  # whether it checks the files of a spec that need not load
 
     def findings(self, context: Context) -> Iterator[Violation]:
-        for finding in self.check(context):
-            yield replace(finding, rule=self.name, warning=self.warning)
+        yield from (replace(finding, rule=self.name, warning=self.warning) for finding in self.check(context))
 
 
 RULES: list[Rule] = []  # every rule, in the order of the modules
