@@ -129,10 +129,7 @@ def _landlock() -> int:
 
 
 def landlocked(readable: Collection[str], hidden: Collection[str], writable: Collection[str]) -> bool:
-    """Have the kernel refuse this thread and what it starts all other files, and TCP; return whether it does.
-
-    It also refuses signals to other processes, where it can (Linux 6.12 or later).
-    """
+    """Have the kernel refuse this thread and its children other files, TCP and signals, if it can; return if so."""
     if (version := _landlock()) < 1:
         return False
     call = ctypes.CDLL(None).syscall

@@ -146,10 +146,7 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a method: `write` turns it into a member of the request, and `read` turns that back.
-
-    If it is optional, the caller may pass None, and the server then passes nothing.
-    """
+    """An argument: `write` makes a member of the request, `read` turns it back. If optional, None is not passed on."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -158,14 +155,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Returned:
-    """The result of a method: a definition in protocol.schema.json, and the same in words.
-
-    `write` turns the method's name, answer and arguments into the result of the reply, and `read` turns that back.
-    """
+    """A result: a definition in protocol.schema.json, the same in words, and how it is written in a reply and read."""
 
     shape: str
     words: str
-    write: Callable[..., Any] = _same
+    write: Callable[..., Any] = _same  # of the method's name, its answer and its arguments
     read: Callable[[Any], Any] = _same
 
 

@@ -221,10 +221,7 @@ class Prober:
         return not fault
 
     def _refuses(self, method: str, probe: Callable[[], object]) -> bool:
-        """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
-
-        An answer that no test can use is a LoadError, unless it is the None of an unwritten method.
-        """
+        """Whether a small call raises NotImplementedError; a LoadError for a useless answer, unless that is None."""
         if method in self._late:
             return False
         try:

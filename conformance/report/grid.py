@@ -81,10 +81,7 @@ def read(file: Path) -> list[Cell]:
 
 
 def merged(earlier: Iterable[Cell], new: Sequence[Cell]) -> list[Cell]:
-    """Return all cells by engine, version and model; a new one replaces that of the same key.
-
-    An engine that did not load a model has not said its version: it has that of its other cells of this run.
-    """
+    """Return all cells in order; a new one replaces its key. An engine without a version has that of its others."""
     versions = {found.engine: found.version for found in new if found.version}
     new = [replace(found, version=found.version or versions.get(found.engine, "")) for found in new]
     cells = {found.key: found for found in (*earlier, *new)}

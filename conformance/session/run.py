@@ -192,10 +192,7 @@ class Run:
             return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
     def _fail_unexplained_skips(self) -> bool:
-        """Count the properties as failed that were skipped because of another failure which does not count.
-
-        Return whether there are any, apart from known failures.
-        """
+        """Count as failed what was skipped for a failure that does not count; return whether any was not known."""
         faulty = at_fault(self.outcomes.values())
         dependent = [outcome for outcome in self.outcomes.values() if outcome.depends and outcome.state == "skipped"]
         failed = set()

@@ -144,10 +144,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
 
 
 def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the text of a failure as `describe` does, but write a long reproducing program to a file.
-
-    If earlier calls change answers, a new process reproduces only what has another cause.
-    """
+    """Describe a failure; a long program is in a file, and there is none if earlier calls change the answer."""
     failure = describe(outcome, result.command, diagnosis)
     if result.diagnosis.passes_alone and result.diagnosis.cause_of(outcome.test) is None:
         return replace(failure, reproduce="")
