@@ -26,7 +26,18 @@ from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Measure, Refusal, 
 from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
-from ..operations import OPERATIONS, Decode, Encode, Operation, Question, Setting, oracle, tie_clause
+from ..operations import (
+    OPERATIONS,
+    Decode,
+    Detokenize,
+    Encode,
+    Operation,
+    Question,
+    Setting,
+    Stream,
+    oracle,
+    tie_clause,
+)
 from ..outcome import (
     MOST_CAUSES,
     Bug,
@@ -232,6 +243,7 @@ class _Search:
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
         unexplained = failures - {test for _, tests in found for test in tests}
         more = [*self._other_sizes(unexplained, published.answers), *self._under_lookup(published.answers)]
+        more += self._built_on_streams(published.answers)
         if unexplained.intersection(trainings):
             more += [*self._trainers(trainings), *self._open_ties(found)]
         found = cover([*candidates, *more], failures) if more else found
@@ -403,6 +415,28 @@ class _Search:
             same = {test for test, is_same in answers.items() if is_same}
             if same:
                 yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
+
+    def _built_on_streams(self, published: Answers) -> Iterator[Candidate]:
+        """Yield the known bugs of streams on which the implementation builds `encode` or `decode`.
+
+        Its streams seem to depend on these methods, which go wrong in the same way.
+        """
+        following = self.evidence.answers.items() if self.evidence.dependent else ()
+        for bug in known_bugs():
+            row = published.get(bug.id, {})
+            same = {test for test, mark in following if row.get(test) == mark}
+            if bug.section not in ("streaming", "detokenizing") or not same & self.evidence.dependent:
+                continue
+            implementation, tested = _implementation(bug, self.declared), row.keys() & self.evidence.clauses.keys()
+            passed = _spread(sorted(self.evidence.clauses.keys() - self.wrong.keys()), REPLAYED)
+            for test in (*self.wrong, *passed):
+                asked = _as_stream(self.golden[test].question)
+                if asked is not None and _takes(implementation, asked):
+                    answer, wrong = ask(implementation, asked), self.wrong.get(test)
+                    if not _is_right(self.golden[test].question, answer, self.declared):
+                        tested |= {test}
+                        same |= {test} if wrong and wrong.fingerprint == fingerprint(answer) else set()
+            yield replace(_of_bug(bug, self.evidence, tested, same, published), order=0)  # it may not be built on them
 
     def _other_sizes(self, unexplained: Set[str], published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs that go wrong as the implementation does with another size than the published one."""
@@ -733,6 +767,16 @@ def _depended_on(asked: Question[Any], depends: Dependence) -> Question[Any] | N
         return None
     alone = replace(asked.model, special_tokens=None) if depends.kind == "segment" else asked.model
     return Question(Encode(depends.text), alone)
+
+
+def _as_stream(asked: Question[Any]) -> Question[Any] | None:
+    """Return the question about a stream that `encode` or `decode` answers if it is built on streams."""
+    match asked.operation:
+        case Encode(text):
+            return replace(asked, operation=Stream((text,)))
+        case Decode(ids):
+            return replace(asked, operation=Detokenize(ids))
+    return None
 
 
 def _without_special(asked: Question[Any]) -> Question[Any] | None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from unittest.mock import ANY
 
 import pytest
+from helpers.outcomes import outcomes_of
 from known_bugs.count_named import named, verdict
 from known_bugs.strangers import STRANGERS, Plain
 
@@ -656,6 +657,17 @@ def test_a_bug_of_an_encoder_is_named_under_the_lookup_that_it_declares() -> Non
     target = type("T", (bug.target,), {"conventions": {"lookup": "bytes"}})
     ((found, count),) = _diagnosed(target, "MERGE-ORDER")
     assert (found, count > 5) == ("rank-of-first-pair-kept", True)
+
+
+@pytest.mark.parametrize("bug", ["special-token-before-held-bytes", "special-token-drops-held-bytes"])
+def test_a_bug_of_streams_is_named_where_decode_joins_their_text(bug: str) -> None:
+    (target,) = (one.target for one in known_bugs() if one.id == bug)
+    built = type("T", (target,), {"decode": lambda self, ids: "".join(self.decode_iterable(ids))})
+    cases = [case for case in _cases() if case.clause.section in ("DETOK", "DECODE")]
+    ((found, count),) = [
+        (name(cause), len(cause.tests)) for cause in diagnose(outcomes_of(built, cases), _cases()).causes
+    ]
+    assert (found, count > 6) == (bug, True)
 
 
 @pytest.mark.parametrize("tie_break", ["smaller-ids", "lex-smaller", "first-seen"])
