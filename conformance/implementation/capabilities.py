@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import regex
 
@@ -75,7 +76,32 @@ def _own_pattern(name: str, declared: object) -> str:
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)
 
 
-def settle(implementation: Any, stderr: int = 2) -> frozenset[str]:
+class Probed(Protocol):
+    """What probes need of an implementation; see `Implementation`."""
+
+    name: str
+    target: Any
+    fixed_model: str | None
+    conventions: dict[str, str]
+    spellings: dict[str, str]
+
+    @property
+    def is_remote(self) -> bool: ...
+
+    def note(self, line: str) -> None: ...
+
+    def time_limit(self, timeout_factor: float = 1) -> AbstractContextManager[object]: ...
+
+    def build(self, model: Model) -> TokenizerProxy: ...
+
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy: ...
+
+    def from_tokenizer_json(self, model: Model) -> TokenizerProxy: ...
+
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> object: ...
+
+
+def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     """Return the capabilities of an `Implementation`, and give it its spellings of patterns and its notes.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
@@ -117,7 +143,7 @@ def announced(line: str, stderr: int) -> Iterator[None]:
 
 
 class Prober:
-    def __init__(self, implementation: Any, stderr: int) -> None:
+    def __init__(self, implementation: Probed, stderr: int) -> None:
         self._implementation = implementation
         self._target = implementation.target
         self._name = implementation.name
