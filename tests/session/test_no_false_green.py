@@ -198,7 +198,7 @@ class ForEveryId(WithTheToken):
         ("InTheConstructor", set()),
         ("WithTheToken", set()),
         ("ForEveryText", {"special-absent-other-text", "law-special-absent"}),
-        ("ForEveryId", {"special-absent-keeps-entries"}),
+        ("ForEveryId", {"special-absent-keeps-ends", "special-absent-keeps-entries"}),
     ],
 )
 def test_an_absent_special_token_may_be_refused_only_where_it_occurs(
