@@ -428,8 +428,7 @@ def test_ctrl_c_ends_training(here: Path) -> None:
         assert run.stderr
         until = time.monotonic() + 60
         while not psutil.Process(run.pid).children() and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(0.3)
+            time.sleep(0.01)  # on a busy machine, the workers can have ended before a later look
         run.send_signal(signal.SIGINT)
         assert run.stderr.read().decode().splitlines()[-1:] == ["bpe-conformance: interrupted"]
     assert run.returncode == INTERRUPTED
