@@ -163,10 +163,7 @@ def _changed(change: Callable[[str, int, int], str]) -> Callable[[BaseEncoder, s
 
     def cut(self: BaseEncoder, text: str) -> Segments:
         parts = BaseEncoder.cut(self, text)
-        changed = [
-            (one if special else change(one, at, len(parts)), special) for at, (one, special) in enumerate(parts)
-        ]
-        return [(segment, special) for segment, special in changed if segment]
+        return [(one if special else change(one, at, len(parts)), special) for at, (one, special) in enumerate(parts)]
 
     return cut
 

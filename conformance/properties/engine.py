@@ -154,15 +154,15 @@ class SharedRun:
 
     def __init__(self, name: str, run: Callable[[Implementation, Effort], Mapping[str, Found]]) -> None:
         self._name, self._run = name, run
-        self._found = WeakKeyDictionary[Implementation, dict[tuple[int | None, float], Mapping[str, Found]]]()
+        self._found = WeakKeyDictionary[Implementation, dict[int | None, Mapping[str, Found]]]()
 
     def property(self, id_: str, clause_id: str, needs: tuple[str, ...], asks: str) -> Property:
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
-            runs, key = self._found.setdefault(implementation, {}), (effort.seed, effort.examples_factor)
-            if key not in runs:
-                runs[key] = self._run(implementation, effort)
-            return runs[key].get(id_)
+            runs = self._found.setdefault(implementation, {})
+            if effort.seed not in runs:
+                runs[effort.seed] = self._run(implementation, effort)
+            return runs[effort.seed].get(id_)
 
         return Property(id_, clause_id, needs, run, asks, search=self._name)
 

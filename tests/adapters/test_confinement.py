@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -97,6 +98,45 @@ def test_the_hook_tells_what_a_submission_may_do(kind: str, tmp_path: Path, othe
         except PermissionError:
             found = "refused"
         assert found == kind, (event, arguments)
+
+
+BOTH = """
+import json, os, sys
+from bpe_conformance.adapters.bridge.confinement import audit_hook, landlocked
+*limits, files = json.loads(sys.argv[1])
+def permitted(call, *arguments):
+    try:
+        return call(*arguments) or True
+    except PermissionError:
+        return False
+asked = [(file, flags) for file in files for flags in (os.O_RDONLY, os.O_WRONLY)]
+hook = audit_hook(*limits)
+by_hook = [permitted(hook, "open", (file, None, flags)) for file, flags in asked]
+assert landlocked(*limits)
+by_kernel = [bool(permitted(os.open, *one)) for one in asked]
+print(json.dumps([[*one] for one in zip(asked, by_hook, by_kernel)]))
+"""
+
+
+@pytest.mark.skipif(not confinement.has_landlock(), reason="Landlock")
+def test_the_kernel_and_the_hook_permit_the_same_files(tmp_path: Path) -> None:
+    files = [
+        *("read/x", "read/deep/x", "read/deep/open/x", "read/secretly", "file", "own/x", "own/deep/x"),
+        *("read/secret/x", "read/deep/secret/x", "read/deep/hidden", "closed/x", "closed/deep/x", "other/x", "files"),
+    ]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for link, target in (("read/link", "other/x"), ("read/deep/link", "read/x"), ("own/link", "read/secret/x")):
+        (tmp_path / link).symlink_to(tmp_path / target)
+        files.append(link)
+    readable, hidden = ("read", "file", "closed"), ("read/secret", "read/deep/secret", "read/deep/hidden", "closed")
+    given = [[str(tmp_path / name) for name in some] for some in (readable, hidden, ("own",), files)]
+    done = subprocess.run([sys.executable, "-c", BOTH, json.dumps(given)], capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    assert [one for one, by_hook, by_kernel in found if by_hook != by_kernel] == []
+    read = {file.removeprefix(f"{tmp_path}/") for (file, flags), _, is_permitted in found if is_permitted and not flags}
+    assert read == {*files[:7], "read/deep/link"}
 
 
 class Kernel:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+import tokenizers
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
@@ -166,10 +168,18 @@ def test_the_version_of_a_package_is_the_installed_one(
     assert Stale.version == said
 
 
-def test_a_tokenizer_json_holds_a_special_token_whose_text_spells_other_bytes(tmp_path: Path) -> None:
-    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: "<é>".encode()}
-    document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<é>"], None)).read_text("utf-8"))
-    assert [(one["id"], one["content"]) for one in document["added_tokens"]] == [(256, "<é>")]
+def test_a_tokenizer_json_holds_special_tokens_that_spell_other_bytes_but_none_that_is_another_token(
+    tmp_path: Path,
+) -> None:
+    spelled = {"\u0120", "\xe9", "\xff", "\xc3", " "}  # each is an entry for a byte, or its text is such an entry
+    for special in permutations(["<\xe9>", "\xc3\xa9", "<s>", *spelled], 2):
+        vocab = {byte: bytes([byte]) for byte in range(256)} | dict(enumerate((one.encode() for one in special), 300))
+        if spelled & {*special}:
+            with pytest.raises(ValueError, match=r"is the spelling of another|is also an ordinary|spells other"):
+                write_tokenizer_json(str(tmp_path), vocab, [], special, None)
+        else:
+            tokenizer = tokenizers.Tokenizer.from_file(write_tokenizer_json(str(tmp_path), vocab, [], special, None))
+            assert tokenizer.encode(" ".join(special), add_special_tokens=False).ids == [300, 32, 301]
 
 
 def test_a_tokenizer_json_lacks_the_bytes_that_the_vocabulary_lacks(tmp_path: Path) -> None:

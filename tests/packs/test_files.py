@@ -134,7 +134,7 @@ PATTERN = "these files do not contain the split pattern, so GPT-2's is used; use
         (0, Overrides(), [PATTERN]),
         (1, Overrides(), [f"{SPECIAL}'<0>'; use --special to change that", PATTERN]),
         (3, Overrides(), [f"{SPECIAL}'<0>', '<1>', '<2>'; use --special to change that", PATTERN]),
-        (5, Overrides(), [f"{SPECIAL}'<0>', '<1>', '<2>' and 2 more; use --special to change that", PATTERN]),
+        (4, Overrides(), [f"{SPECIAL}'<0>', '<1>', '<2>' and 1 more; use --special to change that", PATTERN]),
         (2, Overrides(pattern="gpt2"), [f"{SPECIAL}'<0>', '<1>'; use --special to change that"]),
         (2, Overrides(special={"<0>": None}), [PATTERN]),
         (0, Overrides(pattern="gpt2"), []),

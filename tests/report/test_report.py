@@ -386,12 +386,14 @@ def test_other_file_gives_one_line_error(tmp_path: Path, text: str, message: str
 
 
 def test_a_cause_without_its_smallest_failure_is_refused(tmp_path: Path) -> None:
-    found = made(outcome(state="failed"), diagnosis=DIAGNOSIS)
-    found["results"] = []
-    file = tmp_path / "r.json"
-    file.write_text(document.text(found), "ascii")
-    with pytest.raises(ReportError, match=r"causes\.0\.smallest: there is no failure of 'one'"):
-        document.read(file)
+    causes = tuple(greedy([name]) for name in "abc")
+    for number, name in enumerate("abc"):
+        found = made(*(outcome(one, state="failed") for one in "abc"), diagnosis=Diagnosis(causes, ()))
+        del found["results"][number]
+        file = tmp_path / "r.json"
+        file.write_text(document.text(found), "ascii")
+        with pytest.raises(ReportError, match=rf"causes\.{number}\.smallest: there is no failure of '{name}'"):
+            document.read(file)
 
 
 # Markdown and badge

@@ -12,7 +12,7 @@ import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.answer import Ids
-from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.operations import TEXT_KEYS, TRAINING_KEYS
 from bpe_conformance.operations.divergence import merge_steps
@@ -21,7 +21,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
 from bpe_conformance.spec import Spec, installed_spec, load_spec
 from bpe_conformance.spec_tools import replay
-from bpe_conformance.spec_tools.explain import View, explain
+from bpe_conformance.spec_tools.explain import View, _model, explain
 
 SMALL = Path(__file__).parents[1] / "spec"
 
@@ -90,6 +90,15 @@ def test_all_texts_of_a_batch_are_shown(spec: Spec) -> None:
     name = next(case.id for case in spec.cases if case.operation.texts() == ("c", "abc", "ab", "b"))
     shown = _shown(spec, name).split("replay")[0]
     assert re.findall(r"^ +(?:texts)? +'(\w+)'", shown, re.MULTILINE) == ["c", "abc", "ab", "b"]
+
+
+@pytest.mark.parametrize(("special", "shown"), [(None, None), ((), "none"), (("<a>", "b"), "'<a>', 'b'")])
+def test_a_table_shows_its_special_tokens_even_if_the_list_is_empty(
+    special: tuple[str, ...] | None, shown: str | None
+) -> None:
+    model = Model({byte: bytes([byte]) for byte in range(256)}, (), special)
+    lines = [" ".join(line.split()) for line in _model(model, View())]
+    assert [line for line in lines if line.startswith("special")] == ([] if shown is None else [f"special {shown}"])
 
 
 def test_long_runs_of_spaces_are_counted(spec: Spec) -> None:

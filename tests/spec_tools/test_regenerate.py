@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.spec import load_spec
 from bpe_conformance.spec_tools import regenerate as module
-from bpe_conformance.spec_tools.regenerate import regenerate
+from bpe_conformance.spec_tools.regenerate import Regeneration, regenerate
 
 HAND = """clause: MERGE-ORDER-1
 cases:
@@ -179,6 +180,18 @@ def test_the_layout_of_long_values_is_stable(spec: Path) -> None:
     assert contents(spec) == once
     assert load_spec(spec).cases
     assert once["cases/encode.yaml"].isascii()
+
+
+def test_the_status_is_1_if_a_value_is_not_written_or_a_check_finds_a_difference(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for differences, refusals, check in product(([], ["a", "b"]), ([], ["c"]), (False, True)):
+        outcome = Regeneration(differences, refusals)
+        monkeypatch.setattr(module, "regenerate", lambda *_, made=outcome: made)
+        assert main(["regenerate", *["--check"] * check]) == int(bool(refusals or (check and differences)))
+        *lines, _ = capsys.readouterr().out.splitlines()
+        said = f"2 {'out of date' if check else 'updated'}" if differences else "every computed value is the oracle's"
+        assert lines == [*differences, *refusals, said, *["1 not written"] * len(refusals)]
 
 
 def test_command_reports_changes(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,18 @@ def test_exports_are_ascii_and_equal(exported: Path, tmp_path: Path) -> None:
     assert {name: (tmp_path / "out" / name).read_bytes() for name in again} == again
 
 
+def test_what_a_case_is_about_is_that_of_the_case(documents: dict[str, Any]) -> None:
+    cases = {case.id: case for case in installed_spec().cases}
+    for found in Runner(documents).cases():
+        case = cases.pop(found["id"])
+        same = ("title", "since", "level", "by_hand", "source", "note")
+        assert {name: found[name] for name in same} == {name: getattr(case, name) for name in same}
+        named = found["clause"], found["op"], tuple(found["agrees"])
+        assert named == (case.clause.id, case.operation.name, case.agrees)
+        assert found["class"] == ("pipeline" if case.clause.section == "PIPELINE" else case.operation.conformance_class)
+    assert not cases
+
+
 # A test runner that knows only the JSON
 
 
