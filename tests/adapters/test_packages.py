@@ -164,8 +164,10 @@ def test_the_version_of_a_package_is_the_installed_one(
     class Stale(OfPackage):
         module = "stale"
 
-    Stale.import_package()
-    assert Stale.version == said
+    for install in ("", "stale", "stale>1", "'stale>=1.1'"):
+        Stale.install, Stale.version = install, ""
+        Stale.import_package()
+        assert Stale.version == said
 
 
 def test_a_tokenizer_json_holds_special_tokens_that_spell_other_bytes_but_none_that_is_another_token(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.answer import Refusal
+from bpe_conformance.answer import Refusal, Text
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.known_bugs import causes
-from bpe_conformance.operations import Batch, Encode, Question, Train
+from bpe_conformance.operations import Batch, Decode, Encode, Question, Train, oracle
 from bpe_conformance.outcome import Dependence
 
 
@@ -60,6 +60,19 @@ def test_only_a_text_without_its_special_tokens_is_asked_without_them() -> None:
         (Train("ab", 257), None),
     ):
         assert causes._without_special(Question(operation, model)) is None
+
+
+@pytest.mark.parametrize("left_out", [(), ("<e>",), ("<s>",), ("<e>", "<s>")])
+def test_only_special_tokens_without_which_the_text_is_the_answer_are_left_out(left_out: tuple[str, ...]) -> None:
+    asked, answers = {}, {}
+    for ids in itertools.product((97, 300, 301), repeat=2):
+        asked[str(ids)] = Decode(ids), MODEL, (right := Text(oracle(MODEL).decode(ids)))
+        text = right.text
+        for token in left_out:
+            text = text.replace(token, "")
+        answers[str(ids)] = Text(text if left_out else text.upper())
+    wrong = {test: one for test, one in asked.items() if answers[test] != one[2]}
+    assert causes._left_out(wrong, answers) == sorted(left_out)
 
 
 def test_messages_are_alike_without_their_values() -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Rows, Unchanged
+from bpe_conformance import answer
+from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Pair, Rows, Unchanged
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.operations import Batch, Construct, Encode, Narrowed, Question, Setting, divergence
@@ -38,6 +39,32 @@ def test_a_merge_that_is_left_out_is_named_alone() -> None:
     mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids((256, 257)), found)
     assert "left out a merge" in wording.fact(mismatch)
     assert wording.pointer(found) == "rank 2 (ab+cd) did not merge at byte 0"
+
+
+def test_every_cause_of_wrong_ids_has_its_own_words_and_names_what_it_is_about() -> None:
+    merge = Pair((b"ab", b"cd"), 2, 0)
+    causes = {
+        answer.UnknownId(9_001): ["9001"],
+        answer.BytesLost(7): ["7"],
+        answer.BytesLost(7, of_pipeline=True): ["7", "file"],
+        answer.WrongId(b"cd", 257, 9_001): ["cd", "257", "9001"],
+        answer.WrongId(None, 257, 9_001): ["special", "257", "9001"],
+        answer.CrossesBoundary(b"cd", 7): ["cd", "7"],
+        answer.PreTokenCut("abcd", 2, merge): ["abcd", "2"],
+        answer.SpecialToken(b"cd", missed=True): ["special", "cd", "not"],
+        answer.SpecialToken(b"cd", missed=False): ["special", "cd"],
+        answer.SpecialToken(b"cd", missed=False, allowed=False): ["special", "cd", "not allowed"],
+        answer.WholeTokenCut("abcd"): ["abcd", "bytes"],
+        answer.WholeTokenCut("abcd", "whole"): ["abcd", "whole"],
+        answer.NotAResult(b"cd"): ["cd", "no merge"],
+        answer.WrongMerge(None, merge): ["merge"],
+        answer.WrongMerge(merge, merge): ["pair", "first"],
+        answer.WrongMerge(merge, None): ["order"],
+    }
+    assert {*map(type, causes)} == {*answer.EncodingCause.__subclasses__()}
+    said = {cause: wording._cause_fact(cause) for cause in causes}
+    assert len({*said.values()}) == len(causes)
+    assert [(cause, word) for cause, words in causes.items() for word in words if word not in said[cause]] == []
 
 
 @pytest.mark.parametrize(

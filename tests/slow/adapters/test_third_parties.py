@@ -63,6 +63,8 @@ def test_minimal_agrees_with_the_textbook():
     for rng, merges, special in tables(1):
         vocab = build_vocab(merges, special[:1])
         agrees(Minimal(vocab, merges, special), Tokenizer(vocab, merges, special), rng)
+        vocab[999] = (text := random_text(rng)).encode()  # an entry that no merge builds
+        assert Minimal(vocab, merges, special).encode(text) == Tokenizer(vocab, merges, special).encode(text)
     with pytest.raises(ValueError, match="has no"):
         Minimal({}, [])
 
