@@ -193,6 +193,17 @@ def test_tiktoken_encoding_is_adapted(name: str) -> None:
 
 
 @pytest.mark.usefixtures("modules")
+def test_the_version_of_an_encoding_is_that_of_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("packed").mkdir()
+    Path("packed", "__init__.py").write_text("__version__ = '3.1'", "utf-8")
+    Path("packed", "inner.py").write_text(ENCODING, "utf-8")
+    for name in ("packed", "packed.inner"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert Implementation("x", resolve("encoding:packed.inner:made")).version == "3.1"
+    assert Implementation("x", resolve("encoding:encodings_like:made")).version == ""
+
+
+@pytest.mark.usefixtures("modules")
 def test_other_object_gives_one_line_error() -> None:
     with pytest.raises(AdapterError, match="encoding:sys:path has no encode and no decode and no name"):
         resolve("encoding:sys:path")

@@ -493,6 +493,10 @@ def test_compare_reports_differences(capsys: pytest.CaptureFixture[str]) -> None
     assert out[2:4] == ["first         text, line 1", "  after       'low lower'"]
     assert out[4].startswith("  compared:Wrong 9319 'low' | 2793 ' lower' | 1877 ' low' | ")
     assert out[5].startswith("  reference   9319 'low' | 2793 ' lower' | 9016 ' lowest' | ")
+    for before in ("low\n", "low\nl\u00f6w\n\n\n"):
+        Path("lines").write_text(f"{before}low lowest\nlow\n", "utf-8")
+        assert main(["compare", "compared:Wrong", "reference", "--corpus", "lines"]) == 1
+        assert f"first         lines, line {before.count(chr(10)) + 1}" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.usefixtures("adapters")

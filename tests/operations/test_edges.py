@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, product
 from typing import Any
 
 import pytest
 
 from bpe_conformance.answer import (
+    Answer,
     Answers,
     AnyError,
     EntryDivergence,
@@ -85,6 +87,15 @@ def test_offsets_repeat_encode_if_their_ids_are_equal() -> None:
         (ERROR, [ERROR], False),
     ):
         assert SPELLED.repeats(answer, encoded) == repeats  # type: ignore[arg-type]
+
+
+def test_a_batch_repeats_encode_if_each_row_has_its_ids_and_a_text_with_an_error_has_none() -> None:
+    rows: list[Answer] = [Ids((256,)), ERROR, Ids((97, 98))]
+    right = {0: (256,), 1: (), 2: (97, 98)}
+    for chosen in product(range(3), repeat=2):
+        encoded = [rows[at] for at in chosen]
+        for given in chain.from_iterable(product(right.values(), repeat=size) for size in range(3)):
+            assert Batch(("x", "y")).repeats(Rows(given), encoded) == (given == tuple(right[at] for at in chosen))
 
 
 NORMALIZING = replace(MODEL, special_tokens=None, pipeline=Pipeline(("NFC",), steps=(ByteLevel(),)))

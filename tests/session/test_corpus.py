@@ -103,9 +103,10 @@ class Fixed(Right):
 @pytest.mark.parametrize("adapter", ["DecodeOnly", "Own", "Fixed"])
 def test_a_corpus_is_skipped_where_the_ids_of_gpt2_cannot_be_had(adapter: str, project: Project) -> None:
     project.write("others.py", ADAPTERS)
-    project.write("book", "a book\n")
-    result = project.judge(f"others:{adapter}", "--bpe-corpus", "book", "-v", "-k", "corpus")
-    assert states(result) == {"corpus-book": "SKIPPED"}
+    names = ("book", "page", "word")  # each of several is a test
+    options = [option for name in names for option in ("--bpe-corpus", project.write(name, f"a {name}\n").name)]
+    result = project.judge(f"others:{adapter}", *options, "-v", "-k", "corpus")
+    assert states(result) == {f"corpus-{name}": "SKIPPED" for name in names}
 
 
 def test_corpora_of_one_name_are_numbered(tmp_path: Path) -> None:

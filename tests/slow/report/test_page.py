@@ -14,12 +14,13 @@ from typing import Any
 import jsonschema
 import pytest
 from helpers.project import Project
-from helpers.sample_reports import HOSTILE, failing, greedy, mismatch, outcome, report, result, spec
+from helpers.sample_reports import GREEDY, HOSTILE, failing, greedy, mismatch, outcome, report, result, spec
 
 from bpe_conformance.operations import CLASSES
-from bpe_conformance.outcome import Command, ConventionCause, Dependence, ErrorCause
-from bpe_conformance.report import document, page
+from bpe_conformance.outcome import BugCause, Command, ConventionCause, Dependence, ErrorCause
+from bpe_conformance.report import document, markdown, page
 from bpe_conformance.report.page import STATES, Cell
+from bpe_conformance.terminal.failure import NAMES
 
 VOID = {"br", "input", "link", "meta", "wbr"}
 
@@ -223,6 +224,15 @@ def test_a_page_of_one_report_begins_with_the_likely_causes() -> None:
     assert error.all("p")[1].text == "Raised at mine.py:7"
     assert "No known cause explains the other 1." in root.one("main").text
     assert root.one("p", class_="next").text.startswith("Next: 3 likely causes explain 3 of 4 failures: undeclared")
+
+
+def test_a_cause_that_several_bugs_fit_shows_the_first_of_them() -> None:
+    for count in range(1, 6):
+        bugs = tuple(replace(GREEDY, id=f"bug-{number}") for number in range(count))
+        made = report("one", states := failing(2), causes=[BugCause(bugs, tuple(states))])
+        (cause,) = parsed(page.text([made])).all("article", class_="cause")
+        assert re.findall(r"explain (bug-\d)", cause.text) == [f"bug-{number}" for number in range(min(count, NAMES))]
+        assert markdown.text(made).count("**Fix:**") == min(count, NAMES)
 
 
 def test_a_page_of_one_report_shows_every_failure_in_full() -> None:
