@@ -286,6 +286,20 @@ def test_an_error_with_different_messages_is_named_by_its_type() -> None:
 def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> None:
     assert _raising(2, 8).causes == ()
     assert [len(cause.tests) for cause in _raising(3, 400).causes] == [3]
+    for count in range(5):  # of properties, too, which have no published answers
+        error = _outcome(_cases()[0], Refusal("RuntimeError", "RuntimeError: no", ("tok.py:3 in encode: raise",)))
+        outcomes = [replace(error, test=f"law-{number}", kind="property") for number in range(count)]
+        assert [len(cause.tests) for cause in diagnose(outcomes, _cases()).causes] == [count] * (count >= 3)
+
+
+def test_answers_that_depend_on_another_part_are_no_evidence_of_a_bug() -> None:
+    (bug,) = (bug for bug in known_bugs() if bug.id == "numeric-tokens-equal")
+    cases = [case for case in _cases() if case.id in read().answers[bug.id]]
+    outcomes = _outcomes(bug.target, cases)
+    assert _names(diagnose(outcomes, cases)) == [bug.id]
+    depends = Dependence("encode", "x")
+    dependent = [replace(one, mismatch=one.mismatch and replace(one.mismatch, depends_on=depends)) for one in outcomes]
+    assert diagnose(dependent, cases).causes == ()
 
 
 def test_an_exit_is_grouped_as_other_errors_are() -> None:

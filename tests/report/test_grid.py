@@ -57,6 +57,7 @@ def test_a_pack_of_an_earlier_format_is_made_again(written: str, tmp_path: Path)
 
 def test_each_cell_that_is_not_green_is_explained() -> None:
     refused = Cell("refusing", "3", "other", "2026-11-01", problem="refusing:x: does not load it: <NFC>")
+    assert [*grid._details(refused)] == ["refusing:x: does not load it: &lt;NFC&gt;"]
     text = "\n".join(grid.lines(grid.merged([], [RIGHT, WRONG, refused])))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[0] == "| engine | other | small | tested on |"

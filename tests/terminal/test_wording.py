@@ -10,7 +10,7 @@ from bpe_conformance import answer
 from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Pair, Rows, Unchanged
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
-from bpe_conformance.operations import Batch, Construct, Encode, Narrowed, Question, Setting, divergence
+from bpe_conformance.operations import Batch, Construct, Decode, Encode, Narrowed, Question, Setting, divergence
 from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -89,6 +89,14 @@ def test_other_texts_that_are_not_shown_are_not_concealed(count: int, more: bool
     assert found.startswith(f"{count} other texts: 'cd' is ")
     assert found.count(" is ") == 3
     assert found.endswith("; ...") is more
+
+
+def test_dots_stand_for_ids_that_are_not_shown_and_for_no_others() -> None:
+    for count in range(1, 2 * show.MOST_TOKENS):
+        ids = (97,) * count
+        cells = dict(wording.setting(Question(Decode(ids), MODEL), (), 999))["tokens"].split(" | ")
+        assert cells == ["a"] * min(count, show.MOST_TOKENS) + ["..."] * (count > show.MOST_TOKENS)
+        assert show._brief_ids(ids, MODEL).partition("   ")[0].split(" | ") == cells
 
 
 def test_a_pipeline_is_shown_in_lines_with_the_names_of_known_expressions() -> None:
