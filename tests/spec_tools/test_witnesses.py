@@ -109,6 +109,16 @@ class Lies(Agrees):
             return [*super().encode(text), *([0] if "x" in text else [])]
 
 
+class Plain(Agrees):
+    """Trains without special tokens only."""
+
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        if special_tokens:
+            raise NotImplementedError
+        return super().train(text, vocab_size, special_tokens)
+
+
 class Raises(Agrees):
     def __new__(cls, *arguments, **keywords):
         raise BaseException("panic\n\u20ac")
@@ -400,6 +410,15 @@ def test_witnesses_are_not_asked_about_ids_of_another_layout(spec):
     finally:
         Agrees.conventions = {"lookup": "bytes"}
     assert agrees(spec)["tie"] == ()
+
+
+@pytest.mark.parametrize(("clause", "marks"), [("TRAIN-TIE-1", ("plain",)), ("TRAIN-IDS-2", ())])
+def test_a_trainer_without_special_tokens_is_asked_about_merges_but_not_about_ids(spec, clause, marks):
+    text = TRAIN.replace("TRAIN-TIE-1", clause).replace("special_tokens: []", 'special_tokens: ["<e>"]')
+    (spec / "cases" / "train.yaml").write_text(text.replace("257", "258"))
+    (spec / "clauses" / "train.yaml").write_text(CLAUSES.format(section="TRAIN", id=clause))
+    outcome = regenerate(spec, witnesses=[witness("plain", "Plain")])
+    assert (agrees(spec)["tie"], outcome.refusals) == (marks, [])
 
 
 def test_a_witness_whose_table_is_by_bytes_is_not_asked_about_ranks_that_are_no_ids(spec):
