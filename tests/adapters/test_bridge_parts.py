@@ -18,7 +18,7 @@ from bpe_conformance.adapters.bridge import check, client, process, server, wire
 from bpe_conformance.adapters.bridge.check import Breach
 from bpe_conformance.adapters.bridge.client import Client, Reply
 from bpe_conformance.adapters.bridge.confinement import Confinement
-from bpe_conformance.adapters.errors import OutOfMemoryError
+from bpe_conformance.adapters.errors import BridgeError, OutOfMemoryError
 from bpe_conformance.fixtures import answers
 from bpe_conformance.reference.textbook import Tokenizer
 
@@ -377,6 +377,32 @@ def test_a_program_speaks_the_protocol_only_if_no_step_fails(states: tuple[Any, 
 
 def program(*capabilities: str, **attributes: Any) -> Any:
     return SimpleNamespace(capabilities={*capabilities}, fixed=False, **attributes)
+
+
+@pytest.mark.parametrize("hello", [{}, {"name": "p"}])
+@pytest.mark.parametrize(
+    "error", [kind("encode", "got", "rule", "fix", "why") for kind in (CrashError, HangError, ProtocolError)]
+)
+def test_a_step_that_fails_says_what_to_do(
+    hello: dict[str, Any], error: BridgeError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(tested: Any) -> str:
+        raise error
+
+    monkeypatch.setitem(check._FUNCTIONS, "fails", fails)
+    tested = program(hello=hello, argv=["./p"], sent="{}")
+    step, ends = check._try("a step", {"run": "fails"}, tested, {})
+    started = "fix" if hello or not isinstance(error, CrashError) else "make the program start; run it yourself"
+    rows = [line.split(maxsplit=1) for line in step.lines]
+    assert [label for label, _ in rows] == [
+        "sent",
+        "got",
+        "rule",
+        "fix",
+        *["stderr"] * (not isinstance(error, ProtocolError)),
+    ]
+    assert dict(rows)["fix"].startswith(started)
+    assert (step.state, ends) == ("FAIL", isinstance(error, HangError))
 
 
 @pytest.mark.parametrize(

@@ -379,6 +379,10 @@ def test_a_stream_ends_where_the_program_or_the_text_ends():
     tokenizer = Scripted({"ids": [1], "ended": True}, {"ids": [2]})
     assert [*stream(tokenizer, iter(["a", "a", "a"]))] == [1, 2]
     assert tokenizer.sent == [FEED, CLOSE]
+    for other in (False, None, 1, "true", [1]):  # only `true` ends a stream
+        tokenizer = Scripted({"ids": [1], "ended": other}, {"ids": [2]}, {"ids": []})
+        assert [*stream(tokenizer, ["a", "a"])] == [1, 2]
+        assert tokenizer.sent == [FEED, FEED, CLOSE]
     tokenizer = Scripted({"ids": [1, 2]})
     reading = stream(tokenizer, ["a"])
     assert next(reading) == 1

@@ -15,6 +15,7 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown, matrix, page
@@ -421,6 +422,17 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
     )
     assert "| MERGE | 1/2 | - | 1 | - | - | - |" in lines
     assert "<details><summary>Failures: 1</summary>" in lines
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("missing", [(), ("two",), ("two", "three")])
+def test_a_run_without_some_results_is_never_shown_as_complete(complete: bool, missing: tuple[str, ...]) -> None:
+    found = made(outcome(), complete=complete, missing=missing)
+    is_partial = not complete or bool(missing)
+    said = f"**The run is not complete**: {counted(len(missing), 'result')} missing."
+    assert (said in markdown.text(found)) == is_partial
+    assert ("in part" in badge(found)) == is_partial
+    assert (found["run"]["complete"], found["run"]["missing"]) == (complete, [*missing])
 
 
 def test_markdown_shows_every_kind_of_cause() -> None:
