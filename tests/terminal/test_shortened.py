@@ -14,7 +14,7 @@ import pytest
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.pipeline import AddedToken, Pipeline
 from bpe_conformance.operations import Encode, Question
-from bpe_conformance.packs import files, inspect
+from bpe_conformance.packs import inspect
 from bpe_conformance.packs.reach import Reach
 from bpe_conformance.report import grid, markdown
 from bpe_conformance.session.run import Run
@@ -70,7 +70,7 @@ PAIRS: Callable[[Sequence[str]], list[Any]] = lambda names: [(b"a", name.encode(
 @pytest.mark.parametrize(
     "shortened",
     [
-        *(specials, lacking, added, inspected, selected, failures, causes, others, files._some),
+        *(specials, lacking, added, inspected, selected, failures, causes, others),
         lambda names, around: show.merges(PAIRS(names), around),
         lambda names, around: " ".join(show.ranked(PAIRS(names))),
         lambda names, around: show.numbers([*range(900, 900 + len(names))]),
