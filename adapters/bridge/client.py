@@ -471,9 +471,14 @@ def isolated(
     env: Environment = None,
     memory: float | None = None,
     confinement: Confinement | None = None,
+    is_known: bool = False,
 ) -> type[RemoteTokenizer]:
-    """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit."""
+    """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit.
+
+    If the caller knows what the adapter supports, the process makes no tokenizer of its own before the caller's first.
+    """
     program = ["-m", "bpe_conformance.adapters.bridge"] if confinement is None else ["-c", _WITHOUT_DIRECTORY]
     argv = [sys.executable, *program, spec, *(confinement.options if confinement else ())]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
+    argv += ["--known"] if is_known else []
     return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

@@ -84,9 +84,10 @@ class Stream:
 class Server:
     """Answers requests for one adapter. `load` is called in the handshake, so that the reply reports its failure."""
 
-    def __init__(self, load: Callable[[], Any], memory: float = 0) -> None:
+    def __init__(self, load: Callable[[], Any], memory: float = 0, is_known: bool = False) -> None:
         self._load = load
         self._memory = memory
+        self._is_known = is_known
         self._spare = bytearray(_SPARE)
         self._adapter: Any = None
         self._models: dict[int, Any] = {}
@@ -155,7 +156,10 @@ class Server:
         names: set[str] = set()
         sample = None
         try:
-            sample = answers.made(_MAKER["load"], self._adapter(*table))
+            if self._is_known and isinstance(self._adapter, type):  # the first tokenizer may decide for all others
+                names |= {*wire.METHODS}
+            else:
+                sample = answers.made(_MAKER["load"], self._adapter(*table))
         except NotImplementedError:
             pass
         except BaseException:
@@ -277,6 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     memory_help = "the memory limit in GiB; default 4, 0 for no limit"
     parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
     parser.add_argument("--confined", help=argparse.SUPPRESS)
+    parser.add_argument("--known", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)
@@ -296,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.dup2(2, 1)  # the adapter prints to stderr
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    server = Server(load, options.memory)
+    server = Server(load, options.memory, options.known)
     while line := requests.readline():
         reply = memoryview(server.answer(line))
         while reply:

@@ -230,7 +230,7 @@ class Run:
                 report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.setup.command, diagnosis)
 
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
-        """Test two failures again in a new process: return the id of the first that passes there, or "".
+        """Test two failures again, each in a new process: return the id of the first that passes there, or "".
 
         The first is one that the most likely bug explains, since state can give the answers of that bug, too. The
         second has no cause.
@@ -242,11 +242,15 @@ class Run:
         cases = [next((case for case in self.setup.cases if case.id in some), None) for some in failures]
         if not any(cases) or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
-        try:
-            with self.implementation.time_limit(ALONE_TIMEOUT_FACTOR), self.implementation.in_new_process({}) as other:
-                return next((case.id for case in cases if case and judge(case, other) is None), "")
-        except (CallFailed, TimedOut, LoadError):
-            return ""
+        for case in filter(None, cases):
+            with (
+                contextlib.suppress(CallFailed, TimedOut, LoadError),
+                self.implementation.time_limit(ALONE_TIMEOUT_FACTOR),
+                self.implementation.in_new_process({}) as other,
+            ):
+                if judge(case, other) is None:
+                    return case.id
+        return ""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:

@@ -379,6 +379,34 @@ class Ageing(Right):
     result.stdout.fnmatch_lines(["1. greedy-left-to-right *"])
 
 
+def test_the_first_tokenizer_of_a_new_process_is_that_of_the_test(project: Project) -> None:
+    """What the first tokenizer decides for all others is no bug of their patterns."""
+    code = """
+from mine import Right
+
+class First(Right):
+    kept = None
+
+    def split(self, segment):
+        First.kept = First.kept or self.pattern
+        self.pattern = First.kept
+        return super().split(segment)
+
+class Made(Right):
+    kept = None
+
+    def __init__(self, vocab, merges, special_tokens=None, pattern=None):
+        Made.kept = Made.kept or (pattern,)
+        super().__init__(vocab, merges, special_tokens, *Made.kept)
+"""
+    project.write("first.py", code)
+    for name in ("First", "Made"):
+        options = ["conformance", "--bpe-clause=SPLIT-NAME-1", f"--adapter=first:{name}"]
+        result = project.pytester.runpytest_inprocess(*options)
+        result.stdout.fnmatch_lines(["* passes alone, in a new process*"])
+        result.stdout.no_fnmatch_line("*pattern-ignored*")
+
+
 BACKWARDS = """
 from mine import Right
 
