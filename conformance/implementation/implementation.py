@@ -321,7 +321,9 @@ def load(
     def spawn(environment: Mapping[str, str]) -> Any:
         if is_program:
             return bridge(program_arguments(name), time_limit=limit, env=environment)
-        return isolated(name, trainer, time_limit=limit, env=environment, memory=0, confinement=confinement, is_known=True)
+        return isolated(
+            name, trainer, time_limit=limit, env=environment, memory=0, confinement=confinement, is_known=True
+        )
 
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):

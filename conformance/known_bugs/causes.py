@@ -186,6 +186,26 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
     )
 
 
+def with_their_condition(candidates: Iterable[Candidate], published: Answers) -> list[Candidate]:
+    """Return the bugs without those that depend on a condition, such as a length, that the answers refute.
+
+    The same bug without the condition, from which theirs derives, gives at least as many more of the answers.
+    """
+    targets = {bug.id: bug.target for bug in known_bugs()}
+    named = [(candidate, targets[bug], published[bug].items()) for candidate in candidates for bug in candidate.bugs]
+    return [
+        candidate
+        for candidate, target, row in named
+        if not any(
+            target is not wider
+            and issubclass(target, wider)
+            and row < more
+            and len(every.same) >= 2 * len(candidate.same)
+            for every, wider, more in named
+        )
+    ]
+
+
 def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mapping[str, str] = DEFAULTS) -> Diagnosis:
     """Return the likely causes of the failures of one run or, if nothing failed, of the warnings.
 
@@ -237,7 +257,8 @@ class _Search:
         published = replace(
             published, answers={**published.answers, **packs}, dependent={**published.dependent, **following}
         )
-        bugs = filter(self._raises_alike, of_bugs(self.evidence, published, known_bugs()))
+        likely = with_their_condition(of_bugs(self.evidence, published, known_bugs()), published.answers)
+        bugs = filter(self._raises_alike, likely)
         candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]

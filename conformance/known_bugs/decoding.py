@@ -63,6 +63,18 @@ class Latin1AsFallback(BaseEncoder):
             return self.decode_bytes(ids).decode("latin-1")
 
 
+class LargeNumbersReplacedOnce(BaseEncoder):
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.delta(self.decode_bytes(ids))
+
+    def ready_bytes(self, held: bytes) -> int:
+        begun = re.search(rb"\xf4[\x90-\xbf][\x80-\xbf]?\Z", held)
+        return begun.start() if begun else super().ready_bytes(held)
+
+    def delta(self, data: bytes) -> str:
+        return re.sub(rb"\xf4[\x90-\xbf][\x80-\xbf]{0,2}", b"\xff", data).decode("utf-8", "replace")
+
+
 class AnnouncedLengthSkipped(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         data = self.decode_bytes(ids)

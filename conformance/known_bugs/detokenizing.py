@@ -82,6 +82,28 @@ class TokensDecodedWithSurrogates(BaseEncoder):
         yield decoder.decode(b"", final=True)
 
 
+class _ByTokens(BaseEncoder):
+    """Joins only the bytes of tokens that are not text, and decodes by the same loop. It is correct."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return "".join(self.decode_iterable(ids))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held = b""
+        for index in ids:
+            held += self.vocab[index]
+            if _is_utf8(self.vocab[index]):
+                yield self.before_text(held.removesuffix(self.vocab[index])) + self.vocab[index].decode("utf-8")
+                held = b""
+            ready = self.ready_bytes(held)
+            yield self.delta(held[:ready])
+            held = held[ready:]
+        yield self.delta(held)
+
+    def before_text(self, held: bytes) -> str:
+        return self.delta(held)
+
+
 # The end
 
 
@@ -213,6 +235,12 @@ add_variants(
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
     },
+)
+add_variants(
+    __name__,
+    _ByTokens,
+    before_text={"HeldBytesDroppedBeforeText": lambda self, held: ""},
+    ready_bytes={"TextOrFourBytesAwaited": lambda self, held: len(held) if _is_utf8(held) or len(held) > 3 else 0},
 )
 add_variants(
     __name__,

@@ -285,11 +285,12 @@ class _Heap(BaseEncoder):
                 "left": now[0] != pair[0] or not now[1],
                 "none": now not in self.ranks,
                 "result": not all(now) or b"".join(now) not in self.ids,
+                "nothing": not all(now),
             }
             if stale[self.checks]:
                 continue
             swallowed.add(after[index])
-            tokens[index] = b"".join(pair if self.checks == "left" else now)
+            tokens[index] = b"".join(pair if self.checks in ("left", "nothing") else now)
             if self.clears:
                 tokens[after[index]] = b""
             after[index] = after[after[index]]
@@ -446,6 +447,9 @@ add_variants(
         "RankFromId": lambda self, left, right: self.ids[left + right] if (left, right) in self.ranks else None,
         "HighestRankFirst": lambda self, left, right: -self.ranks[left, right] if (left, right) in self.ranks else None,
         "LongestResultFirst": lambda self, left, right: -len(left + right) if (left, right) in self.ranks else None,
+        "RanksComparedAsText": lambda self, left, right: (
+            str(self.ranks[left, right]) if (left, right) in self.ranks else None
+        ),
         "RankZeroFalsy": lambda self, left, right: self.ranks.get((left, right)) or None,
     },
 )
@@ -454,7 +458,12 @@ add_variants(
 add_variants(
     __name__,
     _Heap,
-    checks={"HeapStaleEntries": "none", "HeapOnlyLeftTokenChecked": "left", "HeapEntriesCheckedByResult": "result"},
+    checks={
+        "HeapStaleEntries": "none",
+        "HeapOnlyLeftTokenChecked": "left",
+        "HeapEntriesCheckedByResult": "result",
+        "HeapEntriesUnchecked": "nothing",
+    },
     relinks={"HeapLinkNotMended": False},
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},

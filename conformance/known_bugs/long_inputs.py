@@ -222,6 +222,23 @@ class LinesCountedApart(BaseTrainer):
         return [segment for part in parts for segment in super(LinesCountedApart, self).cut(part, special)]
 
 
+class FrequentWordsOnly(BaseTrainer):
+    size = 5_000
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return sorted(super().words(text, special, pattern), key=lambda entry: -entry[1])[: self.size]
+
+
+class BytesDecodedInBlocks(BaseTrainer):
+    size = 65_536
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        blocks = _blocks(text.encode("utf-8"), self.size)
+        return super().cut("".join(block.decode("utf-8", self.errors) for block in blocks), special)
+
+    errors = "ignore"
+
+
 class SixteenBitCounts(BaseTrainer):
     size = 65_536
 
@@ -247,4 +264,5 @@ class LongTextsDivided(ChunksAtSpecialTokens):
         return super().cut(text, special) if len(text) > 100_000 else BaseTrainer.cut(self, text, special)
 
 
+add_variants(__name__, BytesDecodedInBlocks, errors={"BytesReplacedInBlocks": "replace"})
 add_variants(__name__, LinesCountedApart, cuts={"BlocksCountedToWhiteSpace": r"(?=\s)"})

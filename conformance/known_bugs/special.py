@@ -63,6 +63,11 @@ class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
         return [segment for part in super().cut(text) for segment in (part, ("", True))]
 
 
+class SpecialsStripped(BaseEncoder):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
+        super().__init__(vocab, merges, [token.strip() for token in special_tokens or ()], *more, **settings)
+
+
 class SpecialsInPattern(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
@@ -225,6 +230,7 @@ add_variants(
         "SpecialsShortestFirst": lambda self: "|".join(map(re.escape, sorted(self.special, key=len))),
         "SpecialsUnescaped": lambda self: "|".join(_longest_first(self.special)),
         "OnlyBarsEscaped": lambda self: "|".join(token.replace("|", r"\|") for token in _longest_first(self.special)),
+        "AnchorsUnescaped": lambda self: re.sub(r"\\([\^$])", r"\1", _Alternation.expression(self)),
         "SpecialsAsWholeWords": lambda self: rf"(?<!\w)(?:{_Alternation.expression(self)})(?!\w)",
     },
 )

@@ -124,6 +124,14 @@ class WordsByRe(BaseEncoder):
         return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
 
 
+class AsciiTextsByRe(_Mistaken):
+    def mistaken(self, character: str) -> str:
+        return "\t" if "\x1c" <= character <= "\x1f" else character
+
+    def split(self, segment: str) -> list[str]:
+        return super().split(segment) if segment.isascii() else BaseEncoder.split(self, segment)
+
+
 class PatternOverBytes(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         pieces = [match.group() for match in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
@@ -152,6 +160,9 @@ add_variants(
         "LettersBeyondAscii": lambda self, character: "a" if character > "\x7f" else character,
         "CharactersOfUnicode3": lambda self, character: (
             "." if unicodedata.ucd_3_2_0.category(character) == "Cn" else character
+        ),
+        "NumbersByIsDigit": lambda self, character: (
+            "." if unicodedata.category(character)[0] == "N" and not character.isdigit() else character
         ),
         "LettersOfBasicPlane": lambda self, character: "." if character > "\uffff" else character,
         "WhiteSpaceAscii": lambda self, character: "." if character > "\x7f" and character.isspace() else character,

@@ -288,6 +288,7 @@ class SizeWithoutMergesRefused(BaseTrainer):
 add_variants(
     __name__,
     BaseTrainer,
+    replace={"LastPairNotReplaced": lambda self, word, pair: (*BaseTrainer.replace(self, word[:-1], pair), *word[-1:])},
     ends={
         "MinimumCountTwo": lambda self, counts: max(counts.values(), default=0) < 2,
         "ErrorWhenPairsRunOut": lambda self, counts: False,

@@ -13,9 +13,9 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import causes, known_bugs
+from bpe_conformance.known_bugs import causes, known_bugs, matrix
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.known_bugs.causes import Candidate, cover
+from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, of_bugs, with_their_condition
 from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Setting, Train
 from bpe_conformance.outcome import (
     Bug,
@@ -60,6 +60,24 @@ def test_two_causes_contradict_each_other_in_any_convention() -> None:
     assert not mine.contradicts(candidate(("lookup", "bytes"), ("id_layout", "x")))
     assert mine.contradicts(candidate(("lookup", "bytes"), ("tie_break", "lex-smaller")))
     assert mine.contradicts(candidate(("lookup", "pair"), ("tie_break", "first-seen")))
+
+
+def test_a_condition_is_refuted_by_failures_that_do_not_meet_it() -> None:
+    """A bug of long pre-tokens is not named if as many short ones go wrong in the same way, though others pass."""
+    published = matrix.read()
+    wide, narrow = (published.answers[name] for name in ("rightmost-of-equals", "long-pre-tokens-from-the-right"))
+    short = sorted(wide.keys() - narrow.keys())
+
+    def named(failing: int) -> set[str]:
+        answers = {**narrow, **{case: wide[case] for case in short[:failing]}}
+        evidence = Evidence(dict.fromkeys(wide, "MERGE-LEFT-1"), answers)
+        found = with_their_condition(of_bugs(evidence, published, known_bugs()), published.answers)
+        return {bug for candidate in found for bug in candidate.bugs}
+
+    assert named(0) >= {"long-pre-tokens-from-the-right", "rightmost-of-equals"}
+    assert "long-pre-tokens-from-the-right" in named(len(narrow) // 2)
+    assert "long-pre-tokens-from-the-right" not in named(2 * len(narrow))
+    assert "rightmost-of-equals" in named(2 * len(narrow))
 
 
 @pytest.mark.parametrize(
