@@ -20,6 +20,20 @@ class SpansRestartAfterSpecials(BaseEncoder):
         return [index for ids in parts for index in ids], [span for part in spans for span in part]
 
 
+class SegmentsSearched(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
+        if self.pipeline is not None:
+            return super().encode_with_offsets(text)
+        ids, found, here = list[int](), Spans(), 0
+        for segment, is_special in self.cut(text):
+            own = self.encode_segments([(segment, is_special)])
+            start = here if is_special else text.find(segment)
+            ids += own
+            found += [(start + first, start + last) for first, last in self.spans(segment, own)]
+            here += len(segment)
+        return ids, found
+
+
 class SpecialsOffWithOffsets(BaseEncoder):
     def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
         ids = self.encode_segment(text)
@@ -146,6 +160,12 @@ add_variants(
         ],
         "SpecialsAtZero": lambda self, text, ids: [
             (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
+            for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
+        ],
+        "SpansOfSpecialsInBytes": lambda self, text, ids: [
+            (span[0], span[0] + len(token))
+            if (token := self.vocab[index]).decode("utf-8", "replace") in self.special
+            else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
         ],
         "WhiteSpaceTakenLeftOut": lambda self, text, ids: [

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Words
 
-from .bases import NAMES, BaseTrainer, add_variants
+from .bases import NAMES, BaseEncoder, BaseTrainer, add_variants
 
 # Special tokens
 
@@ -103,6 +103,20 @@ class BaseFromTheText(BaseTrainer):
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         added = super().build_vocab(merges, special).values()
         return dict(enumerate([*(bytes([byte]) for byte in self.base), *list(added)[256:]]))
+
+
+class PatternLostAfterTraining(BaseEncoder):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseEncoder:
+        trained = BaseTrainer.train(text, vocab_size, special_tokens, pattern)
+        return cls(trained.vocab, trained.merges, special_tokens)
+
+
+class SpecialsLostAfterTraining(BaseEncoder):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseEncoder:
+        trained = BaseTrainer.train(text, vocab_size, special_tokens, pattern)
+        return cls(trained.vocab, trained.merges, None, pattern)
 
 
 add_variants(
