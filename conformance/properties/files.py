@@ -34,7 +34,7 @@ from .asking import (
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
-from .scale import long_tokens
+from .scale import chain, long_tokens
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")
@@ -74,22 +74,24 @@ def _saved_and_loaded(implementation: Implementation, model: Model, special: lis
 
 
 LONG_ENTRY = 1_024  # letters of the longest token
+MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
 
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of more than 1,000 characters are read whole."""
-    question, right = long_tokens(LONG_ENTRY)
+    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 200,000."""
+    for question, right in (long_tokens(LONG_ENTRY), chain(MANY_MERGES)):
 
-    def make() -> TokenizerProxy:
-        with scratch_folder() as folder:
-            return implementation.from_files(*gpt2_files.write(question.table, folder), None)
+        def make(model: Model = question.table) -> TokenizerProxy:
+            with scratch_folder() as folder:
+                return implementation.from_files(*gpt2_files.write(model, folder), None)
 
-    answer = Instance(implementation, make).ask(question)
-    if answer != right:
-        dependence = None if ask(implementation, question) == right else Dependence("encode", question.operation.text)
-        asked = replace(question, context="loaded from files")
-        yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
+        answer = Instance(implementation, make).ask(question)
+        if answer != right:
+            is_encoded = ask(implementation, question) == right
+            dependence = None if is_encoded else Dependence("encode", question.operation.text)
+            asked = replace(question, context="loaded from files")
+            yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 
 
 ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))

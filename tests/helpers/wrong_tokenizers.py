@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -397,6 +397,19 @@ class LoadsShortLines(Whole):
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
         lines = Path(merges).read_text("utf-8").splitlines(keepends=True)
         Path(merges).write_text("".join(line for line in lines if len(line) <= 1_024), "utf-8")
+        return super().from_files(vocab, merges, special_tokens)
+
+
+class LoadsInBlocks(Whole):
+    """Reads merges.txt in blocks of 65,536 characters, and ignores the two parts of a line that a block ends in."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        text = Path(merges).read_text("utf-8")
+        blocks = [text[start : start + 65_536].splitlines(keepends=True) for start in range(0, len(text), 65_536)]
+        for block, after in pairwise(blocks):
+            block[-1:], after[:1] = [], []
+        Path(merges).write_text("".join(line for block in blocks for line in block), "utf-8")
         return super().from_files(vocab, merges, special_tokens)
 
 

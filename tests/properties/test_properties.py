@@ -87,6 +87,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
+    ("law-load-long", wrong.LoadsInBlocks),
     ("law-file-names", wrong.LoadsNamesUpToTheFirstDot),
     ("law-file-names", wrong.LoadsMergesBesideTheVocabulary),
     ("law-file-names", wrong.LoadsUrls),
