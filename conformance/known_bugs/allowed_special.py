@@ -116,6 +116,9 @@ add_variants(
     },
     disallowed={
         "EmptyDisallowedMeansAll": lambda self, asked, allowed: _Choosing.disallowed(self, asked or "all", allowed),
+        "DisallowedListIgnored": lambda self, asked, allowed: (
+            _Choosing.disallowed(self, asked, allowed) if asked == "all" else []
+        ),
         "DisallowedAllIsAll": lambda self, asked, allowed: self.special if asked == "all" else list(asked),
     },
 )

@@ -14,10 +14,12 @@ class RowsPadded(BaseEncoder):
 
 
 class TextsJoinedByLineEnds(BaseEncoder):
+    end = "\n"
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = [[]]
-        for index in self.encode("\n".join(texts)):
-            if index == self.ids[b"\n"]:
+        for index in self.encode(self.end.join(texts)):
+            if index == self.ids[self.end.encode()]:
                 rows.append([])
             else:
                 rows[-1].append(index)
@@ -65,6 +67,12 @@ add_variants(
         "RowsSortedTwice": _put_back(1),
         "RowsSortedTwiceFromLongest": _put_back(-1),
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
+        "LargeBatchesByLength": sized(
+            32,
+            lambda self, texts: BaseEncoder.encode_batch(
+                self, sorted(texts, key=len) if len(texts) > self.size else texts
+            ),
+        ),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
         "RowsTruncated": sized(
@@ -79,3 +87,6 @@ add_variants(
         ),
     },
 )
+
+
+add_variants(__name__, TextsJoinedByLineEnds, end={"TextsJoinedByNul": "\0"})
