@@ -36,11 +36,16 @@ class KnownBug:
     settings: tuple[str, ...] = ()  # the settings of a pipeline (`Pipeline.settings`) without which it changes nothing
     varies: bool = False  # whether its answers depend on the process: the hash seed, the locale, the time
     changed_size: int = 0  # another `size` than its class has
+    least_size: int = 0  # the smallest size that gives the same answers as `changed_size`
 
     @property
     def sentence(self) -> str:
         """What it does, and why people write it."""
-        return self.wording.replace("{size}", f"{self.size:,}") if self.is_sized else self.wording
+        if not self.is_sized:
+            return self.wording
+        return self.wording.replace(
+            "{size}", " to ".join(f"{size:,}" for size in sorted({self.least_size or self.size, self.size}))
+        )
 
     @property
     def is_sized(self) -> bool:

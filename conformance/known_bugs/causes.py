@@ -760,9 +760,14 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
     if isinstance(wrong.answer, Measure):  # seconds or their growth, which differ from run to run
         return bug
     sizes = sorted((size for size in SIZES if least <= size <= length), reverse=True)  # shorter inputs passed
+    fitting = None
     for one in map(bug.with_size, sizes) if bug.is_sized else [bug]:
         if _alike(ask(_implementation_of(one, ()), asked), wrong.answer):
-            return one
+            fitting = replace(fitting or one, least_size=one.changed_size)
+        elif fitting is not None:
+            break
+    if fitting is not None:
+        return fitting
     if is_refuted or bug.long or not asked.context:
         return None
     (tested,) = (one for one in bind(installed_spec().clauses) if one.id == outcome.test)

@@ -31,7 +31,7 @@ from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_rea
 from bpe_conformance.fixtures import Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import KnownBug, known_bugs
+from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
@@ -768,6 +768,11 @@ class EightWorkersShareTexts(BaseEncoder):
         return super().encode_batch(texts[: len(texts) // 8 * 8] if len(texts) > 64 else texts)
 
 
+class SortsMoreThan50Texts(BaseEncoder):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return super().encode_batch(sorted(texts, key=len) if len(texts) > 50 else texts)
+
+
 class KeepsTextAfterAnError(BaseEncoder):
     text = ""
 
@@ -803,6 +808,18 @@ def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
     assert bug not in _names(diagnose([failed, golden], _cases()))
     follows = replace(failed, mismatch=replace(found.mismatch, depends_on=Dependence("encode", "a")))
     assert bug not in _names(diagnose([follows], ()))
+
+
+def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-large-batches")
+    found = tested.run(Implementation("x", SortsMoreThan50Texts), Effort())
+    assert found is not None
+    failed = Outcome("law-large-batches", "property", "", "failed", tested.clause, "batch", mismatch=found.mismatch)
+    (bug,) = (one for one in known_bugs() if one.id == "large-batches-by-length")
+    fitted = causes._fitted_to_property(bug, failed, is_refuted=False)
+    assert fitted is not None
+    assert fitted.least_size < 50 < fitted.size
+    assert f"more than {fitted.least_size} to {fitted.size} texts" in fitted.sentence
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
+from bpe_conformance.reference.textbook import Segments
 from bpe_conformance.spec import installed_spec
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
@@ -372,6 +373,21 @@ class FindsShortSpecials(BaseEncoder):
         self.special = [token for token in self.special if len(token) <= 1_000]
 
 
+class ComparesBeginningsOfSpecials(BaseEncoder):
+    """Finds a special token where its first 255 characters are."""
+
+    def cut(self, text: str) -> Segments:
+        segments: Segments = []
+        for segment, is_special in super().cut(text):
+            begun = next((token[:255] for token in self.special if not is_special and token[:255] in segment), None)
+            before, found, after = segment.partition(begun or "\0")
+            segments += [(before, is_special), (found, True), (after, False)] if found else [(segment, is_special)]
+        return [(segment, is_special) for segment, is_special in segments if segment]
+
+    def special_id(self, token: str) -> int:
+        return super().special_id(next(one for one in self.special if one.startswith(token)))
+
+
 class WaitsForShortSpecials(Tokenizer):
     """Holds back as much of a stream as the longest special token, but at most 512 characters."""
 
@@ -452,6 +468,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", PreTokensCutAt65536Bytes),
         ("law-long-runs", SignRunsCut),
         ("law-large-table", FindsShortSpecials),
+        ("law-large-table", ComparesBeginningsOfSpecials),
         ("law-long-streams", WaitsForShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
         ("law-large-table", LooksUpSpecialsInASortedList),
