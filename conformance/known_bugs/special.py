@@ -65,7 +65,8 @@ class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
 
 class SpecialsStripped(BaseEncoder):
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
-        super().__init__(vocab, merges, [token.strip() for token in special_tokens or ()], *more, **settings)
+        stripped = filter(None, map(str.strip, special_tokens or ()))
+        super().__init__(vocab, merges, list(stripped), *more, **settings)
 
 
 class SpecialsInPattern(BaseEncoder):
