@@ -26,6 +26,13 @@ class TextsJoinedByLineEnds(BaseEncoder):
         return rows
 
 
+class TextsJoinedByNul(TextsJoinedByLineEnds):
+    end = "\0"
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return super().encode_batch(texts) if texts else []
+
+
 class LastGroupLost(BaseEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         size = max(1, len(texts) // 4)
@@ -87,6 +94,3 @@ add_variants(
         ),
     },
 )
-
-
-add_variants(__name__, TextsJoinedByLineEnds, end={"TextsJoinedByNul": "\0"})

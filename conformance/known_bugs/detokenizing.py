@@ -104,6 +104,16 @@ class _ByTokens(BaseEncoder):
         return self.delta(held)
 
 
+class HeldBytesDroppedBeforeText(_ByTokens):
+    def ready_bytes(self, held: bytes) -> int:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoder.decode(held)
+        return len(held) - len(decoder.getstate()[0])
+
+    def before_text(self, held: bytes) -> str:
+        return ""
+
+
 # The end
 
 
@@ -239,7 +249,6 @@ add_variants(
 add_variants(
     __name__,
     _ByTokens,
-    before_text={"HeldBytesDroppedBeforeText": lambda self, held: ""},
     ready_bytes={"TextOrFourBytesAwaited": lambda self, held: len(held) if _is_utf8(held) or len(held) > 3 else 0},
 )
 add_variants(
