@@ -59,6 +59,9 @@ CAUGHT_BY = {
     "long-texts-divided": "law-train-large",
     "blocks-counted-to-white-space": "law-train-large",
     "counts-of-blocks-joined": "law-train-large",
+    "frequent-words-only": "law-train-large",
+    "bytes-decoded-in-blocks": "law-train-large",
+    "bytes-replaced-in-blocks": "law-train-large",
 }
 
 
