@@ -85,13 +85,21 @@ class Run:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
-        """Let Ctrl-C end the time of `--bpe-fuzz`, and SIGTERM interrupt the run."""
+        """Let Ctrl-C end the time of `--bpe-fuzz`; let it otherwise, and SIGTERM, interrupt the run."""
         if self._ends_process:
             gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
-        ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_sigterm()
+        ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_signals()
         with interruptible, ends, self.implementation.limiter.kept_watchdog():
-            return (yield)
+            result = yield
+            _end_if_interrupted()
+            return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Hide frames without a line number, which Python 3.11 can give: pytest fails to show them."""
+        excinfo.value.__suppress_context__ = True
+        excinfo.traceback = excinfo.traceback.filter(lambda entry: (entry._rawentry.tb_lineno or 0) > 0)
 
     def pytest_report_header(self) -> list[str]:
         declared = ", ".join(f"{key}={value}" for key, value in self.implementation.declared.items()) or "none"
@@ -132,6 +140,7 @@ class Run:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Show on a terminal which test runs, if the run takes long."""
+        _end_if_interrupted()
         name = nodeid.partition("::")[2]
         self.progress.show(f"{self.sections.get(name, '')} {name}".strip(), len(self.outcomes), len(self.expected))
 
@@ -404,22 +413,35 @@ def _unwritten(file: Path, what: str, error: Exception) -> str:
     return ascii_only(f"{file}: cannot write {what}: {reason}")
 
 
+_signals: list[int] = []
+"""Those that the run got. Python drops what a handler raises in a finalizer, and a tokenizer can catch it."""
+
+
 @contextlib.contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM interrupt the run within the block as Ctrl-C does, unless something else handles it."""
+def _interrupted_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM interrupt the run within the block, unless something else handles them."""
+    _signals.clear()
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _interrupt)
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours = {number: handler for number, handler in usual.items() if is_main and signal.getsignal(number) == handler}
+    for number in ours:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(number: int, _: object) -> None:
+    __tracebackhide__ = True  # pytest shows the line that was interrupted
+    _signals.append(number)
     raise KeyboardInterrupt
+
+
+def _end_if_interrupted() -> None:
+    if _signals:
+        raise KeyboardInterrupt
 
 
 def _pause_at_forks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -171,16 +171,23 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
 
 
 @pytest.mark.parametrize(
-    ("is_main", "before"), [(True, signal.SIG_DFL), (True, signal.SIG_IGN), (False, signal.SIG_DFL)]
+    ("number", "is_main", "before"),
+    [
+        (signal.SIGTERM, True, signal.SIG_DFL),
+        (signal.SIGTERM, True, signal.SIG_IGN),
+        (signal.SIGTERM, False, signal.SIG_DFL),
+        (signal.SIGINT, True, signal.default_int_handler),
+        (signal.SIGINT, True, signal.SIG_IGN),
+    ],
 )
-def test_sigterm_interrupts_only_where_nothing_else_handles_it(is_main: bool, before: Any) -> None:
+def test_a_signal_interrupts_only_where_nothing_else_handles_it(number: int, is_main: bool, before: Any) -> None:
     found = []
 
     def inside() -> None:
-        with session_run._interrupted_by_sigterm():
-            found.append(signal.getsignal(signal.SIGTERM))
+        with session_run._interrupted_by_signals():
+            found.append(signal.getsignal(number))
 
-    saved = signal.signal(signal.SIGTERM, before)
+    saved = signal.signal(number, before)
     try:
         if is_main:
             inside()
@@ -188,10 +195,22 @@ def test_sigterm_interrupts_only_where_nothing_else_handles_it(is_main: bool, be
             thread = threading.Thread(target=inside)
             thread.start()
             thread.join()
-        assert found == [session_run._interrupt if is_main and before == signal.SIG_DFL else before]
-        assert signal.getsignal(signal.SIGTERM) == before
+        assert found == [session_run._interrupt if is_main and before != signal.SIG_IGN else before]
+        assert signal.getsignal(number) == before
     finally:
-        signal.signal(signal.SIGTERM, saved)
+        signal.signal(number, saved)
+
+
+def test_no_test_begins_after_an_interrupt_that_was_caught() -> None:
+    run = run_of(sections={}, progress=SimpleNamespace(show=lambda *_: None), expected={})
+    with session_run._interrupted_by_signals():
+        run.pytest_runtest_logstart("conformance::a")
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            run.pytest_runtest_logstart("conformance::b")
+    with session_run._interrupted_by_signals():
+        run.pytest_runtest_logstart("conformance::c")
 
 
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
