@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bpe_conformance.fixtures.files import check_folder, write_text
+from bpe_conformance.fixtures.files import check_file, check_folder, write_text
 
 from . import document, markdown, page
 from .document import Document, ReportError
@@ -58,6 +58,10 @@ def files(path: Path, folder: bool = False) -> list[Path]:
     form(path)
     if not path.parent.is_dir():
         raise ReportError(f"{path}: cannot write the report: the directory {path.parent} does not exist")
+    try:
+        check_file(path)
+    except OSError as error:
+        raise ReportError(f"{path}: cannot write the report: {error.strerror}") from None
     return [path]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.files import check_folder, write_text
 from bpe_conformance.fixtures.one_line import counted
 
 from ..properties.asking import as_yaml
@@ -51,6 +51,11 @@ class Fuzzing:
             raise pytest.UsageError("--bpe-fuzz tests only the properties; remove --bpe-spec and --bpe-pack")
         if config.getoption("numprocesses", None):
             raise pytest.UsageError("--bpe-fuzz runs in one process; remove -n")
+        try:
+            check_folder(DIRECTORY)
+        except OSError as error:
+            why = f"cannot write counterexamples into {DIRECTORY}/ here: {error.strerror}"
+            raise pytest.UsageError(f"--bpe-fuzz {why}; run it in a directory that can be written to") from None
         return cls(minutes, (property_.search for property_ in properties), lambda text: _past_capture(config, text))
 
     @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.files import check_file, write_text
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
@@ -78,6 +78,11 @@ class Setup:
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
+        try:
+            if written:
+                check_file(written)
+        except OSError as error:
+            raise SpecError(f"{written}: cannot write here: {error.strerror}") from None
         # test → reason; and the entries of the file that is replaced
         self.known_failures = read_known_failures(Path(listed), ids) if listed else {}
         self.listed_before = read_known_failures(Path(written), ids) if written and Path(written).exists() else {}

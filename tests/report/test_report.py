@@ -346,12 +346,14 @@ def test_stopped_run_is_marked(project: Project) -> None:
         ("report.txt", "is not the name of a report; write FILE.json"),
         ("no/where/report.json", "cannot write the report: the directory"),
         ("taken/", "cannot write the report: it is a file, not a directory"),
+        ("link.json", "link.json: cannot write the report: Not a directory"),
     ],
 )
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
     project: Project, given: str, message: str
 ) -> None:
     project.write("taken", "")
+    (project.path / "link.json").symlink_to("taken/report.json")
     assert message in project.refused("mine:Greedy", "--bpe-report", given)
 
 

@@ -351,6 +351,17 @@ def test_a_search_cannot_be_combined_with_another_choice(options: dict[str, Any]
     assert Fuzzing.of(config, []) is None
 
 
+def test_a_search_begins_only_where_it_can_write(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bpe-fuzz").write_text("")
+    config: Any = SimpleNamespace(getoption=lambda name, default=None: 1.0 if name == "--bpe-fuzz" else default)
+    with pytest.raises(pytest.UsageError, match=r"cannot write counterexamples into bpe-fuzz/ here: Not a directory;"):
+        Fuzzing.of(config, [])
+    (tmp_path / "bpe-fuzz").unlink()
+    assert Fuzzing.of(config, []) is not None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_counterexample_is_a_case_of_the_clause_that_it_breaks(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ from bpe_conformance.session.items import spread
         ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
         ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot write here"),
         ("textbook", ("--bpe-write-known-failures", "."), ".: cannot write here: name a file in an existing directory"),
+        ("textbook", ("--bpe-write-known-failures", "link"), "link: cannot write here: Not a directory"),
         *(
             (
                 "textbook",
@@ -75,6 +76,7 @@ def test_wrong_usage_gives_one_line_error(
 ) -> None:
     project.write("unknown.yaml", 'merge-lookup: "why"\nmerge-x: "why"\n')
     project.write("reason.yaml", 'merge-lookup: ""\n')
+    (project.path / "link").symlink_to("mine.py/list.yaml")
     assert fnmatch(project.refused(adapter, *options), f"*{message}*")
 
 
