@@ -6,6 +6,8 @@ import re
 
 _MESSAGE_LIMIT = 300
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
+_NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
+_POSITION = re.compile(r"at |File ")
 ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")  # exceptions that end a process
 
 
@@ -13,6 +15,15 @@ def one_line(text: str) -> str:
     """Return `text` as one short line of printable ASCII."""
     line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
     return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
+
+
+def error_line(stderr: str) -> str:
+    """Return the last line that names an error and is not a position in a program, or else the last line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    for index in reversed(range(len(lines))):
+        if _NAMES_ERROR.search(lines[index]) and not _POSITION.match(lines[index]):
+            return " ".join(lines[index : index + 2]) if lines[index].endswith(":") else lines[index]
+    return lines[-1] if lines else ""
 
 
 class AdapterError(Exception):
@@ -43,7 +54,9 @@ class BridgeError(RemoteFailure, AdapterError):
         self.operation, self.got, self.rule, self.fix = operation, got, rule, fix
         self.stderr = self.details = stderr
         self.message = f"{operation}: {got}" + (f"; {rule}" if rule and isinstance(self, ProtocolError) else "")
-        super().__init__(f"{self.message}; last lines of stderr:\n{stderr}" if stderr else self.message)
+        why = one_line(error_line(stderr)) if isinstance(self, CrashError) else ""
+        first = f"{self.message}: {why}" if why else self.message
+        super().__init__(f"{first}\nlast lines of stderr:\n{stderr}" if stderr else first)
 
 
 class CrashError(BridgeError):

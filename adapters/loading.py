@@ -6,7 +6,6 @@ import difflib
 import importlib
 import inspect
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -16,7 +15,7 @@ from typing import Any
 
 from .bridge import confinement
 from .bridge.client import bridge
-from .errors import AdapterError, BridgeError, one_line
+from .errors import AdapterError, BridgeError, error_line, one_line
 
 _ADAPTERS, _PACKAGES = "bpe_conformance.adapters", "bpe_conformance.adapters.packages"
 _TOGETHER = {  # module → adapters, each of which is the class of the same name in CamelCase
@@ -66,8 +65,6 @@ SHAPES = {
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = ("reference", "textbook", "minimal", "tiktoken", "tiktoken-educational", "huggingface", "rustbpe", "bpeasy")
-_NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
-_POSITION = re.compile(r"at |File ")
 
 
 def resolve(spec: str) -> object:
@@ -124,15 +121,6 @@ def _command(spec: str) -> object:
         line = error_line(error.stderr)
         tail = f"; it wrote to stderr: {one_line(line)}" if line else ""
         raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}{tail}") from None
-
-
-def error_line(stderr: str) -> str:
-    """Return the last line that names an error and is not a position in a program, or else the last line."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    for index in reversed(range(len(lines))):
-        if _NAMES_ERROR.search(lines[index]) and not _POSITION.match(lines[index]):
-            return " ".join(lines[index : index + 2]) if lines[index].endswith(":") else lines[index]
-    return lines[-1] if lines else ""
 
 
 def _module_hint(spec: str) -> str:

@@ -21,6 +21,8 @@ from .spec import SECTIONS, Clause
 
 MOST_CAUSES = 5
 """The most causes that one search takes, and the most bugs whose answers under other conventions are computed."""
+PROCESS_FAILED = ("CrashError", "HangError", "OutOfMemoryError", "ProtocolError")
+"""Kinds of faults whose traceback is the end of stderr."""
 READS_FILES = "tokenizer-json:"
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
 

@@ -23,8 +23,8 @@ from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.files import strict_validator
 from bpe_conformance.reference.formats import huggingface
 
-from ..errors import BridgeError, CrashError, HangError, ProtocolError
-from ..loading import error_line, program_arguments
+from ..errors import BridgeError, CrashError, HangError, ProtocolError, error_line
+from ..loading import program_arguments
 from . import wire
 from .client import KINDS, ONE_REPLY, Client, Reply, announced, excerpt
 from .process import Process

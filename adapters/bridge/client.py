@@ -54,6 +54,7 @@ _MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 
 _GRACE = 1.0
 _WITHOUT_DIRECTORY = "import sys; del sys.path[0]; from bpe_conformance.adapters.bridge.server import main; main()"
 """The server, which imports nothing from the current directory, where an adapter can have written."""
+_MOST_FAILED_STARTS = 6  # in a row; then the program is not started any more
 _RESTART = 10.0  # a later start may take this plus three times the duration of the first
 
 
@@ -102,6 +103,7 @@ class Client:
         self._loaded: OrderedDict[str, int] = OrderedDict()
         self._made: dict[str, int] = {}
         self._later: list[tuple[str, dict[str, Any]]] = []
+        self._failed_starts: list[BridgeError] = []
 
     @property
     def pid(self) -> int | None:
@@ -114,7 +116,17 @@ class Client:
                 self._stop()  # it ended after its last reply, which is not an error
             with contextlib.suppress(BridgeError):  # no caller waits for these replies
                 self._send_later()
-            return self._hello if self.process is not None else self._handshake()
+            if self.process is not None:
+                return self._hello
+            if len(self._failed_starts) >= _MOST_FAILED_STARTS:
+                raise self._failed_starts[-1].with_traceback(None)
+            try:
+                self._hello = self._handshake()
+            except BridgeError as error:
+                self._failed_starts.append(error)
+                raise
+            self._failed_starts.clear()
+            return self._hello
 
     def request(self, operation: str, fields: Mapping[str, Any], process: Process | None = None) -> Any:
         """Send one request and return its result, or raise NotImplementedError, MalformedAnswer or a RemoteFailure.
@@ -201,7 +213,6 @@ class Client:
             self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
         elif announced(hello) != announced(self._hello):
             raise self._fail(ProtocolError, "start", "the program announced something else at its first start")
-        self._hello = hello
         return hello
 
     def _result(self, operation: str, reply: Reply) -> Any:

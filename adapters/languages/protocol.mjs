@@ -133,6 +133,10 @@ function server(open) {
 
 const ascii = (json) => json.replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 
+// A failed fetch names its reason only as its cause, which can have a code and no message.
+const messageOf = (error) =>
+  String(error?.message ?? error) + (error?.cause ? `: ${error.cause.message || error.cause.code || error.cause}` : "");
+
 /** Answer requests until the input ends. It calls `open` in the handshake, so that an error becomes a reply. */
 export async function serve(open) {
   globalThis.console = new Console(process.stderr, process.stderr); // standard output is the protocol's
@@ -145,7 +149,7 @@ export async function serve(open) {
       reply.result = (await operations.get(request.op)(request)) ?? null;
     } catch (error) {
       if (error instanceof NotClaimed) reply.not_claimed = error.message;
-      else reply.error = { type: error?.name ?? "Error", message: String(error?.message ?? error), traceback: error?.stack ?? "" };
+      else reply.error = { type: error?.name ?? "Error", message: messageOf(error), traceback: error?.stack ?? "" };
     }
     process.stdout.write(ascii(JSON.stringify(reply)) + "\n");
   }

@@ -25,6 +25,7 @@ SHOWN_FRAMES = 4  # how many frames of a traceback are shown, the innermost ones
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
 _OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
+_PYTHON_FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)\n(?! *File ")(.*)', re.M)
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 _PACKAGE = __name__.partition(".")[0]
@@ -285,6 +286,12 @@ def _is_of_python(filename: str) -> bool:
 
 def remote_frames(text: str) -> list[str]:
     """Return the innermost lines of a traceback, or of an error output, that another process wrote, innermost last."""
+
+    def of_python(found: re.Match[str]) -> str:
+        place = f"{as_imported(found[1])}:{found[2]}"
+        return "" if _is_of_python(found[1]) else str(Frame(place, found[3], found[4].strip()))
+
+    text = _PYTHON_FRAME.sub(of_python, text)
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~")]
     lines = [_PYTHON_FILE.sub(lambda found: as_imported(found[0]), line)[:_LONGEST_LINE] for line in lines]
     first = next((index for index, line in enumerate(lines) if line.startswith("at ")), None)
@@ -292,7 +299,7 @@ def remote_frames(text: str) -> list[str]:
         return lines[-SHOWN_FRAMES:]
     error = lines[:first][-1:]  # JavaScript and Java name the error, then the innermost frame, then its callers
     innermost_first = [line.removeprefix("at ") for line in lines[first:] if line.startswith("at ")]
-    theirs = [line for line in innermost_first if _OUR_MODULE not in line] or innermost_first
+    theirs = [line for line in innermost_first if _OUR_MODULE not in line and "node:" not in line] or innermost_first
     return [*error, *reversed(theirs[: SHOWN_FRAMES - 1])]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import starmap
+from itertools import starmap, takewhile
 from typing import Any
 
 from bpe_conformance.fixtures import Model
@@ -40,6 +40,7 @@ from ..operations import (
 )
 from ..outcome import (
     MOST_CAUSES,
+    PROCESS_FAILED,
     Bug,
     BugCause,
     Cause,
@@ -68,6 +69,7 @@ SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 2
 """The sizes of blocks, buffers and numbers with which a known bug that has one is tried."""
 SIZES_OF_CASES = sorted({*SIZES, *range(2, 129)})  # a golden case is quickly asked again
 NO_ANSWER = "no answer in time"  # the message of calls with different limits
+_POSITION = re.compile(r":\d")  # file:line
 
 Conventions = tuple[tuple[str, str], ...]
 Answers = Mapping[str, Mapping[str, str]]
@@ -349,13 +351,15 @@ class _Search:
         for test in tests:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
-                key = error.kind, _place(error) or _message(error)
+                last = "".join(error.traceback[-1:]) if error.kind != TIMED_OUT else ""
+                key = error.kind, _place(error) or last or _message(error)
                 groups.setdefault(key, {})[test] = error
         found = []
         for (kind, place), errors in groups.items():
-            (first, *_), messages = errors.values(), {_message(error) for error in errors.values()}
-            message = messages.pop() if len(messages) == 1 else kind
-            found.append((ErrorCause(message, place if _place(first) else "", ()), {*errors}))
+            parts = zip(*(_message(error).split(": ") for error in errors.values()), strict=False)
+            message = ": ".join(some[0] for some in takewhile(lambda some: len({*some}) == 1, parts))
+            first = next(iter(errors.values()))
+            found.append((ErrorCause(message or kind, place if _place(first) else "", ()), {*errors}))
         return found
 
     # Conventions
@@ -582,8 +586,9 @@ def _message(error: Refusal | Fault) -> str:
 
 
 def _place(error: Refusal | Fault) -> str:
-    """Return the line that raised it; a loop that does not end is interrupted in any of its lines."""
-    return error.traceback[-1] if error.traceback and error.kind != TIMED_OUT else ""
+    """Return the line of code that raised it; a loop that does not end is interrupted in any of its lines."""
+    lines = () if error.kind in (TIMED_OUT, *PROCESS_FAILED) else error.traceback
+    return next((line for line in reversed(lines) if _POSITION.search(line)), "")
 
 
 def _words(error: Refusal | Fault) -> list[str]:
@@ -594,7 +599,7 @@ def _words(error: Refusal | Fault) -> list[str]:
 def _is_same_error(message: str, place: str, mismatch: Mismatch) -> bool:
     if not isinstance(mismatch.answer, Refusal | Fault):
         return False
-    return mismatch.answer.traceback[-1:] == (place,) if place else _message(mismatch.answer) == message
+    return _place(mismatch.answer) == place if place else f"{_message(mismatch.answer)}: ".startswith(f"{message}: ")
 
 
 def _spread(items: Sequence[str], most: int) -> Sequence[str]:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from bpe_conformance.fixtures.conventions import TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
-from ..answer import BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
+from ..answer import TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
 from ..operations import tie_clause
 from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 from .show import prose
 
+WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: the first ones (session/items.py)
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
@@ -132,6 +133,9 @@ def example(cause: Cause, result: RunResult) -> Outcome:
     if isinstance(cause, ConventionCause):
         broken = [_rule(cause, result.command)[0], Counter(clauses.values()).most_common(1)[0][0]]
     own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
+    first = result.by_test[cause.tests[0]].mismatch
+    if isinstance(cause, ErrorCause) and first and isinstance(first.answer, Fault) and first.answer.kind == TIMED_OUT:
+        own = [list(cause.tests[:WITHIN_LIMIT])]
     return min((result.by_test[test] for test in next(filter(None, own), cause.tests)), key=difficulty)
 
 
@@ -298,4 +302,5 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         else:
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif cause.place:
-        yield f"Fix: look at {cause.place}, which raises the error"
+        place, _, source = cause.place.partition(": ")
+        yield f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")

@@ -14,7 +14,7 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .. import answer as answers
-from ..outcome import Bug, BugCause, Command, ConventionCause, Diagnosis, Mismatch, Outcome, RunResult
+from ..outcome import PROCESS_FAILED, Bug, BugCause, Command, ConventionCause, Diagnosis, Mismatch, Outcome, RunResult
 from . import reproduce, show, wording
 
 WIDTH = 100
@@ -176,7 +176,8 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
             rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
     if isinstance(mismatch.answer, answers.Refusal | answers.Fault) and mismatch.answer.traceback:
-        yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
+        label = "stderr" if mismatch.answer.kind in PROCESS_FAILED else "raised in"
+        yield label, "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
     if mismatch.others:
         yield "also", _wrapped(wording.others(mismatch), indent="  ")
     if outcome.examples > 1:

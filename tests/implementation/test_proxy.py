@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 import warnings
 from pathlib import Path
 from types import TracebackType
@@ -157,3 +158,16 @@ def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:
     ours, theirs = f"at f (node_modules{proxy._OUR_MODULE}1:2)", "at g (t.js:3:4)"
     assert proxy.remote_frames(f"TypeError: no\n  {ours}\n  {theirs}") == ["TypeError: no", "g (t.js:3:4)"]
     assert proxy.remote_frames(f"TypeError: no\n  {ours}") == ["TypeError: no", ours.removeprefix("at ")]
+    assert proxy.remote_frames(f"TypeError: no\n  at node:internal/undici:1:2\n  {theirs}")[-1] == "g (t.js:3:4)"
+
+
+def test_frames_of_another_python_are_shown_as_those_of_this_one() -> None:
+    def f() -> NoReturn:
+        json.loads("{")
+
+    with pytest.raises(json.JSONDecodeError) as caught:
+        f()
+    text = "".join(traceback.format_exception(caught.value))
+    here = [frame for frame in map(str, frames_of(caught.value)) if " in f: " in frame]
+    assert [line for line in proxy.remote_frames(text) if " in f: " in line] == here
+    assert "decoder.py" not in "".join(proxy.remote_frames(text))

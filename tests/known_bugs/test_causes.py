@@ -15,6 +15,7 @@ from helpers.outcomes import outcomes_of
 from known_bugs.count_named import named, verdict
 from known_bugs.strangers import STRANGERS, Plain
 
+from bpe_conformance.adapters import errors
 from bpe_conformance.answer import (
     MALFORMED,
     TIMED_OUT,
@@ -37,6 +38,7 @@ from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
+    PROCESS_FAILED,
     BugCause,
     ConventionCause,
     Dependence,
@@ -281,6 +283,16 @@ def test_an_error_with_different_messages_is_named_by_its_type() -> None:
     assert isinstance(cause, ErrorCause)
     assert cause.message == "RuntimeError"
     assert len(cause.tests) == 6
+
+
+def test_the_ends_of_a_process_are_grouped_by_the_last_line_of_stderr_and_have_no_place() -> None:
+    assert set(PROCESS_FAILED) == {kind.__name__ for kind in errors.BridgeError.__subclasses__()}
+    cases = _cases()[:6]
+    ended = "CrashError: encode: status 101: panicked at main.rs:2:5"
+    faults = [Fault("CrashError", f"{ended}: {number}", ("main.rs:2:5", "note: see")) for number in range(6)]
+    (cause,) = diagnose(list(map(_outcome, cases, faults)), cases).causes
+    assert isinstance(cause, ErrorCause)
+    assert (cause.message, cause.place, len(cause.tests)) == (ended, "", 6)
 
 
 def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> None:

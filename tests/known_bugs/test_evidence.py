@@ -91,6 +91,9 @@ def test_a_condition_is_refuted_by_failures_that_do_not_meet_it() -> None:
         ("", causes.NO_ANSWER, Fault(TIMED_OUT, "no answer within 3 s"), True),
         ("", "", Ids(()), False),
         ("b.py:2", "", Ids(()), False),
+        ("b.py:2", "", replace(ERROR, traceback=("b.py:2", "ValueError: no")), True),
+        ("", "CrashError: start", Fault("CrashError", "CrashError: start: 1", ("b.py:2",)), True),
+        ("", "CrashError: sta", Fault("CrashError", "CrashError: start: 1", ("b.py:2",)), False),
     ],
 )
 def test_an_error_is_the_same_by_its_line_or_by_its_message(

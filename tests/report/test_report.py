@@ -15,6 +15,7 @@ import pytest
 from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
+from bpe_conformance.answer import TIMED_OUT, Fault
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
@@ -128,6 +129,14 @@ def test_the_example_of_a_bug_belongs_to_its_clause() -> None:
     smaller = replace(smaller, clause=replace(own.clause, id="LAW-LONG-1"))
     found = made(smaller, own, diagnosis=Diagnosis((greedy(["a", "b"]),), ("a", "b")))
     assert found["causes"][0]["smallest"] == "b"
+
+
+def test_the_example_of_time_outs_had_the_whole_time_limit() -> None:
+    late = [outcome(str(number), "failed", kind="property" if number < 3 else "case") for number in range(6)]
+    slow = Fault(TIMED_OUT, "no answer within 1 s")
+    late = [replace(one, mismatch=one.mismatch and replace(one.mismatch, answer=slow)) for one in late]
+    cause = ErrorCause("no answer in time", "", tuple("012345"))
+    assert made(*late, diagnosis=Diagnosis((cause,), cause.tests))["causes"][0]["smallest"] == "0"
 
 
 def test_causes_are_values_of_three_kinds() -> None:

@@ -204,7 +204,7 @@ def made() -> Iterator[tuple[str, Failure]]:
         "changed": Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,))),
         "held-back": Mismatch(stream, Expectation((AtMost(16_484),)), Measure(99_999)),
         "process-ended": Mismatch(
-            asked, Expectation((Lossless(),)), Fault("RemoteError", "signal 11 ended the program", FRAMES)
+            asked, Expectation((Lossless(),)), Fault("CrashError", "signal 11 ended the program", FRAMES)
         ),
         "context": Mismatch(
             Question(Encode("abc"), case.model, "after 1,000 other texts"),

@@ -278,9 +278,7 @@ def test_failures_show_no_frames_of_the_suite(project: Project) -> None:
     assert frame.startswith("  raised in  mine.py:")  # no directory: a report does not depend on where the adapter is
     apart = project.judge("mine:Raises", "--bpe-isolate", "--bpe-case", "merge-priority")
     place = next(index for index, line in enumerate(apart.outlines) if line.startswith("  raised in"))
-    reported = apart.outlines[place : place + 2]
-    assert reported[0].startswith('  raised in  File "mine.py", line ')
-    assert 'raise ValueError("no abc")' in reported[1]
+    assert fnmatch(apart.outlines[place], '  raised in  mine.py:* in encode: raise ValueError("no abc")')
     assert not any(name in apart.stdout.str() for name in ("client.py", "remote.py", "server.py", "answers.py"))
 
 

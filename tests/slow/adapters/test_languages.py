@@ -33,6 +33,7 @@ const make = () => ({
     if (text === "none") return undefined;
     if (text === "strings") return ["1"];
     if (text === "thrown") throw "a string";
+    if (text === "fetched") throw new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
     if (choice) return bytes(JSON.stringify(choice));
     return bytes(text);
   },
@@ -118,6 +119,8 @@ def test_javascript_server_announces_methods_of_the_tokenizer(whole, tmp_path):
     for text in ("none", "thrown"):
         with pytest.raises(RemoteError):
             tokenizer.encode(text)
+    with pytest.raises(RemoteError, match=r"^TypeError: fetch failed: ECONNREFUSED$"):
+        tokenizer.encode("fetched")
     with pytest.raises(RemoteError, match="there is no model 99"):
         adapter.client.request("encode", {"model": 99, "text": "a"})
     assert tokenizer.encode("a") == [97]
