@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -206,13 +207,18 @@ class StepResult(NamedTuple):
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
     """Run the steps of `cmd:PROGRAM` and yield their results; raise AdapterError if it cannot be started at all."""
     program = Program(program_arguments(spec), time_limit, start_limit)
-    hangs = 0
+    hangs, load_failure = 0, [""]
     try:
         for title, step, values in _steps():
             if missing := [name for name in step.get("needs", ()) if name not in program.capabilities]:
                 yield StepResult(title, "skip", (_LACKS.get(missing[0], f"{missing[0]} is not announced"),))
                 continue
             result, hung = _try(title, step, program, values)
+            sent, *said = result.lines or ("",)
+            if result.state == "FAIL" and '"op":"load"' in sent:
+                if said == load_failure:
+                    result = result._replace(lines=("it needs load, which fails as above",))
+                load_failure = said
             yield result
             hangs += hung
             if result.state == "FAIL" and not program.hello:
@@ -238,7 +244,7 @@ def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str
     except (Breach, BridgeError) as error:
         fix = error.fix
         if isinstance(error, CrashError) and not program.hello:
-            fix = f"make the program start; run it yourself to see why it ends: {' '.join(program.argv)}"
+            fix = f"make the program start; run it yourself to see why it ends: {shlex.join(program.argv)}"
         sent = error.sent if isinstance(error, Breach) else program.sent
         rows = [("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", fix)]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):

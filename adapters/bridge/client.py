@@ -255,6 +255,8 @@ class Client:
         except queue.Empty:
             rule = "the program replies to every request within the time limit, and ends each reply with a line feed"
             fix = "reply to every line; if the tokenizer is too slow, make it faster"
+            if operation == "start":
+                fix = "reply to start; is this a program that speaks the protocol of PROTOCOL.md?"
             raise self._fail(HangError, operation, f"no reply within {limit:g} s", rule, fix) from None
         if line is None:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)

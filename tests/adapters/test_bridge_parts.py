@@ -7,6 +7,7 @@ import io
 import json
 import os
 import queue
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -420,6 +421,42 @@ def test_what_a_program_announces_can_be_tested(capabilities: list[str], note: s
     found = check._field(program(*capabilities, hello=hello), "capabilities")
     assert found.startswith(note)
     assert bool(found) == bool(note)
+
+
+def test_a_step_that_needs_load_does_not_repeat_its_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines(sent: str, got: str = "x") -> tuple[str, ...]:
+        return f"sent   {sent}", f"got    {got}"
+
+    load, other = '{"seq":4,"op":"load"}', '{"seq":5,"op":"load"}'
+    shown = [lines(load), lines(other), lines('{"op":"encode"}'), lines(other), lines(other, "y")]
+    left = iter(shown)
+
+    def tried(title: str, step: Any, program: check.Program, values: Any) -> tuple[check.StepResult, bool]:
+        program.hello = {"protocol": 1}
+        return check.StepResult(title, "FAIL", next(left)), False
+
+    monkeypatch.setattr(check, "_steps", lambda: [("a", {}, {})] * len(shown))
+    monkeypatch.setattr(check, "_try", tried)
+    needs = ("it needs load, which fails as above",)
+    assert [each.lines for each in check.check("cmd:x")] == [shown[0], needs, shown[2], needs, shown[4]]
+
+
+def test_a_program_that_does_not_start_is_shown_as_in_a_shell() -> None:
+    (result,) = check.check(f"cmd:{sys.executable} -c 'raise SystemExit(3)'")
+    assert result.lines[-1].endswith(f"run it yourself to see why it ends: {sys.executable} -c 'raise SystemExit(3)'")
+
+
+def test_a_program_that_is_silent_at_the_start_may_not_speak_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*_: object) -> None:
+        raise queue.Empty
+
+    silent = Client(["x"])
+    monkeypatch.setattr(silent, "wait", wait)
+    monkeypatch.setattr(silent, "_fail", lambda kind, operation, got, rule, fix: kind(operation, got, rule, fix))
+    for operation, fix in (("start", "is this a program that speaks the protocol"), ("encode", "make it faster")):
+        with pytest.raises(HangError) as raised:
+            silent._receive(SimpleNamespace(), operation, 1)  # type: ignore[arg-type]
+        assert fix in raised.value.fix
 
 
 @pytest.mark.parametrize("kinds", [{"result": []}, {"result": None}, {"error": {}}, {"not_claimed": {}}])
