@@ -26,6 +26,8 @@ LANGUAGES = Path(__file__).parent / "languages"
 def model_file(spec: str) -> Path:
     """Return the absolute path of the file that `NAME:PATH` names; a directory stands for the file in it."""
     name, _, rest = spec.partition(":")
+    if not rest:
+        raise AdapterError(f"{name} names no file; write {name}:PATH of a model's file")
     path = Path(rest)
     if path.is_dir():
         path = next((path / name for name in MODEL_FILES if (path / name).is_file()), path)

@@ -65,6 +65,7 @@ SHAPES = {
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
 _LISTED = ("reference", "textbook", "minimal", "tiktoken", "tiktoken-educational", "huggingface", "rustbpe", "bpeasy")
+_SERVERS = ("ollama", "sglang", "tgi", "vllm")
 
 
 def resolve(spec: str) -> object:
@@ -127,7 +128,10 @@ def _module_hint(spec: str) -> str:
     """Return how to name an attribute of the module of the current directory that `spec` may mean, or ""."""
     for module, attribute in ((spec, "Class"), spec.rpartition(".")[::2]):
         file = Path(*module.split("."))
-        if module and (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()):
+        files = (Path(f"{file}.py"), file / "__init__.py")
+        if module and (source := next(filter(Path.is_file, files), None)):
+            if re.search(rb"^def (get_tokenizer|run_train_bpe)\b", source.read_bytes(), re.MULTILINE):
+                return f"for a CS336 assignment, write {one_line(f'cs336:{module}')}"
             return f"for a class or function in {module}, write {one_line(f'{module}:{attribute}')}"
     return ""
 
@@ -138,7 +142,7 @@ def _unknown_name(spec: str) -> str:
     if hint := _module_hint(spec):
         return f"there is no adapter {spec!a}; {hint}"
     known = f"{', '.join(_LISTED)} and {len(BUILT_IN) - len(_LISTED)} more, most of them named after their packages"
-    if close := difflib.get_close_matches(spec, BUILT_IN, n=3):
+    if close := difflib.get_close_matches(spec, BUILT_IN, n=3, cutoff=0.7):
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
@@ -177,12 +181,12 @@ def find(spec: str) -> object:
     return found
 
 
-def load_module(name: str) -> ModuleType:
+def load_module(name: str, form: str = "pkg.module:Class") -> ModuleType:
     """Import a module, with the current directory first on `sys.path`; raise AdapterError if that fails."""
     if is_path(name):
         raise AdapterError(path_hint(name))
     if not all(part.isidentifier() for part in name.split(".")):
-        raise AdapterError(f"{name!a} is not the name of a module; write pkg.module:Class")
+        raise AdapterError(f"{name!a} is not the name of a module; write {form}")
     here = str(Path.cwd())
     if sys.path[:1] != [here]:
         sys.path[:] = [here, *(entry for entry in sys.path if entry != here)]
@@ -221,6 +225,10 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
             return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
         places = f"{one_line(here)} and in the packages installed in {one_line(sys.prefix)}"
         fix = "run from the directory that contains it, or install it"
+        if close := difflib.get_close_matches(name, ("cmd", *SHAPES, *BUILT_IN), n=1, cutoff=0.8):
+            fix += f"; did you mean {close[0]!r}?"
+        elif name in _SERVERS:
+            fix += "; a server needs a class, see docs/engines.md"
         return f"there is no module {error.name or name!a}; looked in {places}; {fix}"
     at = f" ({one_line(place)})" if place else ""
     if isinstance(error, SystemExit):

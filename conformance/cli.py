@@ -93,7 +93,11 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
-        options = _parser(words).parse_args(words)
+        parser = _parser(words)
+        options, unknown = parser.parse_known_args(words)
+        if unknown:
+            parser.prog += f" {options.command}"
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         command = next(command for command in COMMANDS if command.name == options.command)
         with nullcontext() if command.runs_adapters else raised_signals():
             status = _run(command, options)

@@ -159,6 +159,8 @@ def check(tokenizer: object, **options: Any) -> Result:
         KeyboardInterrupt: if the run is interrupted; what it has found so far is printed.
     """
     is_name = isinstance(tokenizer, str)
+    if tokenizer is None or isinstance(tokenizer, int | float):
+        raise ValueError(f"check({tokenizer!r}): expected a class, a function, or the name of an adapter")
     name = str(tokenizer) if is_name else str(getattr(tokenizer, "__name__", type(tokenizer).__name__))
     arguments = [str(plugin.SUITE), f"--adapter={name}", *_arguments(options)]
     arguments += ["-c", os.devnull, f"--rootdir={Path.cwd()}", "--noconftest", "--assert=plain", "--capture=sys"]

@@ -19,7 +19,7 @@ def cs336(module_name: str) -> object:
     """
     if not module_name:
         raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
-    module = load_module(module_name)
+    module = load_module(module_name, "cs336:pkg.module")
     get_tokenizer: Any = getattr(module, "get_tokenizer", None)
     run_train_bpe: Any = getattr(module, "run_train_bpe", None)
     if not callable(get_tokenizer) and not callable(run_train_bpe):

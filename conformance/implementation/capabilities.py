@@ -24,7 +24,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.one_line import ascii_only, plural
+from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 from bpe_conformance.fixtures.pipeline import Pipeline
 
 from ..command_line import CommandError
@@ -41,6 +41,7 @@ _WITH_TWO_IDS = read_model({"merges": [["a", "b"]], "extra": [[257, "a"]]})
 _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 LONG = 2.0  # seconds after which the suite says what it waits for
 
 
@@ -232,7 +233,9 @@ class Prober:
                 why = "to have each model written as a tokenizer.json that its from_tokenizer_json reads"
                 return f"{cannot}; {why}, write --adapter tokenizer-json:{self._name}"
             table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
-            return f"{cannot}: {error}; write def __init__(self, {table}, special_tokens: list[str] | None = None)"
+            most = sum(one.kind in _POSITIONAL for one in signature.parameters.values())
+            why = f"it takes {counted(most, 'argument')}, gets 3" if str(error).startswith("too many") else str(error)
+            return f"{cannot}: {why}; write def __init__(self, {table}, special_tokens: list[str] | None = None)"
         return ""
 
     def _can_train(self, is_testable: bool) -> bool:

@@ -264,6 +264,10 @@ def _ranks(file: Path, given: Overrides) -> ModelSource:
     digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
+        try:
+            tiktoken.read_ranks(file)
+        except ValueError as error:
+            raise CommandError(f"{error}; name a rank file, tokenizer.json, or another file of a model") from None
         fix = "add --pattern NAME_OR_REGEX, and --special TEXT=ID"
         raise CommandError(f"{file}: a rank file does not contain its pattern; {fix}")
     known = known or Known(file.stem, "gpt2", {})

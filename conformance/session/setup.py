@@ -163,7 +163,12 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
 def read_known_failures(file: Path, known_ids: Collection[str]) -> dict[str, str]:
     """Return id → reason; a SpecError if the file is malformed or names an id that does not exist."""
     failures: dict[str, str] = {}
-    for document in read_documents(file):
+    try:
+        documents = [*read_documents(file)]
+    except SpecError as error:
+        what = "; expected a YAML file of known failures, as --bpe-write-known-failures writes it" if error.line else ""
+        raise SpecError(f"{error.message}{what}", error.file, error.line) from None
+    for document in documents:
         if not isinstance(document.value, dict):
             raise document.error((), "expected a mapping of id to reason")
         for key, reason in document.value.items():

@@ -79,6 +79,7 @@ def test_an_engine_loads_the_file_of_a_model(folder: Path, path: str) -> None:
         ("huggingface:an_engine.py", "huggingface:an_engine.py: huggingface does not load it: expected"),
         ("engine:m2/tokenizer.json", "engine:m2/tokenizer.json: engine does not load it: unsupported size of the voc"),
         ("minimal:m", "minimal:m: minimal reads no file of a model; write --adapter minimal"),
+        ("llamacpp:", "llamacpp names no file; write llamacpp:PATH of a model's file"),
         ("llamacpp:absent.gguf", "llamacpp:absent.gguf: there is no such file"),
     ],
 )

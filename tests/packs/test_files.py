@@ -207,6 +207,12 @@ def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_of_another_kind_is_no_rank_file_without_a_pattern(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text("import json\n", "utf-8")
+    with pytest.raises(CommandError, match="'import json' is not base64, a space and a rank; name a rank file"):
+        read_model_files([str(tmp_path / "server.py")], Overrides())
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -141,6 +141,8 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
         (Tokenizer, {"seed": -1}, ValueError, "--bpe-seed -1: must be 0 or more"),
         (Tokenizer, {"isolate": True}, ValueError, "isolate=True needs a name that a new process can import"),
         ("no-such", {}, ValueError, "there is no adapter 'no-such'"),
+        (None, {}, ValueError, "check(None): expected a class, a function, or the name of an adapter"),
+        (3, {}, ValueError, "check(3): expected a class"),
         (object(), {}, ValueError, "object is of type object; expected a class or a function"),
     ],
 )

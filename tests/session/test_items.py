@@ -569,6 +569,7 @@ def test_a_list_of_known_failures_can_have_several_documents(tmp_path: Any) -> N
         ("a\n", "expected a mapping of id to reason"),
         ("a: 5\n", "a needs a reason, in quotes"),
         ('a: " "\n', "a needs a reason, in quotes"),
+        ("import x\nclass A:\n    x: y\n", "expected a YAML file of known failures"),
         ('a: "why"\n---\nc: "why"\n', "there is no case or property 'c'"),
     ):
         file.write_text(text)
