@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from bpe_conformance.fixtures.conventions import TIE_BREAK_CODE
+from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
 from ..answer import TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
@@ -88,6 +88,11 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                     f"Each merge has the highest count, but ties do not follow {rule}. If they should, the code that "
                     f"chooses between tied pairs has a bug. If any of these pairs will do, declare it in {place}:"
                 )
+            if asked := _handout(cause, command):
+                text = f"The answers are correct under this convention, but the handout asks for {asked}."
+                yield from wrapped(text, "  ", "  ")
+                yield from _row("fix", "Follow {}: {}.".format(*_rule(cause, command)))
+                text = f"Only if your course asks for this convention, declare it in {place}:"
             yield from wrapped(text, "  ", "  ")
             yield from _row("declare", conventions(cause))
             if not command.argument:
@@ -116,6 +121,12 @@ def wrapped(text: str, first: str, following: str) -> list[str]:
 def _broken_tie_rule(cause: ConventionCause, command: Command) -> str:
     """Return the declared rule for ties if the answers follow no rule at all, or ""."""
     return command.conventions["tie_break"] if ("tie_break", "unspecified") in cause.conventions else ""
+
+
+def _handout(cause: ConventionCause, command: Command) -> str:
+    """Return the rule for ties that the assignment asks for, if the answers follow another one, or ""."""
+    is_default = command.adapter.startswith("cs336:") and command.conventions["tie_break"] == DEFAULTS["tie_break"]
+    return DEFAULTS["tie_break"] if is_default and cause.conventions[0][0] == "tie_break" else ""
 
 
 def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
@@ -213,6 +224,9 @@ def advice(result: RunResult) -> tuple[str, str]:
         agree = f"{len(cause.tests):,} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
         if rule := _broken_tie_rule(cause, result.command):
             agree += f". If ties should follow {rule}, the trainer has a bug"
+        elif asked := _handout(cause, result.command):
+            agree += f". The handout asks for {asked}: {TIE_BREAK_CODE[asked]}. Only if your course does not, declare"
+            return agree, conventions(cause)
         return f"{agree}: if you intend this, declare", conventions(cause)
     names = "; ".join(map(name, diagnosis.causes))
     return f"{_explained(result)}: {names}; start with", result.command.rerun(example(cause, result).test)
@@ -299,6 +313,8 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         declaration = f"{conventions(cause)} in {_declaring(command)}"
         if _broken_tie_rule(cause, command):
             yield f"Fix: {follow}; or declare {declaration} if any tied pair will do."
+        elif _handout(cause, command):
+            yield f"Fix: {follow}. Only if your course asks for this convention, declare {declaration}."
         else:
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif cause.place:

@@ -158,6 +158,24 @@ def test_ties_that_follow_no_rule_may_be_a_bug(declared: str) -> None:
     )
 
 
+def test_a_rule_for_ties_that_the_handout_does_not_ask_for_is_a_bug_first() -> None:
+    cause = ConventionCause((("tie_break", "first-seen"),), ("one", "two"))
+    made = result(outcome("one", "failed"), outcome("two", "failed"), diagnosis=Diagnosis((cause,), ("one", "two")))
+    for adapter, tie_break, is_first in (
+        ("cs336:m", "lex-greater", True),
+        ("cs336:m", "lex-smaller", False),
+        ("m:T", "lex-greater", False),
+    ):
+        conventions = {**DEFAULTS, "tie_break": tie_break}
+        of_adapter = replace(made, command=replace(made.command, adapter=adapter, conventions=conventions))
+        shown = [line for line, _ in causes.lines(of_adapter)]
+        assert ("  fix        Follow TRAIN-TIE-1: best = max(counts, key=lambda" in "".join(shown)) == is_first
+        whole, end = (" ".join("".join(lines).split()) for lines in (shown, causes.steps(of_adapter)))
+        assert ("Only if your course asks for this convention, declare it" in whole) == is_first
+        assert ("The handout asks for lex-greater: best = max(counts" in end) == is_first
+        assert ("if you intend this, declare" in end) != is_first
+
+
 def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
     outcomes = [outcome("one", "failed"), *(outcome(name, "failed", mismatch=follows) for name in ("two", "three"))]
