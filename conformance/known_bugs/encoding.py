@@ -395,6 +395,7 @@ add_variants(
     __name__,
     BaseEncoder,
     encode={
+        "Utf8AsIds": lambda self, text: list(text.encode("utf-8", "surrogatepass")),
         "EncodesNfc": _changed(lambda text: unicodedata.normalize("NFC", text)),
         "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),
         "EncodesStripped": _changed(str.strip),
