@@ -152,6 +152,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "answer",
         "implementation",
         "operations",
+        "selection",
         "outcome",
         "terminal",
         "packs",

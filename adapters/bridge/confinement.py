@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import importlib
 import json
 import os
 import struct
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module, util
+from importlib import util
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Confinement:
     def enter(self) -> None:
         """Confine this process, and change to the directory of the submission."""
         for name in _NEEDED:
-            import_module(name)
+            importlib.import_module(name)
         paths, prefixes = {*map(_real, filter(None, sys.path))}, {_real(sys.prefix), _real(sys.base_prefix), "/usr"}
         installed = {_real(path) for prefix in prefixes for some in _INSTALLED for path in Path(prefix).glob(some)}
         blocked = (path for name in self.blocked for path in _files(name))
@@ -72,24 +73,41 @@ class Confinement:
         own = {_real(str(module.__file__)) for name, module in sys.modules.items() if name.partition(".")[0] == _OWN}
         readable = paths | prefixes | own | {_real(path) for path in _SYSTEM if Path(path).exists()}
         writable = [_real(path) for path in (self.scratch, *_DEVICES)]
+        tried = os.open(tried_file(self.scratch), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         if landlocked(readable, hidden, writable):
             _refuse_calls()
         else:
             sys.addaudithook(audit_hook(readable, hidden, writable))
-        sys.meta_path.insert(0, _Refusal(self.blocked))
-        util.find_spec = _found_unless_refused
         os.chdir(Path(self.scratch, SUBMISSION))
+        sys.meta_path.insert(0, _Refusal(self.blocked, tried))
+        util.find_spec = _found_unless_refused
+
+
+def tried_file(scratch: str) -> str:
+    """Return the file that gets the imports that a submission tried in vain; it cannot open this file."""
+    return f"{scratch}-tried"
 
 
 class _Refusal(MetaPathFinder):
-    def __init__(self, blocked: Sequence[str]) -> None:
-        self._blocked = blocked
+    def __init__(self, blocked: Sequence[str], tried: int) -> None:
+        self._blocked, self._tried = blocked, tried
+        self._own = str(Path.cwd()), "<"  # "<string>" is code that is made of a string
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:
         for blocked in self._blocked:
             if f"{name}.".startswith(f"{blocked}."):
-                fix = f"a submission cannot import {name}; grade --allow-import {blocked} permits it"
+                if _importer().startswith(self._own):  # and not a package that asks what else is installed
+                    os.write(self._tried, f"{name}\n".encode())
+                fix = f"a submission cannot import {name} (--allow-import {blocked} would permit it)"
                 raise ModuleNotFoundError(fix, name=name)
+
+
+def _importer() -> str:
+    """Return the file of the code that imports a module."""
+    frame = sys._getframe(2)
+    while frame.f_back and frame.f_code.co_filename.startswith(("<frozen", str(importlib.__file__))):
+        frame = frame.f_back
+    return frame.f_code.co_filename
 
 
 def _found_unless_refused(name: str, package: str | None = None, _find: Any = util.find_spec) -> Any:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import bpe_conformance
-from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock
+from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock, tried_file
 from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only, counted
@@ -34,6 +34,7 @@ from .. import plugin
 from ..command_line import CommandError, print_lines
 from ..operations import CLASSES
 from ..report import document, page
+from ..selection import Selection
 
 FORMAT = "bpe-conformance grades 1"
 SHOWN = 90  # the length of a cause in the table
@@ -41,6 +42,7 @@ GRADED = "graded"
 LONGEST = 3600  # seconds for one submission
 MINUTE = 60
 ROUNDS = 10
+MOST_TRIED = 10_000  # bytes of imports that a submission tried
 GRACE = 60  # seconds in which an interrupted run names the causes so far
 TOKENIZERS = (  # packages with tokenizers, as they are imported
     *("autotiktokenizer", "bpe", "bpe_from_scratch", "bpe_openai", "bpe_qwen", "bpeasy", "bpetokenizer", "bytetok"),
@@ -71,6 +73,7 @@ class Grade:
     status: str
     seconds: int = 0
     report: document.Document | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -100,11 +103,12 @@ class Grade:
     def plain(self) -> dict[str, Any]:
         passed, total = self.must()
         counts = {"must_passed": passed, "must_total": total, "causes": self.causes, "seconds": self.seconds}
-        return {"submission": self.submission, **self.verdicts, **counts, "status": self.status}
+        return {"submission": self.submission, **self.verdicts, **counts, "status": self.status, "notes": self.notes}
 
     def row(self, width: int) -> str:
         cells = "".join(f"{verdict:<{len(name) + 1}}" for name, verdict in self.verdicts.items())
-        said = [textwrap.shorten(cause, SHOWN, placeholder=" ...") for cause in self.causes]
+        notes = self.notes if self.report else ()  # otherwise, the status says what failed
+        said = [textwrap.shorten(text, SHOWN, placeholder=" ...") for text in (*self.causes, *notes)]
         said[:0] = [self.status] * (self.status != GRADED)
         must = "/".join(map(str, self.must()))
         return f"{ascii_only(self.submission):<{width}} {cells}{must:>9}  {'; '.join(said)}".rstrip()
@@ -127,6 +131,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Grade the submissions one after another; the status is 1 if one of them could not be graded."""
+    Selection(sections=options.section).check((), ())
     folders = _named(options.folders, options.adapter)
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
@@ -159,7 +164,11 @@ def run(options: argparse.Namespace) -> int:
         print_lines([grade.row(width)], flush=True)
         _write(options, grades, [grade])
     _write(options, grades, grades)
-    print_lines([f"wrote {options.output / 'results.csv'}, results.json, and a page for each tested submission"])
+    pages = ", results.json, and a page for each tested submission"
+    if not any(grade.report for grade in grades):
+        is_same = len({grade.status.partition(";")[0] for grade in grades}) == 1
+        pages = f" and results.json; no submission was tested{': check --adapter' * is_same}"
+    print_lines([f"wrote {options.output / 'results.csv'}{pages}"])
     if interrupt is not None:
         raise interrupt
     return int(any(grade.status != GRADED for grade in grades))
@@ -170,7 +179,8 @@ def _named(given: Sequence[Path], adapter: str) -> dict[str, Path]:
     folders = [folder.resolve() for folder in given]
     for folder, shown in zip(folders, given, strict=True):
         if not folder.is_dir():
-            raise CommandError(f"{shown}: it is not a directory; name the directory of each submission")
+            what = "it is not a" if folder.exists() else "there is no such"
+            raise CommandError(f"{shown}: {what} directory; name the directory of each submission")
         if folders.count(folder) > 1:
             raise CommandError(f"{shown}: it is named twice; name each submission once")
     prefix, _, rest = adapter.partition(":")
@@ -240,8 +250,13 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
                     with suppress(OSError):
                         os.kill(child, signal.SIGKILL)
                         os.waitpid(child, 0)
+        with Path(tried_file(str(scratch))).open("a+b") as tried:
+            tried.seek(0)
+            names = sorted({*tried.read(MOST_TRIED).decode("utf-8", "replace").split()})
+        notes = tuple(f"tried to import {ascii_only(one)}" for one in names)
     if report is not None:
         report["adapter"]["name"] = name
+        report["adapter"]["notes"] = [*report["adapter"]["notes"], *notes]
         if interrupt is not None or not report["run"]["complete"] or report["run"]["missing"]:
             status = "interrupted" if interrupt else "the run did not end"
         elif not report["verdicts"]:
@@ -250,7 +265,7 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
             status = f"the suite itself failed in {counted(broken, 'test')}"
         else:
             status = GRADED
-    return Grade(name, ascii_only(status), round(time.monotonic() - started), report), interrupt
+    return Grade(name, ascii_only(status), round(time.monotonic() - started), report, notes), interrupt
 
 
 def _children() -> set[int]:
@@ -379,5 +394,5 @@ def _write(options: argparse.Namespace, grades: Sequence[Grade], new: Collection
 
 def _cell(value: Any) -> Any:
     """Return a value of results.csv, in which a spreadsheet sees no formula."""
-    text = "; ".join(value) if isinstance(value, list) else value
+    text = "; ".join(value) if isinstance(value, list | tuple) else value
     return f"'{text}" if isinstance(text, str) and len(text) > 1 and text[0] in "=+-@\t\r" else text

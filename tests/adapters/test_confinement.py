@@ -212,5 +212,11 @@ def test_a_submission_can_neither_import_nor_find_what_is_blocked(
     assert Path.cwd() == tmp_path / confinement.SUBMISSION
     with pytest.raises(ModuleNotFoundError, match="a submission cannot import colorsys"):
         import_module("colorsys")
+    assert Path(confinement.tried_file(str(tmp_path))).read_text() == ""  # this file is no submission's
+    (Path.cwd() / "mine.py").write_text("import colorsys.deep", "utf-8")
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    with pytest.raises(ModuleNotFoundError, match=r"\(--allow-import colorsys would permit it\)"):
+        import_module("mine")
+    assert Path(confinement.tried_file(str(tmp_path))).read_text("ascii") == "colorsys\n"
     assert util.find_spec("colorsys") is None  # as for a package that is not installed
     assert util.find_spec("json") is not None

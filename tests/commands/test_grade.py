@@ -149,6 +149,8 @@ def test_the_kernel_refuses_each_attempt_and_permits_what_submissions_need(tmp_p
     assert {name for name, error in found.items() if not error} == {*PERMITTED}, found
     assert {*found.values()} <= {"", *REFUSALS}
     assert found["import"] == found["tiktoken"] == "ModuleNotFoundError"  # which `except ImportError` expects
+    tried = (tmp_path / "scratch-tried").read_text("ascii").split()
+    assert {*tried} >= {"bpe_conformance.reference", "bpe_conformance.known_bugs", "tiktoken"}  # by the "<string>"
 
 
 def test_the_audit_hook_refuses_each_attempt_of_python_code(tmp_path: Path) -> None:
@@ -338,8 +340,10 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     folder = write(tmp_path / "a", {"tok.py": RIGHT})
     tok = ("--adapter", "tok:Tokenizer")
     assert refusal(capsys, folder, str(tmp_path / "b"), *tok).endswith(
-        "b: it is not a directory; name the directory of each submission"
+        "b: there is no such directory; name the directory of each submission"
     )
+    assert "tok.py: it is not a directory" in refusal(capsys, str(tmp_path / "a" / "tok.py"), *tok)
+    assert refusal(capsys, folder, *tok, "--section", "MERGES") == "there is no section 'MERGES'; did you mean MERGE?"
     assert refusal(capsys, str(tmp_path), *tok).endswith(
         f"its subdirectories have tok; name each of them, as in {tmp_path}/*"
     )
@@ -350,6 +354,13 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
     monkeypatch.syspath_prepend(folder)
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
+
+
+def test_an_unknown_option_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["grade", "ann", "--adapter", TOK, "--foo"])
+    said = "bpe-conformance grade: unrecognized arguments: --foo; see bpe-conformance grade --help\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_directory_of_submissions_is_named_only_if_none_has_the_module(tmp_path: Path) -> None:
@@ -425,11 +436,12 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = {"complete": True, "missing": [], **run}
-    report = {"adapter": {"name": "tok"}, "run": run, "verdicts": verdicts, "causes": []}
+    report = {"adapter": {"name": "tok", "notes": ["one"]}, "run": run, "verdicts": verdicts, "causes": []}
 
     def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
         assert list(empty.iterdir()) == []
+        Path(confinement.tried_file(job["scratch"])).write_text("tiktoken\ntiktoken\nbpe_conformance.x\n", "utf-8")
         return report, "", interrupt
 
     monkeypatch.setattr(grade, "_suite", suite)
@@ -439,7 +451,9 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     made, interrupted = grade._graded("ann", packed, {}, "ann, 1 of 2")
     assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
     assert made.report is not None
-    assert made.report["adapter"]["name"] == "ann"
+    assert made.plain()["notes"] == ("tried to import bpe_conformance.x", "tried to import tiktoken")
+    assert made.report["adapter"] == {"name": "ann", "notes": ["one", *made.notes]}
+    assert made.row(10).endswith("tried to import bpe_conformance.x; tried to import tiktoken")
     passed = "PASS" if status == "graded" else "-"
     expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
     assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}
@@ -504,7 +518,11 @@ def test_the_exit_status_says_whether_all_were_graded(
     monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, next(left)), None))
     assert cli.main(["grade", *folders, "--adapter", "tok:Tokenizer", "-o", str(tmp_path / "results")]) == status
     assert [row["status"] for row in marks(tmp_path / "results").values()] == statuses
-    assert capsys.readouterr().out.count("no\n") == statuses.count("no")
+    out = capsys.readouterr().out
+    assert out.count("no\n") == statuses.count("no")
+    assert out.endswith("results.csv and results.json; no submission was tested: check --adapter\n") == (
+        len({*statuses}) == 1
+    )
 
 
 PROGRAMS: dict[str, tuple[str, Any]] = {
