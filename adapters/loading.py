@@ -6,6 +6,7 @@ import difflib
 import importlib
 import inspect
 import os
+import re
 import shlex
 import sys
 import traceback
