@@ -15,21 +15,8 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, Ids, Offsets, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..operations import (
-    Batch,
-    Decode,
-    Decoding,
-    Detokenize,
-    Encode,
-    Encoding,
-    Expected,
-    Operation,
-    Question,
-    Save,
-    Setting,
-    oracle,
-    pieces,
-)
+from ..operations import Batch, Decode, Decoding, Detokenize, Encode, Encoding, Expected, Operation, Question, Save
+from ..operations.setting import Setting, oracle, pieces
 from ..outcome import Dependence, Mismatch, Outcome
 from .judging import compare
 

@@ -12,20 +12,8 @@ from bpe_conformance.reference import textbook
 from ..answer import Acceptable, Answer, AnyError, Bytes, Ids, NewIds, Table, Text
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
-from ..operations import (
-    Changes,
-    Conventions,
-    Decode,
-    DecodeBytes,
-    Expected,
-    Laziness,
-    Operation,
-    Question,
-    Setting,
-    Train,
-    expression,
-    oracle,
-)
+from ..operations import Changes, Decode, DecodeBytes, Expected, Laziness, Operation, Question, Train
+from ..operations.setting import Conventions, Setting, expression, oracle
 from ..outcome import Expectation, Mismatch
 from ..spec import Case
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..answer import Acceptable, Answer, AtMost, Measure, Text
 from ..implementation.proxy import TokenizerProxy
 from .decode import Decoding
+from .divergence import ends_of_characters
 from .expected import Expected, Lazy, Stored
 from .operation import Call, Operation
 from .setting import Setting, token_of
@@ -75,21 +76,3 @@ class Waiting(Decoding):
 
     def correct(self, expected: Expected, setting: Setting) -> Sequence[Acceptable]:  # type: ignore[override]
         return (MOST_HELD[self.rule],)
-
-
-def ends_of_characters(data: bytes) -> tuple[list[int], set[int]]:
-    r"""Return 0 and the end of each character of the text of `data`, and the ends of those that are well-formed.
-
-    >>> ends_of_characters(b"\xc3\xa9\xffa")
-    ([0, 2, 3, 4], {2, 4})
-    """
-    ends, well_formed = [0], set[int]()
-    while (start := ends[-1]) < len(data):
-        try:
-            text, malformed = data[start:].decode("utf-8"), b""
-        except UnicodeDecodeError as error:
-            text, malformed = error.object[: error.start].decode("utf-8"), error.object[error.start : error.end]
-        ends += list(accumulate((len(char.encode("utf-8")) for char in text), initial=start))[1:]
-        well_formed.update(ends[len(ends) - len(text) :])
-        ends += [ends[-1] + len(malformed)] if malformed else []
-    return ends, well_formed

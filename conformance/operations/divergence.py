@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.reference import textbook
 
-from ..answer import (
-    BytesLost,
-    CrossesBoundary,
-    EncodingCause,
-    EncodingDivergence,
-    NotAResult,
-    Pair,
-    PreTokenCut,
-    RowDivergence,
-    Rows,
-    SpecialToken,
-    TextDivergence,
-    TrainingDivergence,
-    UnknownId,
-    WholeTokenCut,
-    WrongId,
-    WrongMerge,
-    first_difference,
-)
+from .. import answer
 from .setting import Setting, pieces
 
 Word = textbook.Word
 Rank = Callable[[Merge], "int | None"]  # returns the rank of a pair, or None if it does not merge
 
 
-def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> EncodingDivergence:
+def encoding(setting: Setting, text: str, expected: Sequence[int], got: Sequence[int]) -> answer.EncodingDivergence:
     """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it."""
     both = _Encodings(setting, text, expected, got)
-    return EncodingDivergence(both.position, both.offset, _cause(both, setting.clause.startswith("SPLIT-")))
+    return answer.EncodingDivergence(both.position, both.offset, _cause(both, setting.clause.startswith("SPLIT-")))
 
 
 class _Encodings:
@@ -45,7 +28,7 @@ class _Encodings:
         self.model, self.text = setting.table, text
         model = self.model
         self.expected, self.got = expected, got
-        self.position = first_difference(expected, got)
+        self.position = answer.first_difference(expected, got)
         self.offset = len(self.spelled(expected[: self.position]))
         self.special = {name.encode("utf-8") for name in model.special_tokens or ()}
         self.pattern = setting.expression(model.pattern)
@@ -76,55 +59,57 @@ class _Encodings:
         return self.model.ranks.get(pair) if self.ids is None else self.ids.get(pair[0] + pair[1])
 
 
-def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
+def _cause(both: _Encodings, splitting: bool) -> answer.EncodingCause | None:
     model, position = both.model, both.position
     unknown = next((index for index in both.got if index not in model.vocab), None)
     if position < min(len(both.expected), len(both.got)) and both.expected[position] not in model.vocab:
-        return WrongId(None, both.expected[position], both.got[position])
+        return answer.WrongId(None, both.expected[position], both.got[position])
     if unknown is not None and unknown not in both.expected:
-        return UnknownId(unknown)
+        return answer.UnknownId(unknown)
     expected_bytes, got_bytes = both.spelled(both.expected), both.spelled(both.got)
     if got_bytes != expected_bytes:
-        return BytesLost(first_difference(expected_bytes, got_bytes), model.pipeline is not None)
+        return answer.BytesLost(answer.first_difference(expected_bytes, got_bytes), model.pipeline is not None)
     if position == len(both.got) or position == len(both.expected):
         return None
     if both.got[position] not in model.vocab:
-        return UnknownId(both.got[position])
+        return answer.UnknownId(both.got[position])
     if splitting and _crossed(both) is None and (cut := _cut_pre_token(both)) is not None:
         return cut
     return _token_cause(both, both.expected[position], both.got[position])
 
 
-def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
+def _cut_pre_token(both: _Encodings) -> answer.PreTokenCut | None:
     missed = _missed_merge(both, both.cuts)
     if missed is None or missed.byte is None:
         return None
     piece = next(piece for _, end, piece, _ in both.pieces if missed.byte < end)
-    return PreTokenCut(piece.decode("utf-8", "replace"), missed.byte + len(missed.merge[0]), missed)
+    return answer.PreTokenCut(piece.decode("utf-8", "replace"), missed.byte + len(missed.merge[0]), missed)
 
 
-def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
+def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCause:
     model, offset = both.model, both.offset
     token = model.vocab[got]
     if (crossed := _crossed(both)) is not None:
-        return CrossesBoundary(token, crossed)
+        return answer.CrossesBoundary(token, crossed)
     if model.vocab[expected] == token:
-        return WrongId(token, expected, got)
+        return answer.WrongId(token, expected, got)
     if model.vocab[expected] in both.special:
-        return SpecialToken(model.vocab[expected], missed=True)
+        return answer.SpecialToken(model.vocab[expected], missed=True)
     if token in both.special:
-        return SpecialToken(token, missed=False)
+        return answer.SpecialToken(token, missed=False)
     if (whole := _cut_token(both, both.whole)) is not None:
-        return WholeTokenCut(whole, both.lookup)
+        return answer.WholeTokenCut(whole, both.lookup)
     chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)
-    used = None if chosen is None else Pair(chosen[1], both.ids[token] if both.ids is not None else chosen[0], offset)
+    used = None
+    if chosen is not None:
+        used = answer.Pair(chosen[1], chosen[0] if both.ids is None else both.ids[token], offset)
     available = _missed_merge(both, both.cuts)
     if available is None:
         if used is None:
-            return NotAResult(token)
-        return WrongMerge(used, _missed_merge(both, set(range(offset + 1, offset + len(token)))))
+            return answer.NotAResult(token)
+        return answer.WrongMerge(used, _missed_merge(both, set(range(offset + 1, offset + len(token)))))
     is_too_early = used is not None and used.rank > available.rank
-    return WrongMerge(used if is_too_early else None, available)
+    return answer.WrongMerge(used if is_too_early else None, available)
 
 
 def _crossed(both: _Encodings) -> int | None:
@@ -141,14 +126,14 @@ def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:
     return None
 
 
-def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
+def _missed_merge(both: _Encodings, cuts: set[int]) -> answer.Pair | None:
     """Return the first merge of the correct encoding that the given encoding divides."""
     for start, _, piece, special in both.pieces:
         atoms = tuple(bytes([byte]) for byte in piece)
         for word, rank, here, _ in () if special else merge_steps(atoms, both.rank):
             middle = start + sum(map(len, word[: here + 1]))
             if middle in cuts:
-                return Pair((word[here], word[here + 1]), rank, middle - len(word[here]))
+                return answer.Pair((word[here], word[here + 1]), rank, middle - len(word[here]))
     return None
 
 
@@ -161,19 +146,18 @@ def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, int, int, Word]]
         word = after
 
 
-def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> TrainingDivergence:
-    step = first_difference(expected, got)
+def training(words: list[Word], expected: Sequence[Merge], got: Sequence[Merge]) -> answer.TrainingDivergence:
+    step = answer.first_difference(expected, got)
     for pair in expected[:step]:
         words = [textbook.replace(word, pair) for word in words]
     counts = textbook.count_pairs(words)
     right = expected[step] if step < len(expected) else None
     chosen = got[step] if step < len(got) else None
-    return TrainingDivergence(
-        step, right, counts.get(right, 0) if right else 0, chosen, counts.get(chosen, 0) if chosen else 0
-    )
+    right_count, chosen_count = (counts[pair] if pair else 0 for pair in (right, chosen))
+    return answer.TrainingDivergence(step, right, right_count, chosen, chosen_count)
 
 
-def highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequence[Merge]) -> TrainingDivergence | None:
+def highest_counts(words: list[Word], most_merges: int, merges: Sequence[Merge]) -> answer.TrainingDivergence | None:
     """Return the first merge that is not a pair of the highest count (tie_break: unspecified), if there is one."""
     for step in range(most_merges):
         counts = textbook.count_pairs(words)
@@ -184,32 +168,82 @@ def highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequenc
         best = [pair for pair, count in counts.items() if count == most]
         chosen = merges[step] if step < len(merges) else None
         if chosen not in best:
-            return TrainingDivergence(step, best[0], most, chosen, counts[chosen] if chosen else 0)
+            return answer.TrainingDivergence(step, best[0], most, chosen, counts[chosen] if chosen else 0)
         words = [textbook.replace(word, chosen) for word in words]
     if len(merges) > (end := max(0, most_merges)):
-        return TrainingDivergence(end, None, 0, merges[end], 0)
+        return answer.TrainingDivergence(end, None, 0, merges[end], 0)
     return None
 
 
-def rows(expected: Rows, got: Rows) -> RowDivergence:
-    row = first_difference(expected.rows, got.rows)
+def rows(expected: answer.Rows, got: answer.Rows) -> answer.RowDivergence:
+    row = answer.first_difference(expected.rows, got.rows)
     both = row < min(len(expected.rows), len(got.rows))
-    return RowDivergence(row, first_difference(expected.rows[row], got.rows[row]) if both else 0)
+    return answer.RowDivergence(row, answer.first_difference(expected.rows[row], got.rows[row]) if both else 0)
 
 
-def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
-    position = first_difference(expected, got)
-    return TextDivergence(position, _bytes_of_character(data, position))
+def decoding(data: bytes, expected: str, got: str) -> answer.TextDivergence:
+    position = answer.first_difference(expected, got)
+    ends, _ = ends_of_characters(data)
+    source = data[ends[position] : ends[position + 1]] if position + 1 < len(ends) else b""
+    return answer.TextDivergence(position, source)
 
 
-def _bytes_of_character(data: bytes, position: int) -> bytes:
-    """Return the bytes of one character of the decoded text; a maximal subpart that is not UTF-8 is one."""
-    parts: list[bytes] = []
-    while data and len(parts) <= position:
+def ends_of_characters(data: bytes) -> tuple[list[int], set[int]]:
+    r"""Return 0 and the end of each character of the text of `data`, and the ends of those that are well-formed.
+
+    >>> ends_of_characters(b"\xc3\xa9\xffa")
+    ([0, 2, 3, 4], {2, 4})
+    """
+    ends, well_formed = [0], set[int]()
+    while (start := ends[-1]) < len(data):
         try:
-            text, wrong, data = data.decode("utf-8"), b"", b""
+            text, malformed = data[start:].decode("utf-8"), b""
         except UnicodeDecodeError as error:
-            text, wrong = data[: error.start].decode("utf-8"), data[error.start : error.end]
-            data = data[error.end :]
-        parts += [*(char.encode("utf-8") for char in text), *([wrong] if wrong else [])]
-    return parts[position] if position < len(parts) else b""
+            text, malformed = error.object[: error.start].decode("utf-8"), error.object[error.start : error.end]
+        ends += list(accumulate((len(char.encode("utf-8")) for char in text), initial=start))[1:]
+        well_formed.update(ends[len(ends) - len(text) :])
+        ends += [ends[-1] + len(malformed)] if malformed else []
+    return ends, well_formed
+
+
+def position(model: Model, expected: answer.Answer, got: answer.Answer) -> answer.Divergence | None:
+    """Return the position at which two long answers differ, without a cause, or None if they are of different types."""
+    difference = answer.first_difference
+    match expected, got:
+        case answer.Offsets(ids, spans), answer.Offsets() if ids == got.ids:
+            return answer.SpanDivergence(difference(spans, got.spans))
+        case ((answer.Ids(ids) | answer.Offsets(ids)), (answer.Ids(got_ids) | answer.Offsets(got_ids))):
+            at = difference(ids, got_ids)
+            return answer.EncodingDivergence(at, sum(len(model.vocab[index]) for index in ids[:at]))
+        case answer.Rows(), answer.Rows():
+            return rows(expected, got)
+        case answer.Text(text), answer.Text(got_text):
+            return answer.TextDivergence(difference(text, got_text))
+        case answer.Bytes(data), answer.Bytes(got_data):
+            return answer.ByteDivergence(difference(data, got_data))
+    return None
+
+
+def entries(expected: Mapping[int, bytes], got: Mapping[int, bytes], clause: str) -> answer.Divergence | None:
+    """Return where the vocabulary of a training differs from that of its merges, as far as the clause says."""
+    if clause == "TRAIN-IDS-2":
+        index = min((index for index in {*expected, *got} if expected.get(index) != got.get(index)), default=None)
+        return None if index is None else answer.EntryDivergence(index, expected.get(index), got.get(index))
+    right, found = Counter(expected.values()), Counter(got.values())
+    if clause != "TRAIN-IDS-1":
+        right, found = Counter({*right}), Counter({*found})
+    if right == found:
+        return None
+    return answer.VocabDivergence(tuple(sorted(right - found)), tuple(sorted(found - right)))
+
+
+def chosen_token(model: Model, ids: Sequence[int], allowed: Collection[str]) -> answer.EncodingDivergence | None:
+    """Return where ids have a special token that is not allowed, or None."""
+    others = {token.encode("utf-8") for token in model.special_tokens or () if token not in allowed}
+    byte = 0
+    for number, index in enumerate(ids):
+        token = model.vocab.get(index)
+        if token is not None and token in others:
+            return answer.EncodingDivergence(number, byte, answer.SpecialToken(token, missed=False, allowed=False))
+        byte += len(token or b"")
+    return None

@@ -10,20 +10,7 @@ from typing import Any, TypeAlias
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
 
-from ..answer import (
-    Acceptable,
-    Accepted,
-    Answer,
-    Answers,
-    AnyError,
-    Divergence,
-    EncodingDivergence,
-    Ids,
-    Lossless,
-    NewIds,
-    Rows,
-    SpecialToken,
-)
+from ..answer import Acceptable, Accepted, Answer, Answers, AnyError, Divergence, Ids, Lossless, NewIds, Rows
 from ..implementation.proxy import CallFailed, TokenizerProxy, answered
 from . import divergence
 from .operation import Call, Narrowed, Operation
@@ -127,18 +114,10 @@ class EncodeAllowed(Encoding):
         return replace(model, special_tokens=tuple(allowed))
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
-        model = setting.table
-        like = self.without_choice(model)
-        allowed = like.special_tokens or ()
-        if isinstance(answer, Ids):
-            others = {token.encode("utf-8") for token in model.special_tokens or () if token not in allowed}
-            byte = 0
-            for number, index in enumerate(answer.ids):
-                if model.vocab.get(index) in others:
-                    cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
-                    return EncodingDivergence(number, byte, cause)
-                byte += len(model.vocab.get(index, b""))
-        return super().divergence(correct, answer, replace(setting, model=like))
+        like = self.without_choice(setting.table)
+        ids = answer.ids if isinstance(answer, Ids) else ()
+        found = divergence.chosen_token(setting.table, ids, like.special_tokens or ())
+        return found or super().divergence(correct, answer, replace(setting, model=like))
 
     def call(self) -> Call:
         return Call("encode", (self.text,), self.choice)

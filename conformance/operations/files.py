@@ -9,21 +9,11 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model, gpt2_files, read_text
 
-from ..answer import (
-    MALFORMED,
-    Acceptable,
-    Accepted,
-    Answer,
-    Divergence,
-    EntryDivergence,
-    Fault,
-    Table,
-    TrainingDivergence,
-    first_difference,
-)
+from ..answer import MALFORMED, Acceptable, Accepted, Answer, Divergence, EntryDivergence, Fault, Table
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import TokenizerProxy
+from . import divergence
 from .encode import Encode, Encoding
 from .expected import Expected, OwnTable
 from .operation import Call, Directory, Operation, plain
@@ -120,9 +110,7 @@ class Save(Operation):
             return None
         if answer.merges == right.merges:
             return _first_wrong_entry(setting.table, answer.vocab)
-        step = first_difference(answer.merges, right.merges)
-        expected, got = (merges[step] if step < len(merges) else None for merges in (right.merges, answer.merges))
-        return TrainingDivergence(step, expected, 0, got, 0)
+        return divergence.training([], right.merges, answer.merges)
 
     def call(self) -> Call:
         return Call("save", (Directory(),))

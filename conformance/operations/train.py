@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,16 +17,7 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from ..answer import (
-    Acceptable,
-    Answer,
-    Divergence,
-    EntryDivergence,
-    HighestCount,
-    Table,
-    TrainingDivergence,
-    VocabDivergence,
-)
+from ..answer import Acceptable, Answer, Divergence, HighestCount, Table, TrainingDivergence
 from ..implementation.implementation import Implementation
 from . import divergence
 from .expected import Expected, Merges
@@ -58,11 +48,9 @@ def conventions_of(key: str) -> dict[str, str]:
     {'tie_break': 'smaller-ids', 'byte_order': 'gpt2', 'train_special': 'text'}
     """
     tie_break, *others = key.split("/")
-    return {
-        "tie_break": tie_break,
-        "byte_order": "gpt2" if "gpt2" in others else "raw",
-        "train_special": "text" if "text" in others else "boundary",
-    }
+    byte_order = "gpt2" if "gpt2" in others else "raw"
+    train_special = "text" if "text" in others else "boundary"
+    return {"tie_break": tie_break, "byte_order": byte_order, "train_special": train_special}
 
 
 @dataclass(frozen=True)
@@ -157,8 +145,7 @@ class Train(Operation):
     def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...] | None:
         stored = expected.under(training_key(setting.conventions))
         if stored is None:
-            is_open = setting.conventions["tie_break"] == "unspecified"
-            return (HighestCount(self.most_merges),) if is_open else None
+            return (HighestCount(self.most_merges),) if setting.conventions["tie_break"] == "unspecified" else None
         return tuple(self._resolved(value, setting) if isinstance(value, Merges) else value for value in stored)
 
     def _resolved(self, stored: Merges, setting: Setting) -> Acceptable:
@@ -193,16 +180,7 @@ class Train(Operation):
         return self._wrong_entries(answer, setting)
 
     def _wrong_entries(self, answer: Table, setting: Setting) -> Divergence | None:
-        """Return where the vocabulary differs from that of its merges, as far as the clause says."""
-        expected = self.vocab(answer.merges, setting.conventions)
-        if setting.clause == "TRAIN-IDS-2":
-            indexes = [index for index in {*expected, *answer.vocab} if expected.get(index) != answer.vocab.get(index)]
-            index = min(indexes, default=None)
-            return None if index is None else EntryDivergence(index, expected.get(index), answer.vocab.get(index))
-        right, got = Counter(expected.values()), Counter(answer.vocab.values())
-        if setting.clause != "TRAIN-IDS-1":
-            right, got = Counter({*right}), Counter({*got})
-        return None if right == got else VocabDivergence(tuple(sorted(right - got)), tuple(sorted(got - right)))
+        return divergence.entries(self.vocab(answer.merges, setting.conventions), answer.vocab, setting.clause)
 
     def comparable(self, answer: Answer, where: Divergence | None) -> Table | None:
         if isinstance(answer, Table) and isinstance(where, TrainingDivergence) and self.has_its_entries(answer):
