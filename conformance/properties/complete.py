@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model, characters, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
@@ -61,21 +61,16 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
 
     They are in groups: no pre-token holds two pairs of its group. White space is left out.
     """
-    firsts: dict[str, dict[int, str]] = {"L": {}, "N": {}, "other": {}}
-    lasts: dict[str, dict[int, str]] = {"L": {}, "N": {}, "other": {}}
+    firsts, lasts = ({name: dict[int, str]() for name in ("L", "N", "other")} for _ in range(2))
     for char in strategies.characters_at_edges() + "".join(run[::61] for run in characters.agreed()):
         data = char.encode("utf-8")
         if len(data) > 1 and not char.isspace():
             firsts[class_of(char)].setdefault(data[0], char)
             lasts[class_of(char)].setdefault(data[-1], char)
     ascii_of = {name: [char for char in ASCII if class_of(char) == name] for name in firsts}
-    tails = range(0x80, 0xC0)
     alone = [chr(code) for code in range(0x80, 0x800) if not chr(code).isspace() and chr(code) != "\x85"]
-    threes = [(lead, tail) for lead, tail in product(range(0xE0, 0xF0), tails) if _allowed(lead, tail)]
-    fours = [(lead, tail) for lead, tail in product(range(0xF0, 0xF5), tails) if _allowed(lead, tail)]
-    alone += [bytes([*pair, 0xA5]).decode() for pair in threes]
-    alone += [bytes([*pair, 0xA5, 0xA5]).decode() for pair in fours]
-
+    alone += map(chr, (*range(0x825, 0xD800, 0x40), *range(0xE025, 0x10000, 0x40)))  # every second byte, then A5
+    alone += map(chr, range(0x10965, 0x110000, 0x1000))  # every second byte, then A5 A5
     starts = {name: found.values() for name, found in firsts.items()}
     ends = {name: found.values() for name, found in lasts.items()}
 
@@ -86,27 +81,17 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
                 found.setdefault((one.encode()[-1:], other.encode()[:1]), one + other)
         return found
 
-    after_space = {
-        (b" ", char.encode()[:1]): f" {char}" for name in firsts for char in (*ascii_of[name], *starts[name])
-    }
+    after_e4 = map(chr, range(0x4000, 0x5000))  # all characters with this first byte
+    all_starts = (char for name in firsts for char in (*ascii_of[name], *starts[name]))
     return {
         "ASCII, ASCII": beside(ascii_of, ascii_of),
-        "space, any first byte": after_space,
+        "space, any first byte": {(b" ", char.encode()[:1]): f" {char}" for char in all_starts},
         "ASCII, first byte": beside(ascii_of, starts),
         "last byte, ASCII": beside(ends, ascii_of),
         "last byte, first byte": beside(ends, starts),
         "first byte, second byte": {(char.encode()[:1], char.encode()[1:2]): char for char in alone},
-        "second byte, third byte": {
-            (bytes([one]), bytes([other])): bytes([0xE4, one, other]).decode() for one, other in product(tails, tails)
-        },
+        "second byte, third byte": {(char.encode()[1:2], char.encode()[2:]): char for char in after_e4},
     }
-
-
-def _allowed(lead: int, tail: int) -> bool:
-    least, most = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}.get(
-        lead, (0x80, 0xBF)
-    )
-    return least <= tail <= most
 
 
 def spaces() -> Mapping[str, int]:
@@ -140,13 +125,10 @@ def together(
         yield from (equals_oracle(implementation, one, clause_id) for one in (*alone, question))
 
 
-def in_blocks(
-    implementation: Implementation,
-    clause_id: str,
-    items: Sequence[T],
-    size: int,
-    pose: Callable[[Sequence[T]], tuple[Question[Any], Answer | None]],
-) -> Verdicts:
+Pose: TypeAlias = Callable[[Sequence[T]], tuple[Question[Any], Answer | None]]
+
+
+def in_blocks(implementation: Implementation, clause_id: str, items: Sequence[T], size: int, pose: Pose[T]) -> Verdicts:
     """Ask about `size` inputs at once, then about the next. `pose` returns a question, and its answer or None."""
     for start in range(0, len(items), size):
         block = items[start : start + size]
@@ -347,14 +329,10 @@ BATCHES: Sequence[Sequence[Sequence[str]]] = (
     ([f"{_LONG}a"], [f"{_LONG}b"], [f"a{_LONG}"]),
 )
 _TRAINED = "abcabd abcabe <|s|> cdcdcd"
+_LONGER_TRAINED = (f"{_TRAINED} efef", f"efef {_TRAINED}")
 TRAININGS: Sequence[Sequence[Train]] = (
     (Train(_TRAINED, 262), Train(_TRAINED, 260), Train(_TRAINED, 258), Train(_TRAINED[::-1], 262)),
-    (
-        Train(_TRAINED.upper(), 262),
-        Train(_TRAINED, 261),
-        Train(f"{_TRAINED} efef", 262),
-        Train(f"efef {_TRAINED}", 262),
-    ),
+    (Train(_TRAINED.upper(), 262), Train(_TRAINED, 261), *(Train(text, 262) for text in _LONGER_TRAINED)),
     (Train(f"{_TRAINED} <|s|> <|s|>", 262), Train(f"{_TRAINED} <|s|> <|s|>", 262, ("<|s|>",))),
 )
 """Equal in their texts, as sorted letters, without case, at both ends, or without special tokens."""
@@ -492,11 +470,8 @@ WORDS = ("low</w>", "</w>low", "##ing", "@@", "low@@", "<unk>", "\u0120low", "\u
 @cache
 def every_kind() -> str:
     """Return one character of each general category, one with each byte of UTF-8, and those above."""
-    known = [
-        *map(chr, range(0x80)),
-        *strategies.characters_at_edges(),
-        *"".join(run[::7] for run in characters.agreed()),
-    ]
+    many = "".join(run[::7] for run in characters.agreed())
+    known = [*map(chr, range(0x80)), *strategies.characters_at_edges(), *many]
     chosen = dict.fromkeys(MARKS + EQUIVALENT + CASES)
     of_category: dict[str, str] = {}
     of_byte: dict[int, str] = {}
@@ -564,20 +539,7 @@ def encodes_every_kind(implementation: Implementation) -> Verdicts:
 
 
 PROPERTIES: tuple[Property, ...] = (
-    trains_pairs,
-    encodes_pairs,
-    keys,
-    ranges,
-    lengths,
-    cuts,
-    cuts_in_pipelines,
-    trains_every_kind,
-    encodes_every_kind,
-    decodes_subparts,
-    detokenizes_subparts,
-    texts,
-    ids,
-    streams,
-    batches,
-    trainings,
+    *(trains_pairs, encodes_pairs, keys, ranges, lengths, cuts, cuts_in_pipelines),
+    *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
+    *(texts, ids, streams, batches, trainings),
 )

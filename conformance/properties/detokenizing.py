@@ -154,8 +154,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-detok", "DETOK-EQUAL-1", NEEDS, _detokenizings, 60).agree(
         "The deltas of any ids are together their bytes, decoded once."
     ),
-    side_by_side,
-    error_of_ids,
+    *(side_by_side, error_of_ids),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
         "Text comes before 256 ids that end a character are read."
     ),
@@ -165,8 +164,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-detok-held", "DETOK-HELD-1", NEEDS, partial(_waitings, "held"), 20).agree(
         "Of any ids, at most three bytes are held back."
     ),
-    text_grows,
-    runs_grow,
+    *(text_grows, runs_grow),
     Drawn("law-offsets", "OFFSET-SPAN-1", ("encode_with_offsets",), _offsets, 60).agree(
         "The spans of a text follow from the lengths of its tokens."
     ),

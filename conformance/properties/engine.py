@@ -202,16 +202,9 @@ class Search:
     If it looks for `several`, as with a deadline, it goes on after a counterexample, to find those of other kinds.
     """
 
-    def __init__(
-        self,
-        id_: str,
-        implementation: Implementation,
-        effort: Effort,
-        several: bool = False,
-        most_shrinks: int = MOST_SHRINKS,
-    ) -> None:
+    def __init__(self, id_: str, implementation: Implementation, effort: Effort, several: bool = False) -> None:
         self.examples = 0  # tried so far, without those that only shrink a failing one
-        self.most_shrinks = most_shrinks  # the most examples to try after one fails, to shrink it
+        self.most_shrinks = MOST_SHRINKS  # the most examples to try after one fails, to shrink it
         self.by_kind: dict[Hashable, Found] = {}
         self._id, self._implementation, self._effort = id_, implementation, effort
         self._several = several or effort.deadline is not None

@@ -21,18 +21,8 @@ from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Load, Question
 from ..outcome import Dependence, Expectation, Mismatch
-from . import strategies
-from .asking import (
-    CALLERS_SPECIALS,
-    OTHER_PROCESSES,
-    Instance,
-    ask,
-    contained,
-    correct_answer,
-    equals_oracle,
-    load,
-    undisturbed,
-)
+from . import asking, strategies
+from .asking import Instance, ask, contained, correct_answer, equals_oracle, load, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 from .scale import chain, long_tokens
 
@@ -48,9 +38,8 @@ def _loadings(implementation: Implementation) -> SearchStrategy[Question[Load]]:
         named = zip(("key_order", "newline", "ascii", "json_style"), options, strict=True)
         return Question(Load(question.operation.text, tuple(named)), question.model)
 
-    options = list(
-        product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False), ("spaced", "compact", "escaped"))
-    )
+    styles = ("spaced", "compact", "escaped")
+    options = list(product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False), styles))
     questions = strategies.mixed_encodings(implementation, PLAIN_SPECIALS)
     return st.builds(build, questions, st.integers(0, len(options) - 1).map(options.__getitem__))
 
@@ -63,7 +52,7 @@ def saved(implementation: Implementation, question: Question[Encode]) -> Verdict
     asked = replace(question, context="after save and from_files")
     answer = Instance(implementation, partial(_saved_and_loaded, implementation, model, special)).ask(asked)
     if special != model.fresh()[2]:
-        yield Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
+        yield Mismatch(asked, Expectation((Unchanged(),)), Changed((asking.CALLERS_SPECIALS,)))
     yield undisturbed(implementation, asked, answer)
 
 
@@ -210,7 +199,7 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
     model = strategies.with_ids(merges, special=special)
     question = Question(Encode(f"ab 1234{''.join(special or ())}é"), model)
     try:
-        other = implementation.elsewhere(OTHER_PROCESSES[1])
+        other = implementation.elsewhere(asking.OTHER_PROCESSES[1])
         with other.time_limit():
             built = other.build(model)
     except (CallFailed, TimedOut):
@@ -226,10 +215,9 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
         yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 
-JSON_MODELS = [
-    replace(strategies.with_ids((*merges, (b"\xc3", b"\xa9"))), pipeline=Pipeline())
-    for merges in (ASCII_MERGES, OTHER_MERGES)
-]
+_BOTH = (ASCII_MERGES, OTHER_MERGES)
+MODELS = list(map(strategies.with_ids, _BOTH))
+JSON_MODELS = [replace(strategies.with_ids((*merges, (b"\xc3", b"\xa9"))), pipeline=Pipeline()) for merges in _BOTH]
 
 
 def _replaced(
@@ -245,12 +233,11 @@ def _replaced(
 @Fixed("law-loaded-again", "FILE-LOAD-1", LOADING)
 def loaded_again(implementation: Implementation) -> Verdicts:
     """Files are read that replace others of the same size, from which a tokenizer was made."""
-    models = [strategies.with_ids(merges) for merges in (ASCII_MERGES, OTHER_MERGES)]
 
     def load_new(model: Model, folder: Path) -> TokenizerProxy:
         return implementation.from_files(*gpt2_files.write(model, folder), None)
 
-    yield from _replaced(implementation, models, load_new)
+    yield from _replaced(implementation, MODELS, load_new)
 
 
 @Fixed("law-json-again", "PIPELINE-LOAD-1", LOADING_JSON)
@@ -264,7 +251,7 @@ def json_in_ascii_locale(implementation: Implementation) -> Verdicts:
     """A `tokenizer.json` is read as UTF-8 in a locale whose encoding is ASCII."""
     question = Question(Encode("abc 123 é"), JSON_MODELS[0], "in the locale C")
     try:
-        other = implementation.elsewhere(OTHER_PROCESSES[1])
+        other = implementation.elsewhere(asking.OTHER_PROCESSES[1])
     except (CallFailed, TimedOut):
         return  # it does not start there
     yield undisturbed(implementation, question, ask(other, question))
@@ -274,13 +261,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-load", "FILE-LOAD-1", LOADING, _loadings, 20).agree(
         "A tokenizer that is loaded from files encodes according to its table."
     ),
-    long_entries,
-    names,
-    saved,
-    new_ids,
-    loaded_again,
-    saved_over,
-    ascii_locale,
-    json_again,
-    json_in_ascii_locale,
+    *(long_entries, names, saved, new_ids, loaded_again, saved_over, ascii_locale, json_again, json_in_ascii_locale),
 )

@@ -22,42 +22,12 @@ from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.reference import textbook
 
-from ..answer import (
-    Answer,
-    AtMost,
-    ByteDivergence,
-    Bytes,
-    Divergence,
-    EncodingDivergence,
-    Fault,
-    Ids,
-    Measure,
-    Offsets,
-    Refusal,
-    Rows,
-    SpanDivergence,
-    Table,
-    Text,
-    TextDivergence,
-    first_difference,
-)
+from ..answer import Answer, AtMost, Bytes, Fault, Ids, Measure, Offsets, Refusal, Rows, Table, Text
 from ..cases.judging import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
-from ..operations import (
-    Batch,
-    Decode,
-    DecodeBytes,
-    Detokenize,
-    Encode,
-    EncodeWithOffsets,
-    Operation,
-    Question,
-    Stream,
-    Train,
-    divergence,
-    oracle,
-    tie_clause,
-)
+from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, EncodeWithOffsets, Stream, divergence, oracle
+from ..operations.operation import Operation, Question
+from ..operations.train import Train, tie_clause
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, fault_of, is_correct, is_late
@@ -846,7 +816,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         dependence: Dependence | None = fault_of(implementation, question, right, answer)
         if dependence == Dependence("undisturbed") and (number or not is_late(answer)):
             dependence = _of_encode(implementation, question, right) or (None if number else dependence)
-        where = _divergence(question, right, answer)
+        where = divergence.position(model, right, answer) if model else None
         wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)
         return Found(wrong, number + 1)
     else:
@@ -868,7 +838,7 @@ def _wrong_after_longest(
     if is_correct(implementation, question, answer, right):
         return None
     asked = replace(question, context=f"{row.what}, size {size:,} after size {row.sizes[-1]:,}")
-    where = _divergence(question, right, answer)
+    where = divergence.position(question.table, right, answer)
     return Found(Mismatch(asked, Expectation((right,)), answer, where, clause_id="LAW-PURE-1"), len(row.sizes) + 1)
 
 
@@ -901,24 +871,6 @@ def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
     (before, least), (last, seconds) = took[-2:]
     power = math.log(max(seconds / max(least, 1e-9), 1.0)) / math.log(last / before)
     return float(seconds * math.pow(size / last, min(max(power, 1.0), 2.0)))
-
-
-def _divergence(question: Question[Any], right: Answer, answer: Answer) -> Divergence | None:
-    """Return the position at which two long answers differ, or None if they are of different types."""
-    match right, answer:
-        case Offsets(ids, spans), Offsets() if ids == answer.ids:
-            return SpanDivergence(first_difference(spans, answer.spans))
-        case ((Ids(expected) | Offsets(expected)), (Ids(got) | Offsets(got))):
-            at = first_difference(expected, got)
-            byte = sum(len(question.table.vocab[index]) for index in expected[:at])
-            return EncodingDivergence(at, byte)
-        case Rows(), Rows():
-            return divergence.rows(right, answer)
-        case Text(expected_text), Text(got_text):
-            return TextDivergence(first_difference(expected_text, got_text))
-        case Bytes(expected_data), Bytes(got_data):
-            return ByteDivergence(first_difference(expected_data, got_data))
-    return None
 
 
 def _growth(implementation: Implementation, effort: Effort) -> Found | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice, pairwise, product
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -25,40 +25,21 @@ from bpe_conformance.reference import textbook
 from ..implementation.implementation import Implementation
 from ..operations import Batch, Decode, Encode, EncodeAllowed, Question, Stream, Train, expression, oracle
 
+T = TypeVar("T")
 Questions = SearchStrategy[Question[Any]]
 Encodings = SearchStrategy[Question[Encode]]
 Pieces = Sequence[str]
 
 SPECIALS = (
-    "<|e|>",
-    "<|e|><|e|>",
-    "<|end|>",
-    "<|e",
-    "aa",
-    "aaa",
-    "ab",
-    "bc",
-    "a b",
-    "\n\n",
-    " x",
-    "[.*]",
-    "é|",
-    "🦊",
-    "x<|e|>y",
-    "<|endoftext|>",
-    "<s>",
-    "ba",
+    *("<|e|>", "<|e|><|e|>", "<|end|>", "<|e", "aa", "aaa", "ab", "bc", "a b", "\n\n", " x", "[.*]", "é|", "🦊"),
+    *("x<|e|>y", "<|endoftext|>", "<s>", "ba"),
 )
 """Special tokens that begin, end and overlap one another, contain white space, or look like regular expressions."""
 UNLISTED = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>", "</s>", "<unk>", "[PAD]", "[CLS]", "<|e|>", "<mask>")
 """Special tokens of well-known models. They are ordinary text unless they are listed."""
 WORDS: Pieces = ("a", "b", "ab", " ", "c", "abc", " ab", "bc")
 ALPHABETS: tuple[Pieces, ...] = (
-    "ab",
-    "abc ",
-    "abcd",
-    "aabcde",
-    WORDS,
+    *("ab", "abc ", "abcd", "aabcde", WORDS),
     ("a", "b", " ", "\n", "  ", "\t", "ab", "\r\n", "\n\n", " \n", "   "),
     ("a", "'s", "'ll", "'S", " ", "t", "'", "'t", "'VE", "'d", "'m", "\u2019s", "'re"),
     ("a", "1", "2", " ", "23", "a1", ".", "!!", ",", "_", "-", "x_y", "1.5", "12345", "/", "%", "e"),
@@ -210,8 +191,13 @@ def special_pieces(special: Sequence[str], data: bytes) -> list[str]:
     return [(special if byte % 2 else others)[byte // 2 % len(special if byte % 2 else others)] for byte in data]
 
 
-def _has_special(implementation: Implementation) -> bool:
-    return "special" in implementation.capabilities
+SOME_SPECIALS = st.sampled_from(special_sets())
+
+
+def _or_special(
+    implementation: Implementation, plain: SearchStrategy[T], special: SearchStrategy[T]
+) -> SearchStrategy[T]:
+    return st.one_of(plain, special) if "special" in implementation.capabilities else plain
 
 
 def patterns(implementation: Implementation, prefix: str = "pattern") -> list[str]:
@@ -267,8 +253,7 @@ def special_encodings(implementation: Implementation, known: Sequence[str] = SPE
 
 def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Encodings:
     """Return a strategy: a text, and a table with or without some of these special tokens."""
-    plain = encodings(implementation)
-    return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
+    return _or_special(implementation, encodings(implementation), special_encodings(implementation, known))
 
 
 def allowed_encodings(implementation: Implementation, disallowed: bool = False) -> Questions:
@@ -285,7 +270,7 @@ def allowed_encodings(implementation: Implementation, disallowed: bool = False) 
         operation = EncodeAllowed("".join(parts), _some(special, number >> 16), refused)
         return Question(operation, table(parts, number & 0xFFF, implementation, special))
 
-    return st.builds(build, st.sampled_from(special_sets()), some_bytes(10), tables)
+    return st.builds(build, SOME_SPECIALS, some_bytes(10), tables)
 
 
 def _some(special: Sequence[str], choice: int) -> str | tuple[str, ...]:
@@ -329,25 +314,19 @@ def streams(implementation: Implementation) -> Questions:
         return Question(Stream(chunked(parts, data)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
-    if not _has_special(implementation):
-        return plain
-    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(12), tables))
+    return _or_special(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(12), tables))
 
 
 def chunked(parts: Sequence[str], data: bytes) -> tuple[str, ...]:
-    """Return the parts, joined to chunks.
+    """Return the parts, joined to chunks; `data` has a byte for each part.
 
-    Args:
-        parts: the parts of a text.
-        data: a byte for each part. From 64 on, it ends a chunk in the middle of the part; from 128 on, after the part;
-            from 192 on, after the part, with an empty chunk in addition.
+    From 64 on, it ends a chunk in the middle of the part; from 128 on, after it; from 192 on, an empty chunk follows.
     """
     chunks = [""]
     for part, byte in zip(parts, data, strict=True):
         middle = (len(part) + 1) // 2 if byte // 64 == 1 else 0
         chunks[-1] += part[:middle]
-        if middle:
-            chunks.append("")
+        chunks += [""] * (middle > 0)
         chunks[-1] += part[middle:]
         chunks += [""] * (0, 0, 1, 2)[byte // 64]
     return tuple(chunks)
@@ -371,22 +350,14 @@ def batches(implementation: Implementation) -> Questions:
         return Question(Batch(tuple(texts)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
-    if not _has_special(implementation):
-        return plain
-    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(16), tables))
+    return _or_special(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(16), tables))
 
 
 # Training
 
 CORPORA: tuple[Pieces, ...] = (
-    "ab",
-    "abc",
-    ("a", "é", "b", "€", "🦊"),
-    "lower",
-    ("a", "'s", "t", "s", "'"),
-    ("a", "_", "1", "b", "-", "2"),
-    ("z", " ", "a", "\u00ff", "\u07ff"),
-    ("A", "a", "B", "b"),
+    *("ab", "abc", ("a", "é", "b", "€", "🦊"), "lower", ("a", "'s", "t", "s", "'")),
+    *(("a", "_", "1", "b", "-", "2"), ("z", " ", "a", "\u00ff", "\u07ff"), ("A", "a", "B", "b")),
 )
 BETWEEN: Pieces = (
     *(" ", " ", "\n", " ", "", "  ", "\r\n", ", ", "_", "'s ", " 12 ", ".\n\n", "-", "\t", "!! ", "\n \n", '"', "()"),

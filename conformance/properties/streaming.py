@@ -97,8 +97,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-stream", "LAW-STREAM-1", NEEDS, strategies.streams, 60).agree(
         "A stream gives the ids of the whole text, wherever it is cut into chunks."
     ),
-    side_by_side,
-    error_of_chunks,
+    *(side_by_side, error_of_chunks),
     Drawn("law-batch", "LAW-BATCH-1", ("encode_batch",), strategies.batches, 60).agree(
         "Each row of a batch is what `encode` gives for its text."
     ),

@@ -13,18 +13,8 @@ from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Question, Setting, Train, oracle, training_key
 from ..operations.train import stored_merges, stored_text
 from ..outcome import Dependence, Expectation, Mismatch
-from . import strategies
-from .asking import (
-    CALLERS_SPECIALS,
-    HASH_SEEDS,
-    OTHER_PROCESSES,
-    Instance,
-    ask,
-    contained,
-    correct_answer,
-    equals_oracle,
-    train,
-)
+from . import asking, strategies
+from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, contained, correct_answer, equals_oracle, train
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Questions
 
@@ -66,7 +56,7 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
         first = contained(implementation, train_it)
         if passed != [*listed]:
             asked = Question(replace(given, special=listed), None, "with a list that the caller keeps")
-            changed = Changed((CALLERS_SPECIALS,))
+            changed = Changed((asking.CALLERS_SPECIALS,))
             yield Mismatch(asked, Expectation((Unchanged(),)), changed, clause_id="ERROR-STATE-1")
     expected = Expectation((first,), "the first training")
     other = ("<|other|>",) if "train-special" in implementation.capabilities else ()
@@ -125,9 +115,8 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 def hash_seed(implementation: Implementation) -> Verdicts:
     """Training gives the same merges and ids in processes with different hash seeds."""
     special = ("<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate") if "train-special" in implementation.capabilities else ()
-    asked = Question(
-        Train(HASH_SEED_TEXT, 300, special), None, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C"
-    )
+    context = f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C"
+    asked = Question(Train(HASH_SEED_TEXT, 300, special), None, context)
     try:
         one, other = (ask(implementation.elsewhere(environment), asked) for environment in OTHER_PROCESSES)
     except (CallFailed, TimedOut):
@@ -167,9 +156,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
         "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
-    pattern,
-    again,
-    trained_encodes,
-    prose,
-    hash_seed,
+    *(pattern, again, trained_encodes, prose, hash_seed),
 )
