@@ -1,7 +1,4 @@
-"""Answers of an implementation, what can be accepted instead of one, and where two answers differ, as values.
-
-Nothing here is text for people. `terminal/` and `report/` turn these values into words.
-"""
+"""Answers of an implementation, what can be accepted instead of one, and where two answers differ, as values."""
 
 from __future__ import annotations
 

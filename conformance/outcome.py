@@ -1,7 +1,4 @@
-"""Results of a run as values: incorrect answers, the outcome of each test, causes, counts and verdicts.
-
-Nothing here is text for people. `terminal/` and `report/` turn these values into words.
-"""
+"""Results of a run as values, not text: incorrect answers, the outcome of each test, causes, counts and verdicts."""
 
 from __future__ import annotations
 

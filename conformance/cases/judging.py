@@ -111,10 +111,7 @@ def under(case: Case, conventions: Conventions) -> Case:
 
 
 def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventions) -> bool | None:
-    """Return whether each merge of a training is a pair of the highest count, and the entries are correct.
-
-    The tie rule of `conventions` is ignored. None if that takes too long.
-    """
+    """Return whether each merge has a pair of the highest count, and entries are correct; None if that takes long."""
     asked: Train = mismatch.asked.operation
     setting = Setting(None, {**conventions, "tie_break": "unspecified"}, clause)
     if not all(isinstance(value, Table) for value in mismatch.expected.alternatives):

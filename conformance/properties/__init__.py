@@ -19,15 +19,7 @@ PROPERTIES: tuple[Property, ...] = tuple(
 
 
 def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property]:
-    """Return the properties with their clauses.
-
-    Args:
-        clauses: the clauses of the spec.
-        to_scale: whether to include the property that measures growth.
-
-    Raises:
-        SpecError: if a property's clause does not exist.
-    """
+    """Return the properties with their clauses; `to_scale` includes growth. An unknown clause is a SpecError."""
     every = (*PROPERTIES, scale.GROWTH) if to_scale else PROPERTIES
     for one in every:
         if one.clause_id not in clauses:

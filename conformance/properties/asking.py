@@ -104,11 +104,7 @@ def load(implementation: Implementation, folder: Path, special: list[str] | None
 
 
 def correct_answer(question: Question[Any], conventions: Mapping[str, str]) -> Acceptable:
-    """Return the oracle's answer under these conventions.
-
-    Raises:
-        ValueError: if the oracle refuses the model.
-    """
+    """Return the oracle's answer under these conventions; a ValueError if the oracle refuses the model."""
     answer: Acceptable = question.operation.answer(Setting(question.model, conventions))
     return answer
 
@@ -136,10 +132,7 @@ def judged(
 
 
 def undisturbed(implementation: Implementation, question: Question[Any], disturbed: Answer) -> Mismatch | None:
-    """Compare an answer with a new tokenizer's answer to the same question.
-
-    If the new tokenizer is wrong too, the mismatch depends on that. The question has the `context` of the answer.
-    """
+    """Compare an answer with a new tokenizer's to the same question; if both are wrong, the mismatch says so."""
     right = correct_answer(question, implementation.conventions)
     if is_correct(implementation, question, disturbed, right):
         return None

@@ -182,10 +182,7 @@ RANGES = {"L": "a", "N": "1", "other": "."}
 
 @cache
 def ends_of_ranges() -> Sequence[str]:
-    """Return the first and the last character of every range of one category, each after a character of its class.
-
-    White space is left out, and so are characters on whose classes engines differ.
-    """
+    """Return the ends of every range of one category, each after a character of its class, without white space."""
     chars = strategies.characters_at_edges()
     return tuple(RANGES[class_of(char)] + char for char in chars if not char.isspace())
 
@@ -298,10 +295,8 @@ IDS: Sequence[Sequence[Sequence[int]]] = (
     ([65], [65, 0], [0, 65], [65, 65], []),
     ([*_PREFIX, 65], [*_PREFIX, 66], [65, *_PREFIX], [66, *_PREFIX], [*_PREFIX[:40], 65, *_PREFIX[40:]]),
 )
-"""Rows of ids that an incorrect key of a cache confuses.
-
-Such a key drops zeros, or keeps only low bits, joined digits, sorted ids, their set or sum, or the first and last ids.
-"""
+"""Rows of ids that an incorrect key of a cache confuses: one that drops zeros, or keeps only low bits, joined digits,
+sorted ids, their set or sum, or the first and last ids."""
 TEXTS: Sequence[Sequence[str]] = (
     ("ab", "AB", "Ab", "aB", "ba", "BA"),
     ("ab", " ab", "ab ", "  ab", "ab\n", "\tab", "ab\0", "ab\r\n", "ab\u00a0", "\ufeffab", "ab\u200b"),
@@ -313,10 +308,8 @@ TEXTS: Sequence[Sequence[str]] = (
     ("ab cd", "cd ab", "abc d", "a bcd", "abcd", "ab\ncd", "ab cd ab", "ab ab cd"),
     ("?", "\ufffd", "\U0001f98a", "\U0001f98b", "\u00bf", "\u263a", "\u263a\ufe0f"),
 )
-"""Rows of texts that an incorrect key of a cache confuses.
-
-Such a key ignores case, white space or order, keeps only a part of the text, or normalizes or parses it.
-"""
+"""Rows of texts that an incorrect key of a cache confuses: one that ignores case, white space or order, keeps only a
+part of the text, or normalizes or parses it."""
 CHUNKS: Sequence[Sequence[Sequence[str]]] = (
     (["ab", "cd"], ["cd", "ab"], ["ab", "dc"], ["ba", "cd"], ["ab", "ab"], ["ab", "cd", "ab"]),
     (["ab"], ["ab", "ab"], ["a", "b"], ["b", "a"], ["ab", " "], ["AB"], ["", "AB"]),

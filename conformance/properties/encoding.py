@@ -82,10 +82,7 @@ BESIDE = (("1", "A"), ("a", "."), (".", "\t"), ("\t", "\t"))  # the texts before
 
 @cache
 def _beside_characters() -> Model:
-    """Return merges that join the texts of `BESIDE` to the first and the last byte of any character.
-
-    If a boundary beside a character is missing, one of them is applied.
-    """
+    """Return merges of which one is applied if a boundary beside a character in a text of `PROBES` is missing."""
     firsts = [bytes([byte]) for byte in (*range(0xC2, 0xF5), *range(0x20), 0x7F)]
     lasts = [bytes([byte]) for byte in (*range(0x80, 0xC0), *range(0x20), 0x7F)]
     befores, afters = ([text.encode() for text in dict.fromkeys(column)] for column in zip(*BESIDE, strict=True))

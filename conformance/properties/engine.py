@@ -304,10 +304,7 @@ class Search:
                 database.delete(key, choices.write(planned))
 
     def _shrink(self, wrong: Wrong) -> Generator[choices.Choices, Wrong | None, choices.Choices]:
-        """Yield smaller examples to try, keep the smallest that fails, and return its choices.
-
-        From now on, the search ignores its kind, which would hide other kinds.
-        """
+        """Yield smaller examples to try, keep the smallest that fails, and return its choices; then ignore its kind."""
         kind, mismatch = wrong
         latest: Wrong | None = wrong
         shrinker = choices.Shrinker(self._source.made, self._source.spans)

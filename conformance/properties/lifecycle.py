@@ -113,14 +113,11 @@ REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], .
 
 @dataclass(frozen=True)
 class Origin:
-    """How a tokenizer is made: from a model, whose table has a unique name.
-
-    `made` is `built`, `trained`, `loaded`, or `saved`, which means saved and then loaded.
-    """
+    """How a tokenizer is made: from a model, whose table has a unique name."""
 
     name: str
     model: Model
-    made: str = "built"
+    made: str = "built"  # or "trained", "loaded", or "saved", which means saved and then loaded
     training: Train | None = None
 
     def make(self, implementation: Implementation) -> TokenizerProxy:
@@ -244,16 +241,13 @@ class EndOfExample(Exception):
 
 
 class Lifecycle:
-    """Runs the machine, and assigns each incorrect answer to a property.
-
-    `lost` are the methods that gave no answer in time, or ended the process. They are not called again.
-    """
+    """Runs the machine, and assigns each incorrect answer to a property."""
 
     def __init__(self, implementation: Implementation, effort: Effort, stages: Sequence[Stage] = STAGES) -> None:
         self.implementation = implementation
         self.origins = origins(implementation)
         self.undisturbed = Undisturbed(implementation)
-        self.lost = set[str]()
+        self.lost = set[str]()  # methods that gave no answer in time, or ended the process; not called again
         self._effort, self._stages = effort, stages
         self._found: dict[str, Found] = {}
         self._dependent: dict[str, Found] = {}
@@ -819,10 +813,7 @@ def stream_together(implementation: Implementation) -> Verdicts:
 
 
 def _together(implementation: Implementation, operation: Operation) -> Mismatch | None:
-    """Make a tokenizer of each table, in two orders, and ask each one twice: when it is made, and after all are made.
-
-    Return the first incorrect answer, or None.
-    """
+    """Make tokenizers of all tables, in two orders; return the first mismatch when each is made, or after all are."""
     alone, every = Undisturbed(implementation), origins(implementation, in_files=False)
     dependent: Mismatch | None = None
     for ways in (every, every[::-1]):

@@ -124,15 +124,11 @@ THREES = read_model(
         "extra": [[70_000, SPECIAL]],
     }
 )
-"""Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes.
-
-A text of them that is cut at any other position, as each power of two or ten is, has other ids.
-"""
+"""Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes. A text of
+them that is cut at any other position, as each power of two or ten is, has other ids."""
 UNBROKEN, UNBROKEN_PART = read_model({"shows": ["abcd\u00e9\u65e5g", "1234567"]}), "abcd\u00e9\u65e5g1234567"
 """Text without white space, whose pre-tokens are multiples of seven: buffers that wait for a space to cut at overflow.
-
-Any block or buffer that ends at another position than a multiple of seven changes the ids.
-"""
+Any block or buffer that ends at another position than a multiple of seven changes the ids."""
 MIXED = (
     " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
     "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
@@ -145,9 +141,7 @@ text begins at every position of a block, if an implementation reads blocks.
 """
 BLANK_RUNS = " ab" + 32 * " \n"
 """A long text of it is almost all white space. At nearly every common size of a block, the block ends within a run.
-
-Each run is one token, so a text that is cut at white space before the end of a block has other ids.
-"""
+Each run is one token, so a text that is cut at white space before the end of a block has other ids."""
 UNSPACED = read_model(
     {
         "merges": [
@@ -275,10 +269,7 @@ APART = ("abc", "de", "fgh", "ij")  # letters that no merge joins with others, s
 
 @cache
 def mixed_merges(ids_in_order: bool) -> Model:
-    """Return a table of 40 merges for each of `APART`, in which many pairs compete for each token.
-
-    The merges are in an arbitrary order. So are the ids, unless they have to be in the order of the merges.
-    """
+    """Return a table of 40 merges for each of `APART`, in an arbitrary order; many pairs compete for each token."""
     numbers, merges = arbitrary_numbers(), list[Merge]()
     for letters in APART:
         tokens = [letter.encode() for letter in letters]
@@ -304,10 +295,7 @@ BLOCKS, BLOCK = 80, 29
 
 @cache
 def irregular_blocks() -> tuple[str, ...]:
-    """Return blocks of the letters of `mixed_merges` that do not repeat a part.
-
-    Each block ends in `x`, which merges with nothing.
-    """
+    """Return blocks of the letters of `mixed_merges` that repeat no part; each ends in `x`, which never merges."""
     drawn = arbitrary_numbers()
     chosen = (APART[number % len(APART)] for number in range(BLOCKS))
     return tuple("".join(letters[next(drawn) % len(letters)] for _ in range(BLOCK)) + "x" for letters in chosen)

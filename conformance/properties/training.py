@@ -42,10 +42,7 @@ REFUSED_SIZE = 100  # a vocab_size that a trainer should reject
 
 @Drawn("law-train-again", "LAW-REPLAY-1", TRAIN, _with_special, 8)
 def again(implementation: Implementation, question: Question[Train]) -> Verdicts:
-    """Training does not change the caller's list of special tokens, and repeating it gives the same result.
-
-    The list is also passed with a repeated token. The training is also repeated after one with too small a size.
-    """
+    """Training does not change the caller's list of special tokens, and repeating it gives the same result."""
     given = question.operation
     for listed in ((*given.special, *given.special[:1]), given.special):
         passed = list(listed)
