@@ -1,7 +1,4 @@
-"""Implements the conventions of training: which pair wins a tie, how bytes are ordered, and how ids are assigned.
-
-The names and values are in `fixtures.conventions`.
-"""
+"""Implements the conventions of training: which pair wins a tie, how bytes are ordered, and how ids are assigned."""
 
 from __future__ import annotations
 

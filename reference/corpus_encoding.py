@@ -40,19 +40,12 @@ Parts = tuple[FileChunk, ...]
 
 
 class EncodedFiles(NamedTuple):
-    """The result of `encode_files`.
+    """The result of `encode_files`."""
 
-    Attributes:
-        arrays: the number of complete arrays, including those of earlier runs.
-        ids: the number of ids in them.
-        skipped: the number of arrays that were already complete.
-        failures: one line for each file that could not be encoded.
-    """
-
-    arrays: int
-    ids: int
-    skipped: int
-    failures: list[str]
+    arrays: int  # the number of complete arrays, including those of earlier runs
+    ids: int  # the number of ids in them
+    skipped: int  # the number of arrays that were already complete
+    failures: list[str]  # one line for each file that could not be encoded
 
 
 class Settings(NamedTuple):

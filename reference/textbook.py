@@ -120,13 +120,7 @@ def replace(word: Word, pair: Merge) -> Word:
 
 
 def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]) -> Merge:
-    """Return the pair with the highest count; `tie_break` decides between equal counts (TRAIN-TIE-1).
-
-    Args:
-        counts: pair → count, in order of first occurrence.
-        tie_break: lex-greater, lex-smaller, smaller-ids or first-seen.
-        ids: token → id; only smaller-ids uses it.
-    """
+    """Return the pair with the highest count; `tie_break` decides between equal counts (TRAIN-TIE-1)."""
     most = max(counts.values())
     tied = [pair for pair, count in counts.items() if count == most]
     if tie_break == "lex-greater":
@@ -158,15 +152,10 @@ def learn(
     pattern: str = PATTERNS["gpt2"],
     **conventions: str,
 ) -> list[Merge]:
-    """Return the merges that training records, in order.
+    """Return the merges that training records, in order, by the `conventions` of `Training`.
 
-    Args:
-        text: the training text.
-        vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
-            pairs run out. It is a ValueError if there is no room for the bytes and special tokens.
-        special_tokens: added to the vocabulary; see `train_special`.
-        pattern: a regular expression.
-        conventions: see `Training`.
+    `vocab_size` is the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
+    pairs run out. It is a ValueError if there is no room for the bytes and special tokens.
     """
     return Training(**conventions).run(text, vocab_size, special_tokens, pattern)
 
@@ -533,11 +522,7 @@ class Encoding:
         return cut_at(piece, matches, behavior, invert)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the concatenated bytes of `ids`.
-
-        Raises:
-            KeyError: if an id is unknown.
-        """
+        """Return the concatenated bytes of `ids`; a KeyError if one is unknown."""
         return b"".join([self.vocab[index] for index in ids])
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -644,16 +629,9 @@ class Tokenizer(Encoding):
     def encode(
         self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] = "all"
     ) -> list[int]:
-        """Return the ids of `text`.
+        """Return the ids of `text`; a ValueError if it contains a disallowed string.
 
-        Args:
-            text: the text to encode.
-            allowed_special: the special tokens that are recognized: "all" or a collection (SPECIAL-ALLOWED-1).
-            disallowed_special: strings that the text must not contain; "all" means all special tokens that are not
-                allowed (SPECIAL-DISALLOWED-1).
-
-        Raises:
-            ValueError: if the text contains a disallowed string.
+        The keywords are "all" or a collection, as in tiktoken (SPECIAL-ALLOWED-1, SPECIAL-DISALLOWED-1).
         """
         return self.encode_segments(self.segments(text, allowed_special, disallowed_special))
 

@@ -33,18 +33,13 @@ SPACE = ord(" ")
 
 
 class BulkRanks:
-    """The ranks of merges, and a way to merge many pre-tokens of any length at once.
-
-    Attributes:
-        plain: the ranks for the plain path.
-        byte_ids: byte → id; bytes that no text has can have any id.
-        barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
-    """
+    """The ranks of merges, and a way to merge many pre-tokens of any length at once."""
 
     def __init__(self, ranks: MergeRanks, byte_ids: Sequence[int], whole: Mapping[bytes, int] | None = None) -> None:
-        self.plain, self.byte_ids = ranks, byte_ids
+        self.plain, self.byte_ids = ranks, byte_ids  # bytes that no text has can have any id
         self._whole = whole or {}
         self._result_of = np.array(ranks.result_of, np.int64)
+        # It takes the place of an id at a barrier, which no merge crosses, and is larger than the ids of merges.
         self.barrier_id = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
         self._id_of_byte = np.array([*byte_ids[:BARRIER], self.barrier_id], np.int64)
         left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T

@@ -179,26 +179,17 @@ def _positions_by_pair(tokens: Integers) -> tuple[Integers, Integers]:
 
 
 class NewPairs:
-    """The pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
-
-    Attributes:
-        positions: the positions at which they start, grouped by pair.
-        starts: pair → index of its first position in `positions`.
-        which: pair → index in the step of the merge that creates it.
-        on_right: pair → whether the neighbour is on the right of the new token.
-        neighbour: pair → the other token.
-        counts: pair → number of occurrences.
-    """
+    """The pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour."""
 
     def __init__(self, key: Integers, positions: Integers, weights: Integers) -> None:
         self._key, self._weights = key, weights
-        self.positions = positions
-        self.starts = starts_of_runs(key)
+        self.positions = positions  # at which they start, grouped by pair
+        self.starts = starts_of_runs(key)  # pair → index of its first position in `positions`
         key = key[self.starts].astype(np.int64)
-        self.neighbour = key & ((1 << TOKEN_BITS) - 1)
-        self.on_right = (key >> TOKEN_BITS) & 1 == 1
-        self.which = key >> (TOKEN_BITS + 1)
-        self.counts = sums(weights, self.starts)
+        self.neighbour = key & ((1 << TOKEN_BITS) - 1)  # pair → the other token
+        self.on_right = (key >> TOKEN_BITS) & 1 == 1  # pair → whether the neighbour is on the right of the new token
+        self.which = key >> (TOKEN_BITS + 1)  # pair → index in the step of the merge that creates it
+        self.counts = sums(weights, self.starts)  # pair → number of occurrences
 
     @classmethod
     def of(cls, occurrences: Occurrences) -> NewPairs:

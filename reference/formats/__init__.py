@@ -1,7 +1,4 @@
-"""Reads and writes the files and tokenizers of other tools: GPT-2, Hugging Face, tiktoken.
-
-The functions here read and write whole files; an error is a ValueError of one line.
-"""
+"""Reads and writes whole files of other tools, such as GPT-2's; an error is a ValueError of one line."""
 
 from __future__ import annotations
 

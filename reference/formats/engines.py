@@ -31,11 +31,7 @@ _KINDS = (
 
 
 def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
-    """Return an encoding that returns the ids of `model`, including special tokens with `allowed_special="all"`.
-
-    Rejected are merges that do not follow from the ids, two ids for the same bytes, a special token with which another
-    one starts, an id that does not fit into 32 bits, and a pattern by which tiktoken splits differently.
-    """
+    """Return an encoding that returns the ids of `model`; a ValueError says why tiktoken would encode differently."""
     try:
         import tiktoken
     except ImportError:
@@ -60,11 +56,7 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
 
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
-    """Return a tokenizer that returns the ids of `model` and, with `skip_special_tokens=False`, its decoded text.
-
-    Rejected are a model that `tokenizer.json` cannot represent (`huggingface.document`), an id that does not fit into
-    32 bits, and a pattern by which tokenizers splits differently.
-    """
+    """Return a tokenizer that returns the ids of `model`; a ValueError says why tokenizers would encode differently."""
     try:
         import tokenizers
     except ImportError:

@@ -296,13 +296,7 @@ def _template(text: str, index: int) -> dict[str, Any]:
 
 
 def document(model: Model) -> dict[str, Any]:
-    """Return the JSON of the file.
-
-    Raises:
-        ValueError: if the format cannot represent the model: a byte has no token, two ids have the same bytes, a
-            special token has no id, its text spells other bytes (as which it would be decoded), merges create it
-            although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
-    """
+    """Return the JSON of the file; a ValueError says why the format cannot represent the model."""
     pipeline = model.pipeline
     normalizer: dict[str, Any] | None = None
     if pipeline is None:
@@ -314,28 +308,13 @@ def document(model: Model) -> dict[str, Any]:
         normalizer = _one_or_sequence("normalizers", [{"type": form} for form in pipeline.normalizer])
         steps = _one_or_sequence("pretokenizers", [_written(step) for step in pipeline.steps])
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": tokens,
-        "normalizer": normalizer,
-        "pre_tokenizer": steps,
-        "post_processor": None,
-        "decoder": _byte_level(use_regex=True),
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": pipeline is not None and pipeline.lookup == "whole",
-            "vocab": dict(sorted(keys.items(), key=lambda item: item[1])),
-            "merges": merges,
-        },
-    }
+    unset = dict.fromkeys(("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"))
+    ignore_merges = pipeline is not None and pipeline.lookup == "whole"
+    bpe = {"type": "BPE", **unset, "fuse_unk": False, "byte_fallback": False, "ignore_merges": ignore_merges}
+    vocab = dict(sorted(keys.items(), key=lambda item: item[1]))
+    file: dict[str, Any] = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": tokens}
+    file |= {"normalizer": normalizer, "pre_tokenizer": steps, "post_processor": None}
+    return file | {"decoder": _byte_level(use_regex=True), "model": {**bpe, "vocab": vocab, "merges": merges}}
 
 
 def _one_or_sequence(key: str, parts: list[dict[str, Any]]) -> dict[str, Any] | None:

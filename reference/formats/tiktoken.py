@@ -103,16 +103,7 @@ def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
 
 
 def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern: str = "gpt2") -> Model:
-    """Read a model. The file has neither special tokens nor a pattern.
-
-    Args:
-        path: the rank file.
-        special_tokens: text → id.
-        pattern: a name or a regular expression.
-
-    Raises:
-        ValueError: if the file is malformed, or the id of a special token belongs to another token.
-    """
+    """Read a model; the file has neither its special tokens, text → id, nor its pattern."""
     ranks = read_ranks(path)
     vocab = {rank: token for token, rank in ranks.items()}
     for text, index in (special_tokens or {}).items():

@@ -1,7 +1,4 @@
-"""The oracle of SuperBPE: two stages that recount everything at every step.
-
-It shares no code with `trainer.py`, which is tested against it.
-"""
+"""The oracle of SuperBPE: two stages that recount everything at every step. It shares no code with `trainer.py`."""
 
 from __future__ import annotations
 

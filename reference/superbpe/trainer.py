@@ -24,9 +24,7 @@ from ..trainer import learn
 
 UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
 """Words and punctuation joined by single spaces are one unit; numbers and other white space are units (SUPER-UNIT-2).
-
-Wherever such a unit ends, a pre-token of GPT-2's pattern ends, too. So every token of the first stage remains usable.
-"""
+Where a unit ends, a pre-token of GPT-2's pattern ends, too, so every token of the first stage remains usable."""
 MOST_WORDS = 4
 """The most words of a token of the second stage."""
 
