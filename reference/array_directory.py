@@ -54,9 +54,7 @@ class Array(NamedTuple):
     @classmethod
     def of_json(cls, line: Mapping[str, Any]) -> Array:
         rows = [tuple(part[field] for field in FIELDS) for part in line["parts"]]
-        parts = (
-            FileChunk(path, start, end, FileState(size, modified, 0)) for path, start, end, size, modified, _ in rows
-        )
+        parts = (FileChunk(path, start, end, FileState(size, time, 0)) for path, start, end, size, time, _ in rows)
         return cls(line["array"], tuple(parts), tuple(row[-1] for row in rows))
 
 

@@ -48,11 +48,7 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
     firsts, sizes = {token[0] for token in tokens}, {len(token) for token in tokens}
     rests = {token[start:] for token in tokens for start in range(1, len(token)) if token[start] in firsts}
     unsafe = {rest[:size] for rest in rests for size in sizes}
-    return [
-        token
-        for token in tokens
-        if token not in unsafe and rests.isdisjoint(token[:size] for size in range(1, len(token)))
-    ]
+    return [one for one in tokens if one not in unsafe and rests.isdisjoint(one[:size] for size in range(1, len(one)))]
 
 
 def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fences: bool = False) -> list[int]:

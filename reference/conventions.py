@@ -57,9 +57,7 @@ def build_vocab(
     by hyphens.
     """
     specials = dict.fromkeys(text.encode("utf-8") for text in special_tokens)
-    groups = {
-        "bytes": [bytes([byte]) for byte in BYTE_ORDERS[byte_order]],
-        "specials": specials,
-        "merges": [left + right for left, right in merges if left + right not in specials],
-    }
+    atoms = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
+    merged = [left + right for left, right in merges if left + right not in specials]
+    groups = {"bytes": atoms, "specials": specials, "merges": merged}
     return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))

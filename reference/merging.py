@@ -46,10 +46,8 @@ class MergeRanks:
             with_left.setdefault(left, {})[right] = rank
             with_right.setdefault(right, {})[left] = rank
         none: dict[int, int] = {}
-        return [
-            (*pair, result, with_right.get(result, none), with_left.get(result, none))
-            for pair, result in zip(self.pair_of, self.result_of, strict=False)
-        ]
+        rows = zip(self.pair_of, self.result_of, strict=False)
+        return [(*pair, result, with_right.get(result, none), with_left.get(result, none)) for pair, result in rows]
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> MergeRanks:

@@ -346,8 +346,6 @@ class PipelineEncoder(TextEncoder):
             start = data.find(word[added:], end)  # a step can remove what is before it
             end = start + len(word) - added
             own = chain([None] * added, of_bytes[start:end])
-            kept = iter(
-                [origin for byte, origin in zip(word, own, strict=True) if self.encoder.byte_ids[byte] != NO_ID]
-            )
+            kept = iter([one for byte, one in zip(word, own, strict=True) if self.encoder.byte_ids[byte] != NO_ID])
             for index in self.encoder.encode(piece):
                 yield list(islice(kept, len(vocab[index])))

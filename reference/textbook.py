@@ -146,11 +146,7 @@ def byte_ids(byte_order: str) -> dict[bytes, int]:
 
 
 def learn(
-    text: str,
-    vocab_size: int,
-    special_tokens: Sequence[str] = (),
-    pattern: str = PATTERNS["gpt2"],
-    **conventions: str,
+    text: str, vocab_size: int, special_tokens: Sequence[str] = (), pattern: str = PATTERNS["gpt2"], **conventions: str
 ) -> list[Merge]:
     """Return the merges that training records, in order, by the `conventions` of `Training`.
 
@@ -236,11 +232,8 @@ def build_vocab(
 ) -> dict[int, bytes]:
     """Return the vocabulary, id → bytes, numbered from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
     specials = [token.encode("utf-8") for token in dict.fromkeys(special_tokens)]
-    groups = {
-        "bytes": list(byte_ids(byte_order)),
-        "specials": specials,
-        "merges": [left + right for left, right in merges if left + right not in specials],
-    }
+    merged = [left + right for left, right in merges if left + right not in specials]
+    groups = {"bytes": list(byte_ids(byte_order)), "specials": specials, "merges": merged}
     return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
 
 
@@ -381,10 +374,8 @@ class Encoding:
         if "" in self.special:
             raise ValueError("a special token is empty")
         known = set(self.vocab.values())
-        needed = [
-            *(_BYTES if pipeline is None else ()),
-            *(token for left, right in merges for token in (left, right, left + right)),
-        ]
+        of_merges = (token for left, right in merges for token in (left, right, left + right))
+        needed = [*(_BYTES if pipeline is None else ()), *of_merges]
         missing = next((token for token in needed if token not in known), None)
         if missing is not None:
             raise ValueError(f"the vocabulary has no {missing!r}")

@@ -50,17 +50,16 @@ class WorkerFailedError(RuntimeError):
     """A job failed in its worker; other jobs can go on."""
 
 
+Recovery: TypeAlias = Callable[[Job, WorkerFailedError], Result]  # returns what to yield for a job that failed
+
+
 def in_processes(
-    workers: int,
-    call: Callable[[Job], Result],
-    jobs: Iterable[Job],
-    failed: Callable[[Job, WorkerFailedError], Result] | None = None,
+    workers: int, call: Callable[[Job], Result], jobs: Iterable[Job], failed: Recovery[Job, Result] | None = None
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs. The processes end with the iteration, or immediately on an error.
 
-    Each process gets `call` once; a forked one shares its objects. `failed` returns the result to yield for a job that
-    failed in its worker; None raises the error. A ValueError of `call` is raised unchanged, and any other error, or a
-    worker that dies, is a RuntimeError.
+    Each process gets `call` once; a forked one shares its objects. Without `failed`, the error of a job is raised: a
+    ValueError of `call` unchanged, and any other error, or a worker that dies, as a RuntimeError.
     """
     processes = _Processes(workers)
     try:
@@ -78,7 +77,7 @@ def in_order(
     call: Callable[[Job], Result],
     jobs: Iterable[Job],
     ahead: int,
-    failed: Callable[[Job, WorkerFailedError], Result] | None = None,
+    failed: Recovery[Job, Result] | None = None,
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs, as `in_processes` does, from calls that `executor` makes.
 
@@ -99,7 +98,7 @@ def _results(
     jobs: Iterable[Job],
     ahead: int,
     waiting: deque[tuple[Job, Handle]],
-    failed: Callable[[Job, WorkerFailedError], Result] | None,
+    failed: Recovery[Job, Result] | None,
 ) -> Iterator[Result]:
     """Yield the results in the order of the jobs, with at most `ahead` jobs in `waiting`."""
 

@@ -135,6 +135,5 @@ def _is_property(name: str) -> bool:
 
 def _different(expression: str, index: int) -> ValueError:
     where = f"the expression {shortened(expression)} at {shortened(expression[index : index + 12])}"
-    return ValueError(
-        f"{where} may differ between Oniguruma and Python's `regex`; write that part otherwise in a copy of the file"
-    )
+    fix = "write that part otherwise in a copy of the file"
+    return ValueError(f"{where} may differ between Oniguruma and Python's `regex`; {fix}")
