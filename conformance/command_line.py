@@ -104,9 +104,8 @@ def raised_signals() -> Iterator[None]:
     Signals that are handled or ignored already stay so. Outside the main thread, where Python cannot handle signals,
     nothing is done.
     """
-    numbers = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name) for name in ENDINGS if is_main and hasattr(signal, name)]
     unhandled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
     try:
         for number in unhandled:

@@ -372,9 +372,7 @@ class Verdict:
 
 def sections(outcomes: Iterable[Outcome]) -> list[SectionCounts]:
     every = list(outcomes)
-    return [
-        section(name, mine) for name in SECTIONS if (mine := [outcome for outcome in every if outcome.section == name])
-    ]
+    return [section(name, mine) for name in SECTIONS if (mine := [one for one in every if one.section == name])]
 
 
 def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
@@ -414,11 +412,8 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
     failure counts.
     """
     failed = (outcome for outcome in outcomes if outcome.state in ("failed", "known failure") and not outcome.stale)
-    return {
-        outcome.conformance_class
-        for outcome in failed
-        if outcome.level == "must" and outcome.class_at_fault == outcome.conformance_class
-    }
+    musts = (outcome for outcome in failed if outcome.level == "must")
+    return {outcome.conformance_class for outcome in musts if outcome.class_at_fault == outcome.conformance_class}
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
@@ -442,23 +437,15 @@ def _every_verdict(outcomes: Iterable[Outcome]) -> list[Verdict]:
     selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
     supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
     untested = selected - supported
-    made = (
-        _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
-    )
+    made = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
     return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:
     musts = [outcome for outcome in tested if outcome.level == "must"]
     shoulds = [outcome for outcome in tested if outcome.level == "should"]
-    elsewhere = {
-        outcome.test
-        for outcome in musts
-        if outcome.state in ("failed", "known failure")
-        and not outcome.stale
-        and outcome.class_at_fault != name
-        and outcome.class_at_fault in faulty
-    }
+    failing = [outcome for outcome in musts if outcome.state in ("failed", "known failure") and not outcome.stale]
+    elsewhere = {one.test for one in failing if one.class_at_fault != name and one.class_at_fault in faulty}
 
     def count(state: str) -> int:
         return sum(outcome.state == state and not outcome.stale and outcome.test not in elsewhere for outcome in musts)

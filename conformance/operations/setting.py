@@ -62,12 +62,8 @@ def pieces(model: Model, text: str, pattern: str = "") -> list[tuple[bytes, bool
         return [(piece.encode("utf-8", "surrogatepass"), special) for piece, special in found]
     right = oracle(model)
     segments = right.find_special(text, right.special)
-    cut = (([segment], True) if special else (right.split(segment), False) for segment, special in segments)
-    return [
-        (piece.encode() if special else b"".join(right.atoms(piece)), special)
-        for many, special in cut
-        for piece in many
-    ]
+    every = ((piece, special) for part, special in segments for piece in ([part] if special else right.split(part)))
+    return [(piece.encode() if special else b"".join(right.atoms(piece)), special) for piece, special in every]
 
 
 def token_of(index: int, model: Model) -> bytes | None:
