@@ -13,9 +13,8 @@ from .engine import Property
 
 SECTIONS = (encoding, training, streaming, files, detokenizing)
 """The modules with the properties of one section of the spec."""
-PROPERTIES: tuple[Property, ...] = tuple(
-    one for module in (*SECTIONS, complete, lifecycle, scale) for one in module.PROPERTIES
-)
+_MODULES = (*SECTIONS, complete, lifecycle, scale)
+PROPERTIES: tuple[Property, ...] = tuple(one for module in _MODULES for one in module.PROPERTIES)
 
 
 def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property]:

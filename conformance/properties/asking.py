@@ -167,10 +167,8 @@ def as_yaml(question: Question[Any], clause_id: str, id_: str) -> str:
         if (model := write_model(question.model)) is None:
             return ""
         whole["model"] = model
-    whole |= {
-        "input": operation.write(),
-        "expect": operation.compute(question.model, clause_id).write(operation, question.model),
-    }
+    expected = operation.compute(question.model, clause_id)
+    whole |= {"input": operation.write(), "expect": expected.write(operation, question.model)}
     lines = [f"clause: {clause_id}", "cases:"]
     for number, (key, value) in enumerate(whole.items()):
         shown = value if key in ("id", "title", "op") else write_flow(value)

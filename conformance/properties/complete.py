@@ -202,9 +202,8 @@ def ranges(implementation: Implementation) -> Verdicts:
     yield from in_blocks(implementation, "SPLIT-UNICODE-1", ends_of_ranges(), BLOCK, encoding_of_ranges)
 
 
-MODEL = read_model(
-    {"merges": [["b", "c"], ["a", "b"], ["ab", "c"], [" ", "h"], ["\n", "\n"], [{"hex": "c3"}, {"hex": "a9"}]]}
-)
+_MERGES = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b" ", b"h"), (b"\n", b"\n"), (b"\xc3", b"\xa9")]
+MODEL = strategies.with_ids(_MERGES)
 CUT_TEXTS = tuple((part * LONGEST)[:LONGEST] for part in (MIXED, "abc"))
 
 

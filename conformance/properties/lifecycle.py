@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
@@ -36,6 +36,7 @@ from .asking import CALLERS_SPECIALS, Instance, ask, correct_answer, failing, fa
 from .engine import Effort, Fixed, Found, Property, Search, SharedRun, Verdicts
 
 T = TypeVar("T")
+Asking: TypeAlias = Callable[[TokenizerProxy], Answer]
 
 # Inputs
 
@@ -580,13 +581,7 @@ class Machine:
         except (CallFailed, TimedOut):
             return False
 
-    def _ask(
-        self,
-        tokenizer: _Tokenizer,
-        operation: Operation,
-        call: Callable[[TokenizerProxy], Answer] | None = None,
-        state: str = "",
-    ) -> bool:
+    def _ask(self, tokenizer: _Tokenizer, operation: Operation, call: Asking | None = None, state: str = "") -> bool:
         """Ask a question, and return whether the answer is correct. Lists that were returned earlier must not change.
 
         `call` makes the call if it is not the usual one; `state` is as for `judge`. If the tokenizer lacks the method,

@@ -117,13 +117,8 @@ _SHOWN = (
     *(" +a", "b+\xc3", "\xa9+\xe6", "\x97+\xa5", "\x97\xa5+c", " a+b\xc3", "\xa9\xe6+\x97\xa5c"),
     *(" ab\xc3+\xa9\xe6\x97\xa5c", " +\n", " \n+\n"),
 )
-THREES = read_model(
-    {
-        "merges": [[{"hex": side.encode("latin-1").hex()} for side in pair.split("+")] for pair in _SHOWN],
-        "special_tokens": [SPECIAL],
-        "extra": [[70_000, SPECIAL]],
-    }
-)
+_MERGES = [[{"hex": side.encode("latin-1").hex()} for side in pair.split("+")] for pair in _SHOWN]
+THREES = read_model({"merges": _MERGES, "special_tokens": [SPECIAL], "extra": [[70_000, SPECIAL]]})
 """Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes. A text of
 them that is cut at any other position, as each power of two or ten is, has other ids."""
 UNBROKEN, UNBROKEN_PART = read_model({"shows": ["abcd\u00e9\u65e5g", "1234567"]}), "abcd\u00e9\u65e5g1234567"
@@ -142,13 +137,11 @@ text begins at every position of a block, if an implementation reads blocks.
 BLANK_RUNS = " ab" + 32 * " \n"
 """A long text of it is almost all white space. At nearly every common size of a block, the block ends within a run.
 Each run is one token, so a text that is cut at white space before the end of a block has other ids."""
-UNSPACED = read_model(
-    {
-        "merges": [
-            *(["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}], [".", "\n"], [".\n", "/"]),
-            *([".", "\r"], [".\r", "\n"], ["1", "2"], ["12", "3"], ["\n", "\n"], ["\n\n", "\n"], ["A", "b"]),
-        ]
-    }
+UNSPACED = strategies.with_ids(
+    [
+        *((b"'", b"l"), (b"'l", b"l"), (b"a", b"b"), (b"\x82", b"\xe3"), (b".", b"\n"), (b".\n", b"/"), (b".", b"\r")),
+        *((b".\r", b"\n"), (b"1", b"2"), (b"12", b"3"), (b"\n", b"\n"), (b"\n\n", b"\n"), (b"A", b"b")),
+    ]
 )
 """A text without spaces that is cut after a pre-token or a full stop has other ids."""
 UNSPACED_PARTS = ("ab'll", "\u65e5\u672c\u3002\u300d", ".\n/a", ".\r\nx", "\n\n\nx", "123a", "AbAb'LL.")
@@ -369,11 +362,8 @@ class Texts:
         self.mixed = [self.text(f"mixed text by {name}", own or mixed(name), MIXED) for name in patterns]
         self.runs = self.text("runs of white space", own or blank_runs(), BLANK_RUNS)
         self.unbroken = self.text("text without white space", own or UNBROKEN, UNBROKEN_PART)
-        self.unspaced = [
-            self.text(f"texts without spaces by {name}", replace(UNSPACED, pattern=name), *UNSPACED_PARTS)
-            for name in patterns
-            if not own
-        ]
+        unspaced = [replace(UNSPACED, pattern=name) for name in patterns if not own]
+        self.unspaced = [self.text(f"texts without spaces by {one.pattern}", one, *UNSPACED_PARTS) for one in unspaced]
 
     def text(self, what: str, model: Model, *parts: str) -> RepeatedText:
         right = oracle(model, self._conventions)
@@ -879,9 +869,7 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
     return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH, "times"),)), Measure(growth, "times")))
 
 
-def _rows(
-    id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True, also: tuple[str, ...] = ()
-) -> Property:
+def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True, *also: str) -> Property:
     return Property(id_, clause, (need, *also), partial(_run, id_, rows), rows.__doc__ or "", any_model)
 
 
@@ -894,7 +882,7 @@ PROPERTIES: tuple[Property, ...] = (
     _rows("law-long-batches", "LAW-LONG-1", "encode_batch", _long_batches),
     _rows("law-long-decoding", "LAW-LONG-1", "decode", _long_decodings),
     _rows("law-long-detokenizing", "LAW-LONG-1", "decode_iterable", _long_detokenizings),
-    _rows("law-long-pipelines", "LAW-LONG-1", "from_tokenizer_json", _long_pipelines, False, ("encode",)),
+    _rows("law-long-pipelines", "LAW-LONG-1", "from_tokenizer_json", _long_pipelines, False, "encode"),
     _rows("law-long-offsets", "LAW-LONG-1", "encode_with_offsets", _long_offsets),
     _rows("law-train-large", "TRAIN-STABLE-1", "train", large_trainings, any_model=False),
 )

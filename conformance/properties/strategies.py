@@ -194,9 +194,7 @@ def special_pieces(special: Sequence[str], data: bytes) -> list[str]:
 SOME_SPECIALS = st.sampled_from(special_sets())
 
 
-def _or_special(
-    implementation: Implementation, plain: SearchStrategy[T], special: SearchStrategy[T]
-) -> SearchStrategy[T]:
+def _either(implementation: Implementation, plain: SearchStrategy[T], special: SearchStrategy[T]) -> SearchStrategy[T]:
     return st.one_of(plain, special) if "special" in implementation.capabilities else plain
 
 
@@ -253,7 +251,7 @@ def special_encodings(implementation: Implementation, known: Sequence[str] = SPE
 
 def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Encodings:
     """Return a strategy: a text, and a table with or without some of these special tokens."""
-    return _or_special(implementation, encodings(implementation), special_encodings(implementation, known))
+    return _either(implementation, encodings(implementation), special_encodings(implementation, known))
 
 
 def allowed_encodings(implementation: Implementation, disallowed: bool = False) -> Questions:
@@ -314,7 +312,7 @@ def streams(implementation: Implementation) -> Questions:
         return Question(Stream(chunked(parts, data)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
-    return _or_special(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(12), tables))
+    return _either(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(12), tables))
 
 
 def chunked(parts: Sequence[str], data: bytes) -> tuple[str, ...]:
@@ -350,7 +348,7 @@ def batches(implementation: Implementation) -> Questions:
         return Question(Batch(tuple(texts)), table(parts, number, implementation, special))
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
-    return _or_special(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(16), tables))
+    return _either(implementation, plain, st.builds(build_special, SOME_SPECIALS, some_bytes(16), tables))
 
 
 # Training
