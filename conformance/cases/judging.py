@@ -187,11 +187,8 @@ def _is_of_gpt2(case: Case, own: str) -> bool:
     pieces = [piece for text in case.operation.texts() for piece in textbook.split(text, split)]
     if any(len(piece.encode("utf-8", "surrogatepass")) > LONGEST_PRE_TOKEN for piece in pieces):
         return True
-    return not case.expected.is_computed and _spells_tokens(case.expected) and _is_split_otherwise(case, own)
-
-
-def _spells_tokens(expected: Expected) -> bool:
-    return any(isinstance(value, Ids | NewIds) for value in expected.alternatives)
+    spells_tokens = any(isinstance(value, Ids | NewIds) for value in case.expected.alternatives)
+    return not case.expected.is_computed and spells_tokens and _is_split_otherwise(case, own)
 
 
 def _is_split_otherwise(case: Case, own: str) -> bool:

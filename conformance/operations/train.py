@@ -116,10 +116,6 @@ class Train(Operation):
     def vocab(self, merges: Sequence[Merge], conventions: Conventions = DEFAULTS) -> dict[int, bytes]:
         return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
 
-    def has_its_entries(self, answer: Table) -> bool:
-        """Return whether the vocabulary has the entries of its merges, under any ids."""
-        return {*answer.vocab.values()} == {*self.vocab(answer.merges).values()}
-
     # The correct answer
 
     def key(self, conventions: Conventions) -> str:
@@ -183,9 +179,10 @@ class Train(Operation):
         return divergence.entries(self.vocab(answer.merges, setting.conventions), answer.vocab, setting.clause)
 
     def comparable(self, answer: Answer, where: Divergence | None) -> Table | None:
-        if isinstance(answer, Table) and isinstance(where, TrainingDivergence) and self.has_its_entries(answer):
-            return Table(self.vocab(answer.merges), answer.merges)  # the default ids
-        return None
+        if not isinstance(answer, Table) or not isinstance(where, TrainingDivergence):
+            return None
+        vocab = self.vocab(answer.merges)  # the default ids
+        return Table(vocab, answer.merges) if {*answer.vocab.values()} == {*vocab.values()} else None
 
     def other_conventions(self, conventions: Conventions) -> Iterator[Changes]:
         names = ("tie_break", "byte_order", "id_layout", "train_special")
