@@ -63,7 +63,13 @@ TABLES: Mapping[str, Mapping[str, Any]] = {
 }
 UNSAVED = _table(*_OTHERS, special_tokens=[SPACED], extra=[[300, SPACED]])
 """It is not saved, because the spelling of its special token in files is open."""
-_ALIKE = ("klm klmn xyé ", "KLM klmn xyé ", "klm  klmn xyé ", " klm klmn xyé", "klm klmn xye\u0301 ")
+_ALIKE = (
+    "klm klmn xy\u00e9 ",
+    "KLM klmn xy\u00e9 ",
+    "klm  klmn xy\u00e9 ",
+    " klm klmn xy\u00e9",
+    "klm klmn xye\u0301 ",
+)
 FAMILIES: tuple[tuple[str, ...], ...] = (
     ("klm", "KLM", "Klm", "mlk", "klm ", " klm", "kl", "lm", "k?", "k\ufffd"),
     (*_ALIKE, "klmn klm xy\u00e9 ", "klm, klmn xy\u00e9 ", "klm klmn xye ", "klm klmn xy\u00e9\n"),
