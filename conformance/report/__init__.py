@@ -24,11 +24,11 @@ def badge(report: Document) -> str:
 
     Source: shields.io, "Endpoint Badge": schemaVersion, label, message, color.
     """
-    verdicts, run = report["verdicts"], report["run"]
+    verdicts = report["verdicts"]
     passed = [verdict["class"] for verdict in verdicts if verdict["verdict"] == "pass"]
     failed = [verdict["class"] for verdict in verdicts if verdict["verdict"] != "pass"]
     parts = [f"{', '.join(names)} {word}" for word, names in (("fail", failed), ("pass", passed)) if names]
-    is_partial = run["selected"] or run["part"] or not run["complete"] or run["missing"]
+    is_partial = document.is_partial(report)
     message = "; ".join([*parts, *(["in part"] if is_partial else [])]) or "nothing was tested"
     color = "lightgrey" if not verdicts else "red" if failed else "yellow" if is_partial else "brightgreen"
     return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"

@@ -150,6 +150,12 @@ def text(document: Document) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
+def is_partial(report: Document) -> bool:
+    """Return whether the verdicts are about a part of the suite."""
+    run = report["run"]
+    return bool(run["selected"] or run["part"] or not run["complete"] or run["missing"])
+
+
 def read_json(file: Path) -> Any:
     try:
         return parse_json(read_regular(file).decode("utf-8-sig"), str(file))

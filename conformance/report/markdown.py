@@ -31,7 +31,9 @@ def _lines(report: Document) -> Iterator[str]:
         yield f"- **{verdict['class']}** {SIGNS[verdict['verdict']]} {verdict['sentence']}{part}"
     if not report["verdicts"]:
         yield "- nothing was tested"
-    if not run["complete"] or run["missing"]:
+    if not run["complete"]:
+        yield "\n**The run was interrupted**: some tests did not run."
+    if run["missing"]:
         yield f"\n**The run is not complete**: {counted(len(run['missing']), 'result')} missing."
     if report["causes"]:
         yield from _causes(report)

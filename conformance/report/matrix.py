@@ -252,9 +252,10 @@ def heading(reports: Sequence[Document]) -> str:
 def row(report: Document) -> Iterator[str]:
     yield markdown.plain(report["adapter"]["version"]) or "-"
     verdicts = {verdict["class"]: verdict for verdict in report["verdicts"]}
+    part = " (in part)" if document.is_partial(report) else ""
     for name in CLASSES:
         verdict = verdicts.get(name)
-        yield f"{markdown.SIGNS[verdict['verdict']]} {verdict['verdict']}{_broken(verdict)}" if verdict else "-"
+        yield f"{markdown.SIGNS[verdict['verdict']]} {verdict['verdict']}{_broken(verdict)}{part}" if verdict else "-"
     model, pack = report["adapter"]["model"], report["run"]["pack"]
     only = f"{markdown.plain(model or pack)} only{', by a pack' if pack else ''}" if model or pack else ""
     yield ", ".join(filter(None, [markdown.conventions(report), only])) or "-"

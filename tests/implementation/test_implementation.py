@@ -289,8 +289,14 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
     [
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
-        (type("A", (Right,), {"__init__": lambda self, vocab, merges: None}), "it takes 2 arguments, gets 3; write"),
-        (type("A", (Right,), {"__init__": lambda self, vocab, *, merges: None}), "it takes 1 argument, gets 3; write"),
+        (
+            type("A", (Right,), {"__init__": lambda self, vocab, merges: None}),
+            "it takes 2 arguments, gets 3; write",
+        ),
+        (
+            type("A", (Right,), {"__init__": lambda self, vocab, *, merges: None}),
+            "it takes 1 argument, gets 3; write",
+        ),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),

@@ -441,9 +441,17 @@ def test_a_run_without_some_results_is_never_shown_as_complete(complete: bool, m
     found = made(outcome(), complete=complete, missing=missing)
     is_partial = not complete or bool(missing)
     said = f"**The run is not complete**: {counted(len(missing), 'result')} missing."
-    assert (said in markdown.text(found)) == is_partial
+    assert (said in markdown.text(found)) == bool(missing)
+    assert ("**The run was interrupted**" in markdown.text(found)) != complete
     assert ("in part" in badge(found)) == is_partial
+    assert any("(in part)" in cell for cell in matrix.row(found)) == is_partial
     assert (found["run"]["complete"], found["run"]["missing"]) == (complete, [*missing])
+
+
+def test_the_report_of_an_interrupted_run_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(document.text(made(outcome(), complete=False, exit_status=2)), "utf-8")
+    assert document.read(file)["run"]["exit"] == 2
 
 
 def test_markdown_shows_every_kind_of_cause() -> None:
