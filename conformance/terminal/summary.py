@@ -212,7 +212,9 @@ def verdicts(terminal: Any, result: RunResult) -> None:
         first, *others = passed
         unit = f" MUST {plural(first.must - first.elsewhere, 'test')}"
         named = [_kept(first, unit), *map(_kept, others)]
-        _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
+        lacks = f"{counted(len(result.missing), 'result')} {plural(len(result.missing), 'is', 'are')} missing"
+        word, color = (f"not PASS, because {lacks}", "red") if result.missing else ("PASS", "green")
+        _paragraph(terminal, "verdict", f"{word}: {', '.join(named)}{part}", **{color: True})
     for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)

@@ -162,6 +162,7 @@ def test_a_lost_result_fails_the_run(project: Project) -> None:
     result = project.judge("mine:Right", "--bpe-section", "MERGE")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
+    result.stdout.fnmatch_lines(["verdict       not PASS, because 1 result is missing: *"])
     crashed = project.judge("mine:Right", "--bpe-section", "MERGE", "-n", "1")
     assert crashed.ret == pytest.ExitCode.TESTS_FAILED
     crashed.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
