@@ -198,7 +198,7 @@ def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
             known = ", ".join(usage.removeprefix("--bpe-").replace("-", "_") for usage in usages)
             raise TypeError(f"check has no option {name!r}; it has {known}")
         if isinstance(value, list | tuple) and not value:
-            raise ValueError(f"{name}={value!r} names nothing to test; without {name}, all is tested")
+            raise ValueError(f"{name}={value!r} selects no test; leave out {name} to run all tests")
         kind = plugin.SETTINGS.get(option, {}).get("type", str)
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is not None and each is not False:

@@ -484,14 +484,14 @@ def isolated(
     env: Environment = None,
     memory: float | None = None,
     confinement: Confinement | None = None,
-    is_known: bool = False,
+    has_sample: bool = True,
 ) -> type[RemoteTokenizer]:
     """Return the adapter that `spec` names, run in another process; `memory` is in GiB, 0 for no limit.
 
-    If the caller knows what the adapter supports, the process makes no tokenizer of its own before the caller's first.
+    To find out what the adapter supports, the process makes a sample tokenizer first, unless `has_sample` is False.
     """
     program = ["-m", "bpe_conformance.adapters.bridge"] if confinement is None else ["-c", _WITHOUT_DIRECTORY]
     argv = [sys.executable, *program, spec, *(confinement.options if confinement else ())]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
-    argv += ["--known"] if is_known else []
+    argv += [] if has_sample else ["--no-sample"]
     return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

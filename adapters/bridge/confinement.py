@@ -84,7 +84,7 @@ class Confinement:
 
 
 def tried_file(scratch: str) -> str:
-    """Return the file that gets the imports that a submission tried in vain; it cannot open this file."""
+    """Return the file in which refused imports are recorded. The submission cannot open it."""
     return f"{scratch}-tried"
 
 
@@ -147,7 +147,7 @@ def _landlock() -> int:
 
 
 def landlocked(readable: Collection[str], hidden: Collection[str], writable: Collection[str]) -> bool:
-    """Have the kernel refuse this thread and its children other files, TCP and signals, if it can; return if so."""
+    """Deny this thread and its children all other files, TCP and signals; return whether the kernel can do that."""
     if (version := _landlock()) < 1:
         return False
     call = ctypes.CDLL(None).syscall

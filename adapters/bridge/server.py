@@ -84,10 +84,10 @@ class Stream:
 class Server:
     """Answers requests for one adapter. `load` is called in the handshake, so that the reply reports its failure."""
 
-    def __init__(self, load: Callable[[], Any], memory: float = 0, is_known: bool = False) -> None:
+    def __init__(self, load: Callable[[], Any], memory: float = 0, has_sample: bool = True) -> None:
         self._load = load
         self._memory = memory
-        self._is_known = is_known
+        self._has_sample = has_sample
         self._spare = bytearray(_SPARE)
         self._adapter: Any = None
         self._models: dict[int, Any] = {}
@@ -156,7 +156,9 @@ class Server:
         names: set[str] = set()
         sample = None
         try:
-            if self._is_known and isinstance(self._adapter, type):  # the first tokenizer may decide for all others
+            if not self._has_sample and isinstance(
+                self._adapter, type
+            ):  # the first tokenizer may decide for all others
                 names |= {*wire.METHODS}
             else:
                 sample = answers.made(_MAKER["load"], self._adapter(*table))
@@ -281,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     memory_help = "the memory limit in GiB; default 4, 0 for no limit"
     parser.add_argument("--memory", metavar="GIB", type=float, default=GIBIBYTES, help=memory_help)
     parser.add_argument("--confined", help=argparse.SUPPRESS)
-    parser.add_argument("--known", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--no-sample", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.memory > 0:
         limit_memory(options.memory)
@@ -301,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.dup2(2, 1)  # the adapter prints to stderr
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    server = Server(load, options.memory, options.known)
+    server = Server(load, options.memory, not options.no_sample)
     while line := requests.readline():
         reply = memoryview(server.answer(line))
         while reply:

@@ -354,7 +354,7 @@ def run_suite(job: Mapping[str, Any]) -> None:
 
 
 def _communicated(process: subprocess.Popen[bytes], sent: bytes, where: str) -> tuple[bytes, bytes]:
-    """Send, and return what a process writes; each minute, show how long it has run."""
+    """Send input to a process and return its output; each minute, show how long it has run."""
     data: bytes | None = sent
     minutes = 0
     while True:

@@ -250,7 +250,7 @@ class Prober:
         return not fault
 
     def _refuses(self, method: str, probe: Callable[[], object]) -> bool:
-        """Whether a small call raises NotImplementedError; a LoadError for a useless answer, unless that is None."""
+        """Return whether a small call raises NotImplementedError. A useless answer other than None is a LoadError."""
         if method in self._late:
             return False
         try:

@@ -208,7 +208,7 @@ class Implementation:
         return self._made("from_files", "from_files(...)", lambda: self.target.from_files(*arguments))
 
     def from_tokenizer_json(self, model: Model, folder: Path | None = None) -> TokenizerProxy:
-        """Return a tokenizer of a `tokenizer.json`, in a directory that stays as long as it, or in the caller's."""
+        """Load a `tokenizer.json`, in the caller's directory or in one that exists as long as the tokenizer."""
         with contextlib.ExitStack() as stack:
             path = (folder or stack.enter_context(scratch_folder())) / "tokenizer.json"
             path.write_text(huggingface.either_spelling(model), "utf-8", newline="\n")
@@ -246,7 +246,7 @@ class Implementation:
 
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
-        """Yield the same in a new process, with these variables added; its first call is the caller's first."""
+        """Yield this implementation in a new process with these variables. The caller makes its first call."""
         other = self._spawned(environment)
         try:
             yield other
@@ -322,7 +322,7 @@ def load(
         if is_program:
             return bridge(program_arguments(name), time_limit=limit, env=environment)
         return isolated(
-            name, trainer, time_limit=limit, env=environment, memory=0, confinement=confinement, is_known=True
+            name, trainer, time_limit=limit, env=environment, memory=0, confinement=confinement, has_sample=False
         )
 
     importing = TimeLimit(stderr)

@@ -188,10 +188,10 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
     )
 
 
-def with_their_condition(candidates: Iterable[Candidate], published: Answers) -> list[Candidate]:
-    """Return the bugs without those that depend on a condition, such as a length, that the answers refute.
+def without_refuted_conditions(candidates: Iterable[Candidate], published: Answers) -> list[Candidate]:
+    """Leave out each bug that depends on a condition, such as a length, if the answers refute the condition.
 
-    The same bug without the condition, from which theirs derives, gives at least as many more of the answers.
+    They do if its base class, which is the same bug without the condition, gives at least twice as many of the answers.
     """
     targets = {bug.id: bug.target for bug in known_bugs()}
     named = [(candidate, targets[bug], published[bug].items()) for candidate in candidates for bug in candidate.bugs]
@@ -259,7 +259,7 @@ class _Search:
         published = replace(
             published, answers={**published.answers, **packs}, dependent={**published.dependent, **following}
         )
-        likely = with_their_condition(of_bugs(self.evidence, published, known_bugs()), published.answers)
+        likely = without_refuted_conditions(of_bugs(self.evidence, published, known_bugs()), published.answers)
         bugs = filter(self._raises_alike, likely)
         candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)

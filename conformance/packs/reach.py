@@ -227,7 +227,7 @@ def ordinary(reach: Reach) -> list[bytes]:
 
 
 def measure(reach: Reach, texts: Iterable[str], alone: Collection[bytes] = ()) -> dict[str, Any]:
-    """Return how many tokens and merges texts, and the tokens `alone`, reach, and why others are not reached."""
+    """Return how many tokens and merges the texts and the tokens `alone` reach, and why others are not reached."""
     every = ordinary(reach)
     tokens = {*alone, *(token for text in texts for token in reach.tokens(text))}.intersection(every)
     because: dict[str, dict[str, Any]] = {}

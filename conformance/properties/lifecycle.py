@@ -814,7 +814,7 @@ def stream_together(implementation: Implementation) -> Verdicts:
 
 
 def _together(implementation: Implementation, operation: Operation) -> Mismatch | None:
-    """Make tokenizers of all tables, in two orders; return the first mismatch when each is made, or after all are."""
+    """Make tokenizers of all tables, in two orders; ask each at once and at the end; return the first mismatch."""
     alone, every = Undisturbed(implementation), origins(implementation, in_files=False)
     dependent: Mismatch | None = None
     for ways in (every, every[::-1]):

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes, known_bugs, matrix
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, of_bugs, with_their_condition
+from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, of_bugs, without_refuted_conditions
 from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Setting, Train
 from bpe_conformance.outcome import (
     Bug,
@@ -71,7 +71,7 @@ def test_a_condition_is_refuted_by_failures_that_do_not_meet_it() -> None:
     def named(failing: int) -> set[str]:
         answers = {**narrow, **{case: wide[case] for case in short[:failing]}}
         evidence = Evidence(dict.fromkeys(wide, "MERGE-LEFT-1"), answers)
-        found = with_their_condition(of_bugs(evidence, published, known_bugs()), published.answers)
+        found = without_refuted_conditions(of_bugs(evidence, published, known_bugs()), published.answers)
         return {bug for candidate in found for bug in candidate.bugs}
 
     assert named(0) >= {"long-pre-tokens-from-the-right", "rightmost-of-equals"}

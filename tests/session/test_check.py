@@ -138,7 +138,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
     [
         (Tokenizer, {"sections": "MERGE"}, TypeError, "check has no option 'sections'; it has trainer, case, clause"),
         (Tokenizer, {"seed": "x"}, ValueError, "seed='x': expected int"),
-        (Tokenizer, {"case": []}, ValueError, "case=[] names nothing to test"),
+        (Tokenizer, {"case": []}, ValueError, "case=[] selects no test"),
         (Tokenizer, {"seed": -1}, ValueError, "--bpe-seed -1: must be 0 or more"),
         (Tokenizer, {"isolate": True}, ValueError, "isolate=True needs a name that a new process can import"),
         ("no-such", {}, ValueError, "there is no adapter 'no-such'"),
