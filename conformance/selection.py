@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Protocol
 
 from .operations import IN_YAML
@@ -44,12 +45,13 @@ class Selection:
     def check(self, ids: Collection[str], clauses: Iterable[str]) -> None:
         """Raise SelectionError for the first name that does not exist."""
         prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
+        kinds = {"section": SECTIONS, "clause": prefixes, "case or property": ids}
         for name in self.ids:
-            known(name, ids, "case or property")
+            known(name, ids, "case or property", kinds=kinds)
         for name in self.clauses:
-            known(name.rstrip("-"), prefixes, "clause")
+            known(name.rstrip("-"), prefixes, "clause", kinds=kinds)
         for name in self.sections:
-            known(name.upper(), SECTIONS, "section", listed=True)
+            known(name.upper(), SECTIONS, "section", listed=True, kinds=kinds)
         for name in self.levels:
             known(name, LEVELS, "level", listed=True)
         for name in self.operations:
@@ -70,10 +72,18 @@ def _operation(entry: Entry) -> str | None:
     return getattr(getattr(entry, "operation", None), "name", None)  # a property has none
 
 
-def known(name: str, names: Iterable[str], what: str, listed: bool = False, see: str = "bpe-conformance list") -> None:
+def known(
+    name: str,
+    names: Iterable[str],
+    what: str,
+    listed: bool = False,
+    see: str = "bpe-conformance list",
+    kinds: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> None:
     """Raise SelectionError if `name` is not one of `names`: one line with the nearest, in any case and from any part.
 
-    `what` is what a name is, in the singular. If none is near, the error lists all names, or says what to `see`.
+    `what` is what a name is, in the singular; `kinds` has the names of other kinds, of which it may be one. If none is
+    near, the error lists all names, or says what to `see`.
 
     >>> known("merge-oder-1", ["MERGE-ORDER-1", "BYTES-ALL-1"], "clause")
     Traceback (most recent call last):
@@ -88,7 +98,9 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     near = near[:SUGGESTIONS]
     others = (lower for lower in by_lower if name and name.lower() in lower and lower not in near)
     near += [*others][: SUGGESTIONS - len(near)]
-    if near:
+    if other := next((kind for kind, some in kinds.items() if name.lower() in map(str.lower, some)), ""):
+        fix = f"it is a {other}"
+    elif near:
         fix = f"did you mean {' or '.join(by_lower[lower] for lower in near)}?"
     else:
         fix = f"choose one of {', '.join(every)}" if listed else f"see {see}"

@@ -22,6 +22,9 @@ from bpe_conformance.session.items import spread
             "no case or property 'merge-priorty'; did you mean merge-priority",
         ),
         ("textbook", ("--bpe-case", "quite-other"), "no case or property 'quite-other'; see bpe-conformance list"),
+        ("textbook", ("--bpe-case", "MERGE-ORDER-1"), "no case or property 'MERGE-ORDER-1'; it is a clause"),
+        ("textbook", ("--bpe-case", "merge"), "no case or property 'merge'; it is a section"),
+        ("textbook", ("--bpe-section", "merge-priority"), "no section 'MERGE-PRIORITY'; it is a case or property"),
         ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause 'MERGE-ODER-1'; did you mean MERGE-ORDER-1"),
         (
             "textbook",
