@@ -53,7 +53,7 @@ PIECES = {  # subject of a text → the pieces that it is made of
     "numbers": ("[0-9]", "[0-9]", r"\p{N}", r"\p{N}", " ", "  ", ".", ",", "a", "1234567", "\n", "\t", "五", *MARKED),
     "other characters": (r"\p{P}", r"\p{S}", r"\p{C}", "...", "/", "\n", "\r\n", " ", "a", "1", "_", "'s", "👍🏽"),
     "white space": (*SPACE, *SPACE, *[r"\s"] * 4, "\x1c", "\u200b", "a", "1", "!", "日", "'s", r"\p{Z}"),
-    "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
+    "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "\ufeff", *"a1! \n"),
     "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
 }
 RAW_TEXT = (
@@ -246,6 +246,7 @@ def covering(reach: Reach, draw: Draw, alone: Collection[bytes] = ()) -> list[st
 
 # Splitting
 
+_REPEATED = regex.compile(r"([A-Z][a-z]|.)\1+", regex.DOTALL)
 DETECTIONS = 2  # how many texts detect each mistake in a pattern
 TRIED = 4000  # how many texts are tried
 BLOCK = 7  # bits of a code point within its block
@@ -266,7 +267,8 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
     wrong += [(f"encoded differently: {bug.sentence}", reach.wrong(bug.target), bug) for bug in bugs]
     left = dict.fromkeys(range(len(wrong)), DETECTIONS)
     drafts: list[Draft] = []
-    for clause, text in _texts(reach, draw):
+    entries = _kinds(reach)
+    for clause, text in _texts(reach, draw, entries):
         segments = reach.segments(text)
         right, pieces = oracle.encode_segments(segments), _pieces(oracle, segments)
         detected = [
@@ -275,8 +277,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
             if (
                 wrong[mistake][1].encode(text) != right
                 if mistake >= count
-                else _pieces(wrong[mistake][1], segments) != pieces
-                and wrong[mistake][1].encode_segments(segments) != right
+                else _is_seen(wrong[mistake][1], segments, pieces, right)
             )
         ]
         if detected:
@@ -285,23 +286,41 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
             drafts.append(encode(kind, clause, what[:120], text))
             left = {mistake: count - (mistake in detected) for mistake, count in left.items()}
             left = {mistake: count for mistake, count in left.items() if count}
-    never = [wrong[mistake][0].split(" ", 2)[2] for mistake in range(count) if left.get(mistake) == DETECTIONS]
+    never = []
+    alone = [reach.segments(text) for text in entries if not reach.is_open(text)]  # each entry is a case
+    answers = [(segments, _pieces(oracle, segments), oracle.encode_segments(segments)) for segments in alone]
+    for mistake, (what, encoder, _) in enumerate(wrong[:count]):
+        if left.get(mistake) == DETECTIONS and not any(_is_seen(encoder, *answer) for answer in answers):
+            never.append(what.split(" ", 2)[2])
     report: dict[str, object] = {"mutants": count, "told_apart": count - len(never), "not_told_apart": never}
     found = {bug.id: DETECTIONS - left.get(number, 0) for number, bug in enumerate(bugs, count)}
     return drafts, report, found
+
+
+def _kinds(reach: Reach) -> list[str]:
+    """Return a token's text of each kind. The kind names the class of each character, but ASCII marks themselves."""
+    found: dict[str, str] = {}
+    for text in filter(None, map(text_of, ordinary(reach))):
+        kind = "".join(char if char.isascii() and not char.isalnum() else unicodedata.category(char) for char in text)
+        found.setdefault(_REPEATED.sub(r"\1\1", kind), text)
+    return list(found.values())
+
+
+def _is_seen(wrong: Any, segments: textbook.Segments, pieces: list[list[str]], ids: list[int]) -> bool:
+    return _pieces(wrong, segments) != pieces and wrong.encode_segments(segments) != ids
 
 
 def _pieces(encoder: textbook.Encoding, segments: textbook.Segments) -> list[list[str]]:
     return [encoder.split(segment) for segment, is_special in segments if not is_special]
 
 
-def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
+def _texts(reach: Reach, draw: Draw, entries: list[str]) -> Iterator[tuple[str, str]]:
     """Yield a clause and a text: characters of a subject, tokens, added tokens beside others, what is normalized."""
     model, pipeline = reach.model, reach.model.pipeline
     clauses = SPLIT_CLAUSES.get(model.pattern if pipeline is None else "", ["FENCE-1"] * len(PIECES))
     subjects = list(zip(clauses, PIECES.values(), strict=True))
     own = tuple(dict.fromkeys(part for _, expression in expressions(model) for part in _literals(expression)))
-    tokens = ordinary(reach)
+    tokens = [text for text in map(text_of, ordinary(reach)) if text], entries
     flagged = sorted(pipeline.added_tokens if pipeline else (), key=lambda token: token == AddedToken(token.content))
     added = [token.content for token in flagged[:MANY]]
     together = [text for first in added for second in added for text in _overlaps(first, second)[:-2]]
@@ -311,7 +330,7 @@ def _texts(reach: Reach, draw: Draw) -> Iterator[tuple[str, str]]:
     for number in range(TRIED if pipeline is None else 3 * TRIED // 4):
         clause, pieces = subjects[number % len(subjects)]
         if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
-            yield clause, "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
+            yield clause, "".join(draw.pick(tokens[number // 4 % 2]) for _ in range(draw.between(2, 4)))
         elif number % 4 == 3 and pipeline is not None:
             yield clause, draw.pieces(others[number // 4 % 2], draw.between(2, 7))
         else:

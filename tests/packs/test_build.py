@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -29,6 +30,10 @@ ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]]
 AMBIGUOUS = read_model(
     {"extra": [[300, "<e>"], [301, "<e>x"]], "special_tokens": ["<e>", "<e>x"], "pattern": r"\p{L}+|<|>"}, "ambiguous"
 )
+
+WIDE = {"hex": "efbc"}
+WIDE_TEN: list[list[Any]] = [[{"hex": "ef"}, {"hex": "bc"}], [WIDE, {"hex": "91"}], [WIDE, {"hex": "90"}], ["１", "０"]]
+"""Merges for `１０`, which is an entry of Qwen3, too, although its pattern leaves each digit alone."""
 
 
 def draft(operation: Operation) -> Draft:
@@ -318,6 +323,23 @@ def test_a_contraction_that_compares_ascii_only_is_detected(monkeypatch: pytest.
     model = read_model({"merges": [["R", "E"], ["RE", "D"]], "pattern": "o200k"})
     _, report, _ = mistakes(Reach(model), Draw("0"))
     assert [what for what in report["not_told_apart"] if "by ASCII" in what] == []
+
+
+def test_the_entries_of_a_pack_detect_mistakes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "TRIED", 0)
+    _, report, _ = mistakes(Reach(read_model({"merges": WIDE_TEN, "pattern": "qwen2"})), Draw("0"))
+    missed = report["not_told_apart"]
+    assert r"\p{N} as [0-9]" not in missed
+    assert r"\p{N} as [\p{Nd}]" in missed
+
+
+def test_a_rare_kind_of_entry_is_drawn_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "TRIED", 1000)
+    letters = [*product(ascii_lowercase, repeat=2), *product(map("".join, product(ascii_lowercase, "xyz")), "aeiou")]
+    drafts, *_ = mistakes(
+        Reach(read_model({"merges": [*map(list, letters), *WIDE_TEN], "pattern": "qwen2"})), Draw("0")
+    )
+    assert any("１０" in text for draft in drafts for text in draft.operation.texts())
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))
