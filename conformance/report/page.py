@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -233,9 +234,8 @@ class Page:
 
 
 def contents(documents: Sequence[Document]) -> Page:
-    runs: list[ShownRun] = []
-    for document in map(visible, documents):
-        runs.append(ShownRun(_unique(document, {run.name for run in runs}), document))
+    shown = visible(documents)
+    runs = list(map(ShownRun, _names(shown), shown))
     states: list[Mapping[str, Counter[str]]] = []
     clauses: dict[str, Fields] = {}
     for run in runs:
@@ -267,18 +267,19 @@ def _sections(clauses: Mapping[str, Fields], states: Sequence[Mapping[str, Count
         yield SectionRows(name, titles.get(name, ""), rows)
 
 
-def _unique(document: Document, taken: set[str]) -> str:
-    """Return an unused name, if necessary with its pack, its version, or a number."""
-    adapter, pack = document["adapter"], document["run"]["pack"]
-    name = str(adapter["name"])
-    for part in (pack and f"({pack})", adapter["version"]):
-        if name in taken and part:
-            name = f"{name} {part}"
-    numbered, number = name, 1
-    while numbered in taken:
-        number += 1
-        numbered = f"{name} #{number}"
-    return numbered
+def _names(documents: Sequence[Document]) -> list[str]:
+    """Return different names: to names that are alike, add the packs and versions if these differ, or numbers."""
+    names = [str(document["adapter"]["name"]) for document in documents]
+    packs = [f"({pack})" if (pack := document["run"]["pack"]) else "" for document in documents]
+    for parts in packs, [document["adapter"]["version"] for document in documents]:
+        named = [*zip(names, parts, strict=True)]
+        differing = Counter(name for name, _ in set(named))
+        names = [f"{name} {part}".strip() if differing[name] > 1 else name for name, part in named]
+    found: list[str] = []
+    for name in names:
+        numbered = chain([name], (f"{name} #{number}" for number in count(2)))
+        found.append(next(free for free in numbered if free not in found))
+    return found
 
 
 def further(result: Fields) -> list[tuple[str, str]]:

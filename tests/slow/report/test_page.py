@@ -306,7 +306,16 @@ def test_a_case_that_passes_shows_its_input_only_if_the_installed_spec_has_it() 
 
 def test_two_reports_of_one_name_get_different_names() -> None:
     made = data(parsed(page.text([report("one"), report("one", pack="gpt2"), report("one"), report("one")])))
-    assert [one["name"] for one in made["implementations"]] == ["one", "one (gpt2)", "one 1.0", "one 1.0 #2"]
+    assert [one["name"] for one in made["implementations"]] == ["one", "one (gpt2)", "one #2", "one #3"]
+
+
+def test_reports_of_two_versions_are_both_named_by_their_version() -> None:
+    older, newer = report("one"), report("one")
+    newer["adapter"]["version"] = "2.0"
+    root = parsed(page.text([older, report("two"), newer]))
+    assert [one["name"] for one in data(root)["implementations"]] == ["one 1.0", "two", "one 2.0"]
+    columns = [head.text.strip() for head in root.one("table", id="table").one("thead").all("th")]
+    assert columns[-3:] == ["one 1.0", "two", "one 2.0"]
 
 
 def test_a_partial_run_is_marked() -> None:
