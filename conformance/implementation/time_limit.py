@@ -23,6 +23,7 @@ ATTEMPTS = 20  # interruptions after which the process ends, if a call catches t
 WATCHDOG_FACTOR = 10
 WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
+_exit = os._exit  # which calls find replaced
 _WATCHDOG_MOST = 1e6
 _WATCHDOG_RENEWED = 5.0
 
@@ -85,11 +86,20 @@ class TimeLimit:
     @contextlib.contextmanager
     def _prepared(self) -> Iterator[None]:
         earlier = signal.signal(signal.SIGALRM, self._handler) if self._can_interrupt else None
+        process = os.getpid()
+
+        def end(status: int) -> NoReturn:
+            if self._running and os.getpid() == process:  # and not one that the call has forked
+                self._end_process(f"called os._exit({status!a})")
+            _exit(status)
+
+        os._exit = end
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 yield
         finally:
+            os._exit = _exit
             if self._can_interrupt:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL if earlier is None else earlier)
             if not self._keeps_watchdog:
@@ -150,15 +160,14 @@ class TimeLimit:
         self._attempts += 1
         limit = self._tightest.limit
         if self._attempts > ATTEMPTS:
-            self._end_process(limit)
+            self._end_process(f"catches the exception of every time limit ({limit:g} s)")
         raise TimedOut(limit, self._running)
 
-    def _end_process(self, limit: float) -> NoReturn:
-        why = f"{self._running} catches the exception of every time limit ({limit:g} s), so the run ends here"
-        line = f"\nbpe-conformance: {why}. Run with --bpe-isolate to end such calls and continue.\n"
+    def _end_process(self, why: str) -> NoReturn:
+        what = f"{self._running} {why}, so the run ends here. With --bpe-isolate, only this test fails."
         with contextlib.suppress(OSError):
-            os.write(self._stderr, line.encode("ascii", "backslashreplace"))
-        os._exit(1)
+            os.write(self._stderr, f"\nbpe-conformance: {what}\n".encode("ascii", "backslashreplace"))
+        _exit(1)
 
     def _watch(self, seconds: float) -> None:
         """Have faulthandler end the process if native code neither returns nor lets Python handle a signal."""
@@ -194,7 +203,8 @@ def is_available() -> bool:
 def _compiled() -> FunctionType:
     """Return a function that calls its argument, in a file whose name faulthandler prints: it says what to do."""
     names: dict[str, Any] = {"__name__": __name__}  # the frame counts as one of the suite
-    code = compile("def call(function): return function()", "this call does not end: run with --bpe-isolate", "exec")
+    advice = "this call crashed or did not end: run with --bpe-isolate"
+    code = compile("def call(function): return function()", advice, "exec")
     exec(code, names)
     function: FunctionType = names["call"]
     return function

@@ -85,6 +85,24 @@ def encode():
     while True:
         pass
 """
+QUITTING = """
+import os
+
+def encode():
+    if not (child := os.fork()):
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    os._exit(0)
+"""
+CRASHING = """
+import ctypes
+import faulthandler
+
+faulthandler.enable()
+
+def encode():
+    ctypes.string_at(0)
+"""
 TAIL = """
 limit = limits.TimeLimit()
 with limit.within(0.1):
@@ -92,8 +110,8 @@ with limit.within(0.1):
 """
 
 
-def run(code: str, watchdog: float = 60) -> subprocess.CompletedProcess[str]:
-    source = HEAD.format(watchdog) + code + TAIL
+def run(code: str, after: str = "", watchdog: float = 60) -> subprocess.CompletedProcess[str]:
+    source = HEAD.format(watchdog) + code + TAIL + after
     return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
 
 
@@ -104,6 +122,25 @@ def test_code_that_catches_every_time_limit_ends_the_process_with_one_line() -> 
     (line,) = ended.stderr.split("\n")[1:-1]
     assert line.startswith("bpe-conformance: encode(...) catches the exception of every time limit (0.1 s)")
     assert "--bpe-isolate" in line
+
+
+@posix
+def test_code_that_ends_the_process_ends_it_with_status_1_and_one_line() -> None:
+    ended = run(QUITTING)
+    assert ended.returncode == 1
+    why = "encode(...) called os._exit(0), so the run ends here. With --bpe-isolate, only this test fails."
+    assert ended.stderr == f"\nbpe-conformance: {why}\n"
+
+
+def test_the_process_can_end_after_a_call() -> None:
+    assert run("encode = str", "import os; os._exit(3)").returncode == 3
+
+
+@posix
+def test_a_crash_does_not_look_as_if_the_call_had_not_ended() -> None:
+    ended = run(CRASHING)
+    assert ended.returncode == -signal.SIGSEGV
+    assert 'File "this call crashed or did not end: run with --bpe-isolate"' in ended.stderr
 
 
 @posix
