@@ -169,15 +169,15 @@ class Run:
         missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
         fails = bool(missing) | (not is_interrupted and self._fail_unexplained_skips())
         self.outcomes |= without_blame_of_splitting(self.outcomes.values())
-        diagnosis, problems = NO_DIAGNOSIS, []
+        diagnosis = NO_DIAGNOSIS
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
             diagnosis = self._diagnosed()
         if not is_interrupted:
             alone = self._passes_alone(diagnosis)
             causes = tuple(cause for cause in diagnosis.causes if alone not in cause.tests)
             diagnosis = replace(diagnosis, passes_alone=alone, causes=causes)
-            problems = self._write_known_failures()
             self._note_untested()
+        problems = self._write_known_failures(is_complete=not is_stopped and not missing)
 
         def with_status(result: RunResult, problems: list[str]) -> RunResult:
             result = replace(result, unwritten=tuple(problems))
@@ -341,10 +341,12 @@ class Run:
         if untested := sorted(methods - tested):
             self.implementation.note(f"announced and not tested: {', '.join(untested)}")
 
-    def _write_known_failures(self) -> list[str]:
+    def _write_known_failures(self, is_complete: bool) -> list[str]:
         """Write the list of known failures, and return a line for what could not be written."""
         if not (file := self.config.getoption("--bpe-write-known-failures")):
             return []
+        if not is_complete:
+            return [ascii_only(f"{file}: the list would lack failures, because not all tests ran; run all of them")]
         tested = {name for name, outcome in self.outcomes.items() if outcome.state != "skipped"}
         reasons = {**self.setup.listed_before, **self.setup.known_failures}
         failures = {name: reason for name, reason in reasons.items() if name not in tested}

@@ -141,6 +141,22 @@ def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
     assert (report["run"]["complete"], report["run"]["exit"]) == (False, pytest.ExitCode.INTERRUPTED)
 
 
+@pytest.mark.parametrize("before", [None, "merge-lookup: see issue 7\n"])
+@pytest.mark.parametrize(("adapter", "option"), [("mine:Greedy", "-x"), ("stopped:Stopped", "-v")])
+def test_a_run_that_does_not_reach_its_end_writes_no_known_failures(
+    adapter: str, option: str, before: str | None, project: Project
+) -> None:
+    project.write("stopped.py", STOPPED)
+    if before is not None:
+        project.write("known.yaml", before)
+    result = project.run(adapter, option, "--bpe-write-known-failures", "known.yaml")
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    reason = "the list would lack failures, because not all tests ran; run all of them"
+    result.stdout.fnmatch_lines([f"NOT WRITTEN   known.yaml: {reason}"])
+    file = project.path / "known.yaml"
+    assert (file.read_text("utf-8") if file.exists() else None) == before
+
+
 SIGNALLED = """
 import os, signal
 from mine import Greedy
