@@ -245,14 +245,19 @@ def steps(result: RunResult) -> Iterator[str]:
     """Yield the last lines of a run: each cause, what to change, and the command that shows it."""
     text, code = advice(result)
     causes = result.diagnosis.causes
+    if result.command.selecting[:1] == ("--bpe-case",) and [one.state for one in result.tested_outcomes] == ["passed"]:
+        yield f"next          test everything again: {result.command.base}"
+        yield from wrapped("A test that fails there and passes alone depends on earlier calls.", " " * 14, " " * 14)
     if not text or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
         yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
+        yield from wrapped("Then run the same command again: other tests may also pass alone.", " " * 14, " " * 14)
     elif after_calls := _after_calls(result):
         yield from _next(f"{after_calls} fails only after other calls. {SHARED}")
     if not causes:
-        yield f"next          {text} {code}"
+        if not alone:
+            yield f"next          {text} {code}"
         return
     is_convention = isinstance(causes[0], ConventionCause) and not causes[1:]
     if is_convention:
@@ -277,8 +282,9 @@ def steps(result: RunResult) -> Iterator[str]:
             why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
-        yield f"  {counted(len(roots), 'more failure')} {why}; start with:"
-        yield f"     {result.command.rerun(roots[0].test)}"
+        yield f"  {counted(len(roots), 'more failure')} {why}{'' if alone else '; start with:'}"
+        if not alone:
+            yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 

@@ -141,8 +141,10 @@ def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
     assert (report["run"]["complete"], report["run"]["exit"]) == (False, pytest.ExitCode.INTERRUPTED)
 
 
-@pytest.mark.parametrize("before", [None, "merge-lookup: see issue 7\n"])
-@pytest.mark.parametrize(("adapter", "option"), [("mine:Greedy", "-x"), ("stopped:Stopped", "-v")])
+@pytest.mark.parametrize(
+    ("adapter", "option", "before"),
+    [("mine:Greedy", "-x", None), ("stopped:Stopped", "-v", "merge-lookup: see issue 7\n")],
+)
 def test_a_run_that_does_not_reach_its_end_writes_no_known_failures(
     adapter: str, option: str, before: str | None, project: Project
 ) -> None:

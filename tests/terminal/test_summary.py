@@ -215,19 +215,43 @@ def test_failures_that_follow_from_a_class_in_which_nothing_fails_are_shown() ->
 
 
 @pytest.mark.parametrize(
-    ("count", "alone", "why"),
+    ("count", "why"),
     [
-        (1, "", "has no known cause"),
-        (MOST_CAUSES, "", "may have other causes, which show once these are fixed"),
-        (1, "one", "may have the same cause as one"),
+        (1, "has no known cause"),
+        (MOST_CAUSES, "may have other causes, which show once these are fixed"),
     ],
 )
-def test_why_a_failure_has_no_cause_is_said(count: int, alone: str, why: str) -> None:
+def test_why_a_failure_has_no_cause_is_said(count: int, why: str) -> None:
     names = [f"test-{number}" for number in range(count + 1)]
     outcomes = [outcome(name, "failed") for name in names]
-    diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names), passes_alone=alone)
+    diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names))
     *_, line, _ = causes.steps(result(*outcomes, diagnosis=diagnosis))
     assert line == f"  1 more failure {why}; start with:"
+
+
+@pytest.mark.parametrize("explained", [[], ["two"]])
+def test_no_test_that_may_pass_alone_is_to_be_run_alone(explained: list[str]) -> None:
+    diagnosis = Diagnosis(tuple(greedy([name]) for name in explained), ("one", "two"), passes_alone="one")
+    printed = list(causes.steps(result(outcome("one", "failed"), outcome("two", "failed"), diagnosis=diagnosis)))
+    assert "              Then run the same command again: other tests may also pass alone." in printed
+    assert [line.split()[-1] for line in printed if "--bpe-case" in line] == explained
+    if explained:
+        assert printed[-1] == "  1 more failure may have the same cause as one"
+
+
+@pytest.mark.parametrize(
+    ("state", "selecting"), [("passed", ()), ("passed", ("-k", "one")), ("failed", ("--bpe-case", "one"))]
+)
+def test_only_a_case_that_passes_alone_is_to_be_run_with_all_others(state: Any, selecting: tuple[str, ...]) -> None:
+    def steps(state: Any, selecting: tuple[str, ...]) -> list[str]:
+        found = result(outcome("one", state), diagnosis=Diagnosis((), ("one",) if state == "failed" else ()))
+        return list(causes.steps(replace(found, command=replace(found.command, selecting=selecting))))
+
+    assert not steps(state, selecting)
+    assert steps("passed", ("--bpe-case", "one")) == [
+        "next          test everything again: pytest conformance --adapter one",
+        "              A test that fails there and passes alone depends on earlier calls.",
+    ]
 
 
 @pytest.mark.parametrize(("class_", "why"), [("trainer", "may have the same cause"), ("decoder", "has no known cause")])
