@@ -160,7 +160,8 @@ class Prober:
         offered = self._methods()
         yield from offered
         train, build = self._implementation.train, self._implementation.build
-        if self._can_train(bool(offered)) and not self._refuses("train", lambda: train("ab ab", 257, [])):
+        is_written = self._can_train(bool(offered))
+        if is_written and not self._refuses("train", lambda: train("ab ab", 257, []), says_why=True):
             yield "train"
             if not self._refuses("train", lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
@@ -249,15 +250,21 @@ class Prober:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
         return not fault
 
-    def _refuses(self, method: str, probe: Callable[[], object]) -> bool:
-        """Return whether a small call raises NotImplementedError. A useless answer other than None is a LoadError."""
+    def _refuses(self, method: str, probe: Callable[[], object], says_why: bool = False) -> bool:
+        """Return whether a small call raises NotImplementedError, and note its message if that `says_why`.
+
+        A useless answer other than None is a LoadError.
+        """
         if method in self._late:
             return False
         try:
             with self._limited(method):
                 probe()
         except Raised as raised:
-            return isinstance(raised.error, NotImplementedError)
+            is_refusal = isinstance(raised.error, NotImplementedError)
+            if is_refusal and says_why and raised.message not in ("", NotImplementedError.__name__):
+                self._implementation.note(f"{method} is not tested: {raised.message}")
+            return is_refusal
         except Missing as missing:
             self.stubs[method] = str(missing)
         except Malformed as malformed:

@@ -166,7 +166,7 @@ def _skipped(result: RunResult) -> Iterator[str]:
         else:
             yield f"{wording.why_skipped(need)} ({count})"
     if methods:
-        yield f"the tokenizer has no {', no '.join(methods)}"
+        yield f"not implemented: {', '.join(methods)}"
 
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:

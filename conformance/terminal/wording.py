@@ -428,13 +428,13 @@ def why_skipped(need: str) -> str:
     """Return why the suite skips the tests that need this; a need that is not a capability is the reason itself.
 
     >>> why_skipped("save"), why_skipped("pattern:cl100k")
-    ('the tokenizer has no save', 'the constructor does not take the pattern cl100k')
+    ('save is not implemented', 'the constructor does not take the pattern cl100k')
     """
     kind, _, name = need.partition(":")
     if kind in ("pattern", "train-pattern"):
         method = "train" if kind == "train-pattern" else "the constructor"
         return f"{method} does not take the pattern {name}" if name else f"{method} takes no pattern"
-    return f"the tokenizer has no {need}" if need in METHODS else NEEDS.get(need, need)
+    return f"{need} is not implemented" if need in METHODS else NEEDS.get(need, need)
 
 
 def verdict(counts: Verdict) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -48,6 +50,9 @@ MODULES = {
     "unfinished": "from trainers import unfinished as run_train_bpe\n",
     "only_trainer": "from trainers import train as run_train_bpe\n",
     "only_tokenizer": "from homework import get_tokenizer\n",
+    "typo": "from homework import get_tokenizer, run_train_bpe as run_train_bp\n",
+    "other_typo": "from homework import get_tokenizer as get_tokenizr, run_train_bpe\n",
+    "both_typos": "from homework import get_tokenizer as get_tokenizr, run_train_bpe as train\n",
 }
 
 
@@ -64,7 +69,7 @@ def folder(tmp_path, monkeypatch):
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in {*MODULES, "pack"}:
+        if name.partition(".")[0] in {*MODULES, "pack", "tests"}:
             del sys.modules[name]
 
 
@@ -286,5 +291,38 @@ def test_cs336_adapter_supports_only_existing_functions():
     assert only_trainer.train("low", 258, []).merges
     with pytest.raises(NotImplementedError):
         only_trainer({}, [])
-    assert not hasattr(resolve("cs336:only_tokenizer"), "train")
-    assert not hasattr(resolve("cs336:other_half"), "train")
+    for name, why in {
+        "only_tokenizer": "only_tokenizer has no run_train_bpe",
+        "other_half": "run_train_bpe of other_half raises NotImplementedError",
+        "typo": "typo has no run_train_bpe; did you mean run_train_bp?",
+    }.items():
+        with pytest.raises(NotImplementedError, match=f"^{re.escape(why)}$"):
+            resolve(f"cs336:{name}").train("low", 258, [])
+    with pytest.raises(NotImplementedError, match=r"^other_typo has no get_tokenizer; did you mean get_tokenizr\?$"):
+        resolve("cs336:other_typo")({}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("adapter", "there is no module 'adapter';*; to test tests/adapters.py, write cs336:tests.adapters"),
+        ("good", "good has neither *; to test tests/adapters.py, write cs336:tests.adapters"),
+        ("both_typos", "both_typos has neither *; did you mean get_tokenizr?"),
+        ("tests.adapters", "tests.adapters has neither *; name the module that has them"),
+    ],
+)
+def test_cs336_names_the_module_of_the_assignment(name: str, words: str, folder: Path) -> None:
+    (folder / "tests").mkdir()
+    (folder / "tests" / "adapters.py").touch()
+    with pytest.raises(AdapterError) as caught:
+        resolve(f"cs336:{name}")
+    assert fnmatch(str(caught.value), words.replace("?", "[?]"))
+
+
+def test_cs336_in_the_directory_of_the_assignments_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "tests").mkdir()
+    (folder / "tests" / "adapters.py").touch()
+    monkeypatch.chdir(folder / "tests")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry and Path(entry) != folder])
+    with pytest.raises(AdapterError, match=r"an assignment, run from the directory above$"):
+        resolve("cs336:tests.adapters")

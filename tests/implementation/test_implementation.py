@@ -689,6 +689,19 @@ def test_reason_of_a_refusing_constructor_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reported", "notes"),
+    [("there is no f", ["train is not tested: there is no f"]), ("", []), ("NotImplementedError", [])],
+)
+def test_reason_why_training_is_not_implemented_is_noted(reported: str, notes: list[str]) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise NotImplementedError(reported)
+
+    found = Implementation("x", type("Refusing", (Right,), {"train": staticmethod(refuse)}))
+    assert "train" not in found.capabilities
+    assert found.notes == notes
+
+
+@pytest.mark.parametrize(
     ("methods", "reported"),
     [
         ({"encode": lambda self, text: text}, "x: encode returned str; expected list[int]"),
