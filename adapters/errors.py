@@ -53,7 +53,8 @@ class BridgeError(RemoteFailure, AdapterError):
     def __init__(self, operation: str, got: str, rule: str = "", fix: str = "", stderr: str = "") -> None:
         self.operation, self.got, self.rule, self.fix = operation, got, rule, fix
         self.stderr = self.details = stderr
-        self.message = f"{operation}: {got}" + (f"; {rule}" if rule and isinstance(self, ProtocolError) else "")
+        broken = f"{rule}: got " if rule and isinstance(self, ProtocolError) else ""
+        self.message = f"{operation}: {broken}{got}"
         why = one_line(error_line(stderr)) if isinstance(self, CrashError) else ""
         first = f"{self.message}: {why}" if why else self.message
         super().__init__(f"{first}\nlast lines of stderr:\n{stderr}" if stderr else first)

@@ -16,7 +16,7 @@ from typing import Any
 
 from .bridge import confinement
 from .bridge.client import bridge
-from .errors import AdapterError, BridgeError, error_line, one_line
+from .errors import AdapterError, BridgeError, ProtocolError, error_line, one_line
 
 _ADAPTERS, _PACKAGES = "bpe_conformance.adapters", "bpe_conformance.adapters.packages"
 _TOGETHER = {  # module → adapters, each of which is the class of the same name in CamelCase
@@ -122,6 +122,8 @@ def _command(spec: str) -> object:
     except BridgeError as error:
         line = error_line(error.stderr)
         tail = f"; it wrote to stderr: {one_line(line)}" if line else ""
+        if isinstance(error, ProtocolError):
+            tail += f"; to see the messages, run bpe-conformance check-bridge {shlex.quote(spec)}"
         raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}{tail}") from None
 
 

@@ -236,7 +236,8 @@ class Client:
         if self.process is None or self.process.replies.empty():
             return False
         if (line := self.process.replies.get()) is not None:
-            raise self._fail(ProtocolError, operation, f"{excerpt(line)} is not a reply to a request", *ONE_REPLY)
+            got = f"{excerpt(line)}, which is not a reply to a request"
+            raise self._fail(ProtocolError, operation, got, *ONE_REPLY)
         return True
 
     def _send_later(self) -> None:
@@ -407,7 +408,11 @@ def _method(name: str, capabilities: frozenset[str]) -> Any:
         fields = wire.write_arguments(name, values)
         self._refuse_surrogates(fields)
         send = self._load if name == "load" else self._make if name in wire.MAKERS else self._call
-        return operation.result.read(send(name, fields))
+        result = send(name, fields)
+        try:
+            return operation.result.read(result)
+        except MalformedAnswer as error:
+            raise type(error)(f"{name} returned {error}") from None
 
     method.__name__ = method.__qualname__ = "__init__" if name == "load" else name
     method.__signature__ = signature  # type: ignore[attr-defined]

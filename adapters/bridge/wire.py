@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, answers
-from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_bytes, rebuild_ids, rebuild_rows, rebuild_text
+from bpe_conformance.fixtures.answers import (
+    MalformedAnswer,
+    NoAnswer,
+    rebuild_bytes,
+    rebuild_ids,
+    rebuild_rows,
+    rebuild_text,
+)
 from bpe_conformance.fixtures.files import parse_json
 
 PROTOCOL = 1
@@ -35,8 +42,16 @@ def parse(line: bytes) -> dict[str, Any]:
     """Return the message in `line`; raise ValueError if the line is not one JSON object in UTF-8."""
     message = parse_json(line.decode("utf-8"), "line")
     if not isinstance(message, dict):
-        raise ValueError(f"line: a JSON {type(message).__name__}; expected an object")
+        raise ValueError(f"{kind(message)} instead of an object")
     return message
+
+
+def kind(value: Any) -> str:
+    """Return what a JSON value is, in words of the protocol."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    names: dict[type, str] = {dict: "an object", list: "a list", str: "a string", int: "an integer"}
+    return names.get(type(value), "a number with a fraction or an exponent")
 
 
 # A function `read_…` returns the value that `write_…` spelled, or raises MalformedAnswer.
@@ -58,7 +73,7 @@ def read_text(value: Any) -> str:
         points = value["code_points"]
         if isinstance(points, list) and all(type(point) is int and 0 <= point < 0x110000 for point in points):
             return "".join(map(chr, points))
-    raise MalformedAnswer(f"JSON {type(value).__name__} instead of a text")
+    raise MalformedAnswer(f"{kind(value)} instead of a text")
 
 
 def write_texts(texts: Iterable[str]) -> list[WireText]:
@@ -67,7 +82,7 @@ def write_texts(texts: Iterable[str]) -> list[WireText]:
 
 def read_texts(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise MalformedAnswer(f"JSON {type(value).__name__} instead of a list of texts")
+        raise MalformedAnswer(f"{kind(value)} instead of a list of texts")
     return [read_text(text) for text in value]
 
 
@@ -77,7 +92,7 @@ def write_choice(value: Collection[str]) -> str | list[WireText]:
 
 def read_choice(value: Any) -> str | list[str]:
     if value != "all" and not isinstance(value, list):
-        raise MalformedAnswer(f'JSON {type(value).__name__} instead of "all" or a list of texts')
+        raise MalformedAnswer(f'{kind(value)} instead of "all" or a list of texts')
     return "all" if value == "all" else read_texts(value)
 
 
@@ -85,7 +100,17 @@ def read_bytes(value: Any) -> bytes:
     try:
         return bytes.fromhex(value)
     except (TypeError, ValueError):
-        raise MalformedAnswer(f"JSON {type(value).__name__} instead of bytes in hex") from None
+        raise MalformedAnswer(f"{kind(value)} instead of bytes in hex") from None
+
+
+def _read_ids(value: Any) -> Any:
+    """Return the ids of a reply as they are, if JSON has them as a list of integers; the suite checks their size."""
+    if not isinstance(value, list):
+        raise (NoAnswer if value is None else MalformedAnswer)(f"{kind(value)} instead of a list of integers")
+    if not set(map(type, value)) <= {int}:
+        wrong = next(item for item in value if type(item) is not int)
+        raise MalformedAnswer(f"{kind(wrong)} instead of an id, an integer")
+    return value
 
 
 def write_vocab(vocab: Any) -> list[list[Any]]:
@@ -111,7 +136,7 @@ def read_merges(value: Any) -> list[Merge]:
 def _read_pairs(value: Any, first: Callable[[Any], T], expected: str) -> list[tuple[T, bytes]]:
     try:
         if not isinstance(value, list):
-            raise TypeError(f"JSON {type(value).__name__}")
+            raise TypeError(kind(value))
         return [(first(left), read_bytes(right)) for left, right in value]
     except MalformedAnswer:
         raise
@@ -201,7 +226,9 @@ CHOICES = {
     "disallowed_special": Argument(write_choice, lambda value: value if value == "all" else tuple(read_choice(value))),
 }
 MODEL = Returned("modelResult", '{"model": a number that you choose}')
-IDS = Returned("ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, _: rebuild_ids(name, ids))
+IDS = Returned(
+    "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, _: rebuild_ids(name, ids), _read_ids
+)
 ROWS = Returned(
     "batchResult", "a list with the ids of each text", lambda name, rows, texts: rebuild_rows(name, rows, len(texts))
 )
@@ -268,5 +295,9 @@ def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], di
 
 
 METHODS = (*(name for name in OPERATIONS if name not in MAKERS), *STREAMS)  # what a tokenizer can have
+CAPABILITIES = frozenset(
+    {*OPERATIONS, *STREAMS, *(operation.capability for operation in OPERATIONS.values()), "surrogates"} - {"load", ""}
+)
+"""What a program can announce."""
 TESTABLE = frozenset({"train", "encode", "decode", "decode_bytes", "decode_iterable", "encode_with_offsets"})
 """The methods that can be tested alone; an implementation has one of them."""

@@ -6,8 +6,10 @@ exception for a pattern. Whether an answer is correct plays no part.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +20,7 @@ from typing import Any, Protocol
 
 import regex
 
-from bpe_conformance.adapters import TESTABLE
+from bpe_conformance.adapters import CAPABILITIES, TESTABLE
 from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
@@ -114,6 +116,11 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
     """
+    if implementation.is_remote:
+        for name in sorted(implementation.target.capabilities - CAPABILITIES):
+            close = difflib.get_close_matches(name, CAPABILITIES, n=1)
+            hint = f"did you mean {close[0]!a}?" if close else "check-bridge lists what programs can announce"
+            implementation.note(f"the protocol has no capability {name[:60]!a}; {hint}")
     prober = Prober(implementation, stderr)
     found = frozenset(prober.probe())
     if not found & TESTABLE:
@@ -268,7 +275,8 @@ class Prober:
         except Missing as missing:
             self.stubs[method] = str(missing)
         except Malformed as malformed:
-            raise LoadError(f"{self._name}: {malformed}") from None
+            see = f"; to see the messages, run bpe-conformance check-bridge {shlex.quote(self._name)}"
+            raise LoadError(f"{self._name}: {malformed}{see if self._name.startswith('cmd:') else ''}") from None
         except TimedOut as late:
             self._tell(method, late)
         return False

@@ -346,13 +346,17 @@ class _Search:
         return isinstance(answer, Refusal | Fault) and _words(answer) == _words(errors[test])
 
     def _groups(self, tests: Iterable[str]) -> list[tuple[ErrorCause, set[str]]]:
-        """Group the tests that raise an error by its type and line or, if no line is known, its message."""
+        """Group the tests that raise an error by its type and line or, if no line is known, its message.
+
+        All that breaks the protocol is one group.
+        """
         groups: dict[tuple[str, str], dict[str, Refusal | Fault]] = {}
         for test in tests:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
                 last = "".join(error.traceback[-1:]) if error.kind != TIMED_OUT else ""
-                key = error.kind, _place(error) or last or _message(error)
+                is_protocol = error.kind == "ProtocolError"  # what a program writes in place of a reply varies
+                key = error.kind, "" if is_protocol else _place(error) or last or _message(error)
                 groups.setdefault(key, {})[test] = error
         found = []
         for (kind, place), errors in groups.items():

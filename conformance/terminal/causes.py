@@ -269,6 +269,9 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for line in _wrong_and_right(cause, first, result.command):
             yield from wrapped(line, "     ", "       ")
+        if isinstance(cause, ErrorCause) and _breaks_protocol(first) and result.command.adapter.startswith("cmd:"):
+            yield "     Fix: see which rule of the protocol the program breaks:"
+            yield f"     bpe-conformance check-bridge {shlex.quote(result.command.adapter)}"
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes)
@@ -304,6 +307,11 @@ def _after_calls(result: RunResult) -> str:
 
 def _next(text: str) -> list[str]:
     return wrapped(text, "next          ", " " * 14)
+
+
+def _breaks_protocol(outcome: Outcome) -> bool:
+    answer = outcome.mismatch.answer if outcome.mismatch else None
+    return isinstance(answer, Fault) and answer.kind == "ProtocolError"
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:

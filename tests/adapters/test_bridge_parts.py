@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -275,6 +276,33 @@ def test_all_requests_that_wait_are_sent_and_none_of_them_fails(monkeypatch: pyt
     program._send_later()
     assert sent == waiting
     assert program._later == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "null"),
+        (True, "true"),
+        ({}, "an object"),
+        ([], "a list"),
+        ("", "a string"),
+        (1, "an integer"),
+        (1.0, "a number with a fraction or an exponent"),
+    ],
+)
+def test_values_of_json_are_named_as_in_the_protocol(value: object, words: str) -> None:
+    assert wire.kind(value) == words
+    if type(value) is not list:
+        with pytest.raises(MalformedAnswer, match=f"^{words} instead of a list of integers$"):
+            wire.RESULTS["encode"].read(value)
+    if type(value) is not int:
+        with pytest.raises(MalformedAnswer, match=f"^{words} instead of an id, an integer$"):
+            wire.RESULTS["encode"].read([1, value])
+
+
+def test_capabilities_are_those_of_the_schema() -> None:
+    schema = json.loads(Path(wire.__file__).parents[1].joinpath("protocol.schema.json").read_text("utf-8"))
+    assert {*schema["$defs"]["startResult"]["properties"]["capabilities"]["items"]["enum"]} == wire.CAPABILITIES
 
 
 ANNOUNCED = {"protocol": 1, "capabilities": ["encode"], "name": "T\u00e9"}

@@ -409,7 +409,7 @@ def _reply(*results: bytes) -> bytes:
 
 
 REPLIES: dict[str, Tried] = {
-    "nothing": (b"", "start: an empty line; each line of standard output is one JSON object"),
+    "nothing": (b"", ": got an empty line"),
     "not-utf8": (b"\xff", "replies are ASCII, or UTF-8"),
     "utf16": ('{"seq": 1}'.encode("utf-16-le"), "each line of standard output is one JSON object"),
     "deep": (DEEP, "nested deeper than 64 levels"),

@@ -159,6 +159,33 @@ def test_a_run_that_does_not_reach_its_end_writes_no_known_failures(
     assert (file.read_text("utf-8") if file.exists() else None) == before
 
 
+PRINTING = """
+import json, sys
+
+for line in sys.stdin:
+    request = json.loads(line)
+    start = {"protocol": 1, "name": "printing", "capabilities": ["encode", "decod"]}
+    result = {"start": start, "load": {"model": request["seq"]}}.get(request["op"], [97])
+    if request["op"] == "encode" and request["text"] != "ab":
+        print("encoding", request["text"])
+    print(json.dumps({"seq": request["seq"], "result": result}), flush=True)
+"""
+
+
+def test_a_program_that_prints_has_one_cause_and_unknown_capabilities_are_named(project: Project) -> None:
+    adapter = f"cmd:{sys.executable} {project.write('printing.py', PRINTING)}"
+    result = project.judge(adapter, "--bpe-section", "MERGE")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "bpe-conformance: the protocol has no capability 'decod'; did you mean 'decode'?",
+            "1. ProtocolError: encode: each line of standard output is one JSON object* explains * of *",
+            "next          1 likely cause explains *",
+            f"     bpe-conformance check-bridge '{adapter}'",
+        ]
+    )
+
+
 SIGNALLED = """
 import os, signal
 from mine import Greedy
