@@ -131,8 +131,8 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
 
 
 def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
-    """Yield the options on which the answer to a case depends, with their values; "" is the value of a flag."""
-    names = ("trainer", "spec", "pack", "seed", "fuzz", "time-limit", "isolate", "strict", "scale")
+    """Yield the options on which the state of a case depends, with their values; "" is the value of a flag."""
+    names = ("trainer", "spec", "pack", "seed", "fuzz", "time-limit", "isolate", "strict", "scale", "known-failures")
     for name in map("--bpe-{}".format, names):
         value = config.getoption(name)
         if value is not None and value is not False and (name, value) != ("--bpe-time-limit", 10):

@@ -514,6 +514,12 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert unselected.ret == pytest.ExitCode.OK
 
 
+def test_a_failure_is_run_again_with_the_same_list_of_known_failures(project: Project) -> None:
+    project.write("known.yaml", "stream-cut: see issue 8\n")
+    result = project.judge("mine:Greedy", "--bpe-clause", "MERGE-ORDER-1", "--bpe-known-failures", "known.yaml")
+    result.stdout.fnmatch_lines(["  rerun * --bpe-known-failures known.yaml --bpe-case merge-priority"])
+
+
 def test_a_property_that_is_listed_and_passes_is_named_like_a_case(project: Project) -> None:
     project.write("known.yaml", "bytes-text-inner-space: see issue 7\nlaw-encode: see issue 8\n")
     named = ["--bpe-case=bytes-text-inner-space", "--bpe-case=law-encode", "--bpe-known-failures=known.yaml"]
