@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
+from bpe_conformance.adapters import BUILT_IN
 from bpe_conformance.fixtures.files import write_text
 
 from ..command_line import CommandError, command_errors, print_lines
@@ -58,7 +59,7 @@ def _broken(verdict: Mapping[str, int]) -> str:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    named = "an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report"
+    named = "an adapter, named as for --adapter, or a REPORT.json of --bpe-report, or a directory of such reports"
     parser.add_argument("words", nargs="+", metavar="ADAPTER", help=named)
     made = "the output directory; created if needed"
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
@@ -71,15 +72,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Test the implementations and write the page; the status is 1 if one could not be tested."""
-    reports = [word for word in options.words if word.endswith(".json") and ":" not in word]
-    adapters = [word for word in options.words if word not in reports]
+    reports = {word: _reports(word) for word in options.words}
+    adapters = [word for word, found in reports.items() if found is None for _ in range(options.words.count(word))]
     if repeated := next((word for word in adapters if adapters.count(word) > 1), None):
         raise CommandError(f"{repeated} is named more than once; name each implementation once")
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: must be at least 1")
     folder = options.folder.absolute()
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise CommandError(f"-o {options.folder}: is a file; name a directory")
     with command_errors(ReportError):
-        earlier = [document.read(Path(word)) for word in reports]
+        earlier = [document.read(file) for found in reports.values() for file in found or ()]
         cells = grid.read(folder / grid.FILE) if options.models else []
     asked = _asked(adapters, options)
     new = run_jobs([job for job, *_ in asked.values()], options.folder, options.jobs)
@@ -91,6 +94,21 @@ def run(options: argparse.Namespace) -> int:
         files += grid.write(folder, grid.merged(cells, found))
     print_lines(f"wrote {options.folder / file.name}" for file in files)
     return 1 if any(result.report is None for result in results) else 0
+
+
+def _reports(word: str) -> list[Path] | None:
+    """Return the reports that a word names, a file or those in a directory; None if it names an adapter."""
+    path = Path(word)
+    if ":" in word or word in BUILT_IN:
+        return None
+    if path.suffix in (".yaml", ".yml", ".md", ".html"):
+        raise CommandError(f"{word} is no report; name the JSON file of --bpe-report, or an adapter")
+    if not path.is_dir():
+        return [path] if path.suffix == ".json" else None
+    own = path / "report.json"  # of `--bpe-report DIR/`, beside other files
+    if not (found := [own] if own.exists() else sorted(path.glob("*.json"))):
+        raise CommandError(f"{word} is a directory without reports, *.json; name one that has some, or an adapter")
+    return found
 
 
 def _asked(adapters: Sequence[str], options: argparse.Namespace) -> dict[str, tuple[SuiteRun, str, str]]:

@@ -74,6 +74,19 @@ def test_the_command_also_accepts_reports(folder: Path, capsys: pytest.CaptureFi
     assert (folder / "again" / "matrix.md").read_text("utf-8").count("| `right` |") == 1
 
 
+def test_a_directory_is_read_as_its_reports(folder: Path) -> None:
+    run(folder, SuiteRun("right", "textbook", FEW), SuiteRun("wrong", GREEDY, FEW))
+    assert cli.main(["matrix", "page/reports", "-o", "again"]) == 0
+    text = (folder / "again" / "matrix.md").read_text("utf-8")
+    assert [text.count(f"| `{name}` |") for name in ("right", "wrong")] == [1, 1]
+    whole = folder / "whole"  # as --bpe-report DIR/ writes it
+    whole.mkdir()
+    (folder / "page" / "reports" / "wrong.json").rename(whole / "report.json")
+    (whole / "badge.json").write_text("{}", "utf-8")
+    assert cli.main(["matrix", "whole/", "-o", "again"]) == 0
+    assert (folder / "again" / "matrix.md").read_text("utf-8").count("| `wrong` |") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -81,13 +94,17 @@ def test_the_command_also_accepts_reports(folder: Path, capsys: pytest.CaptureFi
         (["broken.json"], "broken.json:1: not JSON"),
         (["reference", "reference"], "reference is named more than once"),
         (["reference", "--jobs", "0"], "--jobs 0: must be at least 1"),
+        (["known.yaml"], "known.yaml is no report; name the JSON file of --bpe-report, or an adapter"),
+        (["empty"], "empty is a directory without reports, *.json; name one that has some, or an adapter"),
+        (["reference", "-o", "broken.json"], "-o broken.json: is a file; name a directory"),
     ],
 )
 def test_wrong_usage_gives_one_line_error(
     folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (folder / "broken.json").write_text("{", "utf-8")
-    assert cli.main(["matrix", *words, "-o", "page"]) == 2
+    (folder / "empty").mkdir()
+    assert cli.main(["matrix", "-o", "page", *words]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"bpe-conformance: {message}")
     assert said.count("\n") == 1
