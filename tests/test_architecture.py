@@ -188,6 +188,7 @@ def test_imports_between_the_packages_of_the_suite_go_one_way(package: str) -> N
 
 REMOTE = (
     "bpe_conformance.adapters",
+    "bpe_conformance.adapters.CAPABILITIES",
     "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
     "bpe_conformance.adapters.TESTABLE",

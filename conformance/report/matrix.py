@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
-from bpe_conformance.adapters import BUILT_IN
 from bpe_conformance.fixtures.files import write_text
 
 from ..command_line import CommandError, command_errors, print_lines
@@ -99,16 +98,17 @@ def run(options: argparse.Namespace) -> int:
 def _reports(word: str) -> list[Path] | None:
     """Return the reports that a word names, a file or those in a directory; None if it names an adapter."""
     path = Path(word)
-    if ":" in word or word in BUILT_IN:
+    if ":" in word:
         return None
     if path.suffix in (".yaml", ".yml", ".md", ".html"):
         raise CommandError(f"{word} is no report; name the JSON file of --bpe-report, or an adapter")
     if not path.is_dir():
         return [path] if path.suffix == ".json" else None
     own = path / "report.json"  # of `--bpe-report DIR/`, beside other files
-    if not (found := [own] if own.exists() else sorted(path.glob("*.json"))):
+    found = [own] if own.exists() else sorted(path.glob("*.json"))
+    if not found and "/" in word:  # if not, it can be an adapter of the same name
         raise CommandError(f"{word} is a directory without reports, *.json; name one that has some, or an adapter")
-    return found
+    return found or None
 
 
 def _asked(adapters: Sequence[str], options: argparse.Namespace) -> dict[str, tuple[SuiteRun, str, str]]:

@@ -71,14 +71,14 @@ def start(words: list[str], errors: Path, is_ready: bool = False) -> int:
 
 def child(words: list[str], errors: Path, writer: int) -> NoReturn:
     @contextmanager
-    def told() -> Iterator[None]:
+    def announced() -> Iterator[None]:
         with raised_signals():
             with suppress(OSError):  # nobody waits
                 os.write(writer, b"!")
             yield
 
     status = 99
-    cli.raised_signals = told
+    cli.raised_signals = announced
     try:
         os.setpgid(0, 0)
         with errors.open("w") as stream:

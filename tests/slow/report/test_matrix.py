@@ -95,7 +95,7 @@ def test_a_directory_is_read_as_its_reports(folder: Path) -> None:
         (["reference", "reference"], "reference is named more than once"),
         (["reference", "--jobs", "0"], "--jobs 0: must be at least 1"),
         (["known.yaml"], "known.yaml is no report; name the JSON file of --bpe-report, or an adapter"),
-        (["empty"], "empty is a directory without reports, *.json; name one that has some, or an adapter"),
+        (["empty/"], "empty/ is a directory without reports, *.json; name one that has some, or an adapter"),
         (["reference", "-o", "broken.json"], "-o broken.json: is a file; name a directory"),
     ],
 )
