@@ -87,7 +87,7 @@ class Refusal:
 class Fault:
     """The implementation gave no answer that can be compared."""
 
-    kind: str  # `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process
+    kind: str  # `TimedOut`, `NoResult`, `Malformed` if its shape is wrong, or the name of what ended the process
     message: str
     traceback: tuple[str, ...] = ()  # the implementation's own frames, innermost last
 
@@ -97,6 +97,7 @@ Answer: TypeAlias = (
 )
 
 TIMED_OUT = "TimedOut"
+NO_RESULT = "NoResult"  # of a test that did not run
 MALFORMED = "Malformed"
 
 

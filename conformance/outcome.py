@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
-from .answer import Acceptable, Answer, Divergence, Table, fingerprint
+from .answer import NO_RESULT, Acceptable, Answer, Divergence, Fault, Table, fingerprint
 from .operations import CLASSES, Narrowed, Operation, Question
 from .spec import SECTIONS, Clause
 
@@ -91,6 +91,11 @@ class Outcome:
     @property
     def fingerprint(self) -> str:
         return self.mismatch.fingerprint if self.mismatch else ""
+
+    @property
+    def has_result(self) -> bool:
+        answer = self.mismatch.answer if self.mismatch else None
+        return not isinstance(answer, Fault) or answer.kind != NO_RESULT
 
     @property
     def depends(self) -> bool:
@@ -298,7 +303,6 @@ class RunResult:
     clauses: Mapping[str, Clause]
     outcomes: Sequence[Outcome]  # in the order of the run
     diagnosis: Diagnosis = Diagnosis()
-    missing: tuple[str, ...] = ()  # ids of tests without a result
     expected: int = 0  # how many tests were collected
     complete: bool = True  # whether the run came to its end
     part: str = ""  # what was selected and how much of it ran; "" is the whole suite
@@ -311,6 +315,11 @@ class RunResult:
     @cached_property
     def by_test(self) -> dict[str, Outcome]:
         return {outcome.test: outcome for outcome in self.outcomes}
+
+    @property
+    def missing(self) -> list[str]:
+        """The tests without a result, which count as failed."""
+        return [outcome.test for outcome in self.outcomes if not outcome.has_result]
 
     @property
     def tested_outcomes(self) -> list[Outcome]:

@@ -257,7 +257,7 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
     if report is not None:
         report["adapter"]["name"] = name
         report["adapter"]["notes"] = [*report["adapter"]["notes"], *notes]
-        if interrupt is not None or not report["run"]["complete"] or report["run"]["missing"]:
+        if interrupt is not None or not report["run"]["complete"]:
             status = "interrupted" if interrupt else "the run did not end"
         elif not report["verdicts"]:
             status = "nothing was tested"

@@ -52,7 +52,7 @@ def build(result: RunResult) -> Document:
             "command": ascii_only(result.command.whole),
             "base": ascii_only(result.command.base),
             "complete": result.complete,
-            "missing": list(result.missing),
+            "missing": result.missing,
             **asdict(result.options),
             "pack": _visible(result.options.pack),
             "part": ascii_only(result.part),
@@ -153,7 +153,7 @@ def text(document: Document) -> str:
 def is_partial(report: Document) -> bool:
     """Return whether the verdicts are about a part of the suite."""
     run = report["run"]
-    return bool(run["selected"] or run["part"] or not run["complete"] or run["missing"])
+    return bool(run["selected"] or run["part"] or not run["complete"])
 
 
 def read_json(file: Path) -> Any:

@@ -34,7 +34,7 @@ def _lines(report: Document) -> Iterator[str]:
     if not run["complete"]:
         yield "\n**The run was interrupted**: some tests did not run."
     if run["missing"]:
-        yield f"\n**The run is not complete**: {counted(len(run['missing']), 'result')} missing."
+        yield f"\n**The run is not complete**: {counted(len(run['missing']), 'result')} missing, which count as failed."
     if report["causes"]:
         yield from _causes(report)
     if report["next"]:

@@ -139,7 +139,7 @@ class ShownRun:
     def in_part(self) -> str:
         """Why the verdicts are about a part of the suite, or ""."""
         run: Fields = self.document["run"]
-        if not run["complete"] or run["missing"]:
+        if not run["complete"]:
             return "the run did not end"
         return run["part"] or ("some tests selected" if run["selected"] else "")
 

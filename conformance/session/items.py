@@ -21,7 +21,7 @@ import pytest
 from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.fixtures.models import Model
 
-from ..answer import TIMED_OUT, Changed, Fault, Unchanged
+from ..answer import NO_RESULT, TIMED_OUT, Accepted, Changed, Fault, Unchanged
 from ..cases import dependence, judging
 from ..implementation import output
 from ..implementation.proxy import describe
@@ -120,6 +120,16 @@ class BpeItem(pytest.Item):
         if self.outcome is not None and (not report.failed or self.outcome.state == "failed"):
             return self.outcome
         return self._made("error", error=report.longreprtext)
+
+    def without_result(self, has_ended: bool) -> Outcome:
+        """Return the outcome if the test gave none: a failure, unless it needs what the implementation lacks.
+
+        `has_ended` is whether its process ended during the test.
+        """
+        fault = Fault("CrashError", "the process of the test ended") if has_ended else Fault(NO_RESULT, "no result")
+        if not has_ended and (reason := self.skip_reason()) is not None:
+            return self._made("skipped", reason=reason)
+        return self._made("failed", mismatch=Mismatch(self.question(), Expectation((Accepted(),)), fault))
 
     def _made(self, state: State, **fields: Any) -> Outcome:
         fields = {"clause": self.clause, **fields}

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from ..spec import FOLDER
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
-from .items import BpeItem, pack, unpack
+from .items import BpeItem, Suite, pack, unpack
 from .setup import Setup, write_known_failures
 
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
@@ -46,6 +46,8 @@ LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "
 PARTS = 5  # how many of the selecting options a verdict names
 ALONE_TIMEOUT_FACTOR = 3  # how many times as long a case may take when it is tested again in a new process
 NO_DIAGNOSIS = Diagnosis()
+ISOLATE = "add --bpe-isolate, which runs the tokenizer in a process of its own and shows how this one ends"
+NODE = "conformance::"  # before the id of a test, for pytest
 GRACE = 5.0  # seconds after the report in which threads and processes of the implementation can end
 
 
@@ -59,6 +61,8 @@ class Run:
         self.implementation = self.setup.implementation
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
+        self.ended: set[str] = set()  # tests during which the process of a worker of pytest-xdist ended
+        self.lost: dict[str, Outcome] = {}  # those of tests that gave none
         self.result: RunResult | None = None
         self._reports = _report_files(config)
         self._shows_failures = False
@@ -135,7 +139,7 @@ class Run:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
+        self.expected |= {name.removeprefix(NODE) for name in ids if name.startswith(NODE)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -152,6 +156,8 @@ class Run:
             self.outcomes[_test_of(report)] = unpack(report.bpe, self.setup.spec.models) if is_packed else report.bpe
             for note in report.bpe_notes:  # those of a worker come with its reports
                 self.implementation.note(note)
+        elif report.failed and report.nodeid.startswith(NODE):
+            self.ended.add(_test_of(report))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -166,8 +172,11 @@ class Run:
             return
         is_interrupted = status == pytest.ExitCode.INTERRUPTED
         is_stopped = is_interrupted or bool(session.shouldstop or session.shouldfail)
-        missing = () if is_stopped else tuple(sorted(self.expected - set(self.outcomes)))
-        fails = bool(missing) | (not is_interrupted and self._fail_unexplained_skips())
+        without = (self.ended if is_stopped else self.expected | self.ended) - self.outcomes.keys()
+        self.lost = self._without_result(session, without)
+        self.outcomes |= self.lost
+        fails = any(outcome.state == "failed" for outcome in self.lost.values())
+        fails |= not is_interrupted and self._fail_unexplained_skips()
         self.outcomes |= without_blame_of_splitting(self.outcomes.values())
         diagnosis = NO_DIAGNOSIS
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
@@ -177,22 +186,33 @@ class Run:
             causes = tuple(cause for cause in diagnosis.causes if alone not in cause.tests)
             diagnosis = replace(diagnosis, passes_alone=alone, causes=causes)
             self._note_untested()
-        problems = self._write_known_failures(is_complete=not is_stopped and not missing)
+        problems = self._write_known_failures(is_complete=not is_stopped and not self.lost)
 
         def with_status(result: RunResult, problems: list[str]) -> RunResult:
             result = replace(result, unwritten=tuple(problems))
             return replace(result, exit_status=_exit_status(status, fails, result))
 
-        result = with_status(self._build_result(diagnosis, missing, not is_stopped), problems)
+        result = with_status(self._build_result(diagnosis, not is_stopped), problems)
         problems = [*problems, *_written_reports(result, self._reports)]
         self.result = with_status(result, problems)
         session.exitstatus = self.result.exit_status
         self._take_over_failures(diagnosis)
 
+    def _without_result(self, session: pytest.Session, tests: Set[str]) -> dict[str, Outcome]:
+        """Return the outcomes of tests that gave none; a process of pytest-xdist that starts workers has no items."""
+        if not tests:
+            return {}
+        if (ended := self.ended & tests) and not self.config.getoption("--bpe-isolate"):
+            self.implementation.note(f"{counted(len(ended), 'test')} ended the process of a worker; {ISOLATE}")
+        items = Suite.from_parent(session, path=FOLDER).collect()
+        every = (item for item in items if isinstance(item, BpeItem) and item.name in tests)
+        return {item.name: item.without_result(item.name in ended) for item in every}
+
     def _diagnosed(self) -> Diagnosis:
         """Return the likely causes. If the search for them fails, that is a note, and the failures are printed."""
         try:
-            return diagnose(self._in_order(), self.setup.spec.cases, self.implementation.conventions)
+            known = [outcome for outcome in self._in_order() if outcome.has_result]
+            return diagnose(known, self.setup.spec.cases, self.implementation.conventions)
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
             position = f"{Path(file).name}:{line}: {describe(error)}"
@@ -229,13 +249,13 @@ class Run:
         if (terminal := self.config.pluginmanager.getplugin("terminalreporter")) is None:
             return
         failed = [report for category in ("failed", "error") for report in terminal.stats.get(category, [])]
-        self._shows_failures = all(hasattr(report, "bpe") for report in failed)
+        self._shows_failures = all(report.nodeid.startswith(NODE) for report in failed)
         if self._shows_failures:
             self.config.option.tbstyle = "no"
             terminal.reportchars = ""
             return
         for report in failed:
-            if hasattr(report, "bpe"):
+            if report.nodeid.startswith(NODE):
                 report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.setup.command, diagnosis)
 
     def _passes_alone(self, diagnosis: Diagnosis) -> str:
@@ -286,9 +306,7 @@ class Run:
 
     # The result
 
-    def _build_result(
-        self, diagnosis: Diagnosis = NO_DIAGNOSIS, missing: Sequence[str] = (), all_ran: bool = True
-    ) -> RunResult:
+    def _build_result(self, diagnosis: Diagnosis = NO_DIAGNOSIS, all_ran: bool = True) -> RunResult:
         option, one, cases = self.config.getoption, self.implementation, self.setup.spec.cases
         strict, isolated = (bool(option(name)) for name in ("--bpe-strict", "--bpe-isolate"))
         pack = (cases[0].table.name if cases else "") if option("--bpe-pack") else None  # all its cases have one model
@@ -299,7 +317,6 @@ class Run:
             self.setup.spec.clauses,
             self._in_order(),
             diagnosis,
-            tuple(missing),
             len(self.expected),
             all_ran,
             self._part(),

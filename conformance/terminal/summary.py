@@ -24,7 +24,8 @@ LABEL = 14
 
 def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> None:
     """Write causes and failures: one of each cause and a few without; all if `in_full`, or those that `show` names."""
-    failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
+    states = ("failed", "error")
+    failed = [one for each in result.outcomes if each.state in states and each.has_result for one in (each, *each.more)]
     if in_full or show:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings and show != "warnings":
             _causes(terminal, result, examples=False)
@@ -118,7 +119,9 @@ def write(terminal: Any, result: RunResult) -> None:
         terminal.write_line(f"conventions   {declared}")
     if result.missing:
         shown = ", ".join(result.missing[:5]) + (" ..." if len(result.missing) > 5 else "")
-        terminal.write_line(f"NO RESULT     {len(result.missing)} of {result.expected}: {shown}", red=True)
+        fail = plural(len(result.missing), "counts", "count")
+        lost = f"{len(result.missing):,} of {result.expected:,}, which {fail} as failed: {shown}"
+        _paragraph(terminal, "NO RESULT", lost, red=True)
     verdicts(terminal, result)
     if not result.tested_outcomes:
         terminal.write_line(f"nothing was tested{_narrowed(result)}", red=True)
@@ -195,7 +198,7 @@ def _row(section: counts.SectionCounts) -> str:
 def _narrowed(result: RunResult) -> str:
     """Return why nothing is selected if several kinds of options select, or ""."""
     kinds = list(dict.fromkeys(result.command.selecting[::2]))
-    if result.outcomes or result.missing or len(kinds) < 2:
+    if result.outcomes or len(kinds) < 2:
         return ""
     return f": no test matches {' and '.join(kinds)} together; use only one of them"
 
@@ -212,9 +215,7 @@ def verdicts(terminal: Any, result: RunResult) -> None:
         first, *others = passed
         unit = f" MUST {plural(first.must - first.elsewhere, 'test')}"
         named = [_kept(first, unit), *map(_kept, others)]
-        lacks = f"{counted(len(result.missing), 'result')} {plural(len(result.missing), 'is', 'are')} missing"
-        word, color = (f"not PASS, because {lacks}", "red") if result.missing else ("PASS", "green")
-        _paragraph(terminal, "verdict", f"{word}: {', '.join(named)}{part}", **{color: True})
+        _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)

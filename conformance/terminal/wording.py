@@ -112,7 +112,8 @@ def fact(mismatch: Mismatch) -> str:
 def _did(mismatch: Mismatch) -> str:
     match mismatch.answer:
         case answers.Fault(kind, message):
-            return f"gave {message}" if kind == answers.TIMED_OUT else f"gave no usable answer: {message}".rstrip(".")
+            is_answer = kind not in (answers.TIMED_OUT, answers.NO_RESULT)
+            return f"gave {'no usable answer: ' * is_answer}{message}".rstrip(".")
         case answers.Refusal(_, message):
             return f"raised {message}".rstrip(".")
         case answers.Changed(what):

@@ -421,7 +421,6 @@ ERROR = {"class": "streaming", "verdict": "error", "must": 3, "failed": 0, "know
         ({}, [VERDICT], None, "graded", (5, 5)),
         ({}, [VERDICT, BAD], None, "graded", (9, 12)),
         ({"complete": False}, [VERDICT, BAD], None, "the run did not end", (9, 12)),
-        ({"missing": ["merge-abc"]}, [VERDICT], None, "the run did not end", (5, 5)),
         ({}, [VERDICT, BAD], KeyboardInterrupt(), "interrupted", (9, 12)),
         ({}, [], None, "nothing was tested", (0, 0)),
         ({}, [VERDICT, BAD, ERROR], None, "the suite itself failed in 2 tests", (10, 15)),

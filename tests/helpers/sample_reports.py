@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bpe_conformance.answer import EncodingDivergence, Ids, Pair, WrongMerge
+from bpe_conformance.answer import NO_RESULT, EncodingDivergence, Fault, Ids, Pair, WrongMerge
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import (
     Bug,
@@ -54,6 +54,11 @@ def outcome(test: str = "one", state: Any = "passed", **fields: Any) -> Outcome:
     found = None if state in ("passed", "skipped", "error") else mismatch()
     made = Outcome(test, "case", "A title", state, clause, "encoder", found, 0.5)
     return replace(made, **fields)
+
+
+def lost(test: str = "lost", **fields: Any) -> Outcome:
+    """Return the outcome of a test without a result."""
+    return outcome(test, "failed", mismatch=replace(mismatch(), answer=Fault(NO_RESULT, "no result")), **fields)
 
 
 def result(*outcomes: Outcome, name: str = "one", **more: Any) -> RunResult:

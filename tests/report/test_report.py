@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from helpers.project import Project
-from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
+from helpers.sample_reports import HOSTILE, greedy, lost, mismatch, outcome, report, result, spec
 
 from bpe_conformance.answer import TIMED_OUT, Fault
 from bpe_conformance.fixtures.one_line import counted
@@ -438,13 +438,16 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("missing", [(), ("two",), ("two", "three")])
 def test_a_run_without_some_results_is_never_shown_as_complete(complete: bool, missing: tuple[str, ...]) -> None:
-    found = made(outcome(), complete=complete, missing=missing)
-    is_partial = not complete or bool(missing)
-    said = f"**The run is not complete**: {counted(len(missing), 'result')} missing."
+    found = made(outcome(), *map(lost, missing), complete=complete)
+    said = f"**The run is not complete**: {counted(len(missing), 'result')} missing, which count as failed."
     assert (said in markdown.text(found)) == bool(missing)
     assert ("**The run was interrupted**" in markdown.text(found)) != complete
-    assert ("in part" in badge(found)) == is_partial
-    assert any("(in part)" in cell for cell in matrix.row(found)) == is_partial
+    assert ("in part" in badge(found)) != complete
+    assert any("(in part)" in cell for cell in matrix.row(found)) != complete
+    word, number = ("fail", len(missing)) if missing else ("pass", 0)
+    assert [(verdict["verdict"], verdict["failed"]) for verdict in found["verdicts"]] == [(word, number)]
+    assert json.loads(badge(found))["message"].startswith(f"encoder {word}")
+    assert any(cell.startswith(f"{markdown.SIGNS[word]} {word}") for cell in matrix.row(found))
     assert (found["run"]["complete"], found["run"]["missing"]) == (complete, [*missing])
 
 
@@ -543,8 +546,9 @@ def test_no_character_of_a_text_is_markup(char: str) -> None:
         ([outcome(), outcome("d", "failed", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
         *(
             ([outcome()], partial, "encoder pass; in part", "yellow")
-            for partial in ({"complete": False}, {"missing": ("one",)}, {"part": "MERGE"}, {"selected": True})
+            for partial in ({"complete": False}, {"part": "MERGE"}, {"selected": True})
         ),
+        ([outcome(), lost()], {}, "encoder fail", "red"),
         ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )

@@ -19,11 +19,24 @@ from bpe_conformance.implementation import time_limit
 from bpe_conformance.implementation.implementation import LoadError
 from bpe_conformance.implementation.proxy import CallFailed, TimedOut
 from bpe_conformance.operations import Encode, Question, Stream
-from bpe_conformance.outcome import BugCause, Command, Dependence, Diagnosis, Expectation, Mismatch, Outcome, State
+from bpe_conformance.outcome import (
+    BugCause,
+    Command,
+    Dependence,
+    Diagnosis,
+    Expectation,
+    Mismatch,
+    Outcome,
+    RunResult,
+    State,
+    verdicts,
+)
 from bpe_conformance.session import run as session_run
 from bpe_conformance.session.items import CaseItem
 from bpe_conformance.session.run import Run
+from bpe_conformance.session.setup import read_known_failures
 from bpe_conformance.spec import installed_spec
+from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
 CLAUSES = {level: next(one for one in SPEC.clauses.values() if one.level == level) for level in ("must", "should")}
@@ -37,7 +50,7 @@ def outcome(test: str, state: State, on: str | None = None, level: str = "must",
 
 
 def report(test: str, is_ours: bool = True) -> SimpleNamespace:
-    return SimpleNamespace(nodeid=f"conformance::{test}", longrepr="pytest's", **({"bpe": 1} if is_ours else {}))
+    return SimpleNamespace(nodeid=f"{'conformance' if is_ours else 'test_own.py'}::{test}", longrepr="pytest's")
 
 
 class Terminal(SimpleNamespace):
@@ -54,6 +67,7 @@ def run_of(outcomes: Iterable[Outcome] = (), terminal: Any = None, **attributes:
     plugins = SimpleNamespace(getplugin=lambda name: terminal)
     made.config = SimpleNamespace(pluginmanager=plugins, option=option, getoption=lambda name: None)
     made.outcomes = {one.test: one for one in outcomes}
+    made.ended, made.lost = set(), {}
     vars(made).update(attributes)
     return made
 
@@ -79,9 +93,7 @@ def test_what_was_skipped_because_of_a_failure_that_does_not_count_is_a_failure(
         "listed": "known failure",
     }
     assert run.outcomes["listed"].reason == "a reason"
-    left, moved = (
-        [one.nodeid.removeprefix("conformance::") for one in terminal.stats[name]] for name in ("skipped", "failed")
-    )
+    left, moved = ([one.nodeid.partition("::")[2] for one in terminal.stats[name]] for name in ("skipped", "failed"))
     assert left == ["other", "listed", "should", "by itself", "lacking"]
     assert moved == ["fails", "first", "second"]
     assert run_of([*outcomes[:3]], None, setup=setup)._fail_unexplained_skips()  # without a terminal
@@ -293,31 +305,83 @@ def test_every_report_that_is_named_is_checked_before_the_tests(tmp_path: Path) 
         session_run._report_files(config)
 
 
+class Lost(CaseItem):
+    """A test of `encode` without a result; that named `skipped` needs `train`."""
+
+    @classmethod
+    def named(cls, name: str) -> Lost:
+        made = object.__new__(cls)
+        made.name, made.title, made.clause, made.conformance_class = name, "", CLAUSES["must"], "encoder"
+        return made
+
+    def skip_reason(self) -> str | None:
+        return "train" if self.name == "skipped" else None
+
+    def question(self) -> Question[Any]:
+        return Question(Encode("a"))
+
+
 @pytest.mark.parametrize("is_stopped", ["shouldstop", "shouldfail", ""])
-def test_a_run_that_was_stopped_misses_no_test(is_stopped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
+    is_stopped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("ran", "lost", "skipped", "ended")
+    suite = SimpleNamespace(collect=lambda: map(Lost.named, names))
+    monkeypatch.setattr(session_run, "Suite", SimpleNamespace(from_parent=lambda session, path: suite))
     monkeypatch.setattr(session_run, "without_blame_of_splitting", lambda outcomes: {})
-    built: list[Any] = []
+    monkeypatch.setattr(session_run, "diagnose", lambda outcomes, *_: Diagnosis((), tuple(o.test for o in outcomes)))
+    built: list[RunResult] = []
 
-    def result(diagnosis: object = None, missing: tuple[str, ...] = (), all_ran: bool = True) -> Any:
-        built.append((missing, all_ran))
-        return sample_reports.result(outcome("ran", "passed"))
+    def result(diagnosis: Diagnosis, all_ran: bool) -> RunResult:
+        built.append(sample_reports.result(*run.outcomes.values(), diagnosis=diagnosis, complete=all_ran))
+        return built[-1]
 
+    notes: list[str] = []
     run = run_of(
-        [outcome("ran", "passed")],
-        setup=SimpleNamespace(),
-        expected={"ran", "is missing", "another"},
+        [outcome("ran", "passed", of="encoder")],
+        setup=SimpleNamespace(known_failures={"lost": "listed"}, spec=SimpleNamespace(cases=())),
+        implementation=SimpleNamespace(note=notes.append, conventions={}),
+        expected={*names},
         progress=SimpleNamespace(erase=lambda: None),
+        _in_order=lambda: list(run.outcomes.values()),
         _build_result=result,
-        _diagnosed=Diagnosis,
         _passes_alone=lambda diagnosis: "",
         _write_known_failures=list,
         _note_untested=lambda: None,
-        _fail_unexplained_skips=lambda: False,
         _reports=[],
     )
+    run.pytest_runtest_logreport(SimpleNamespace(nodeid="test_own.py::other", failed=True))
+    run.pytest_runtest_logreport(SimpleNamespace(nodeid="conformance::ended", failed=True))
     session: Any = SimpleNamespace(exitstatus=pytest.ExitCode.OK, shouldstop=False, shouldfail=False)
     if is_stopped:
         setattr(session, is_stopped, "for the test")
     run.pytest_sessionfinish(session)
-    assert built == [((), False) if is_stopped else (("another", "is missing"), True)]
-    assert session.exitstatus == (pytest.ExitCode.OK if is_stopped else pytest.ExitCode.TESTS_FAILED)
+    states = {"ran": "passed", "ended": "failed"} | ({} if is_stopped else {"lost": "failed", "skipped": "skipped"})
+    assert {name: one.state for name, one in run.outcomes.items()} == states
+    assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
+    assert [(one.complete, one.missing) for one in built] == [(not is_stopped, [] if is_stopped else ["lost"])]
+    assert [(each.word, each.failed) for each in verdicts(built[0].outcomes)] == [("fail", 1 if is_stopped else 2)]
+    assert "lost" not in built[0].diagnosis.failing
+    assert "ended" in built[0].diagnosis.failing
+    assert [note.partition(";")[0] for note in notes] == ["1 test ended the process of a worker"]
+    assert wording.fact(run.outcomes["ended"].mismatch).endswith(
+        "gave no usable answer: the process of the test ended."
+    )
+
+
+def test_a_test_without_a_result_is_not_written_as_a_known_failure(tmp_path: Path) -> None:
+    outcomes = [outcome("wrong", "failed", ""), outcome("ended", "failed", ""), outcome("ended before", "failed", "")]
+    file = tmp_path / "known.yaml"
+    run = run_of(
+        outcomes,
+        setup=SimpleNamespace(known_failures={}, listed_before={"ended before": "a reason"}),
+        implementation=SimpleNamespace(note=lambda note: None),
+        lost={one.test: one for one in outcomes[1:]},
+        _in_order=lambda: outcomes,
+    )
+    run.config.getoption = lambda option: str(file)
+    assert run._write_known_failures() == []
+    assert read_known_failures(file, {one.test for one in outcomes}) == {
+        "wrong": f"fails {CLAUSES['must'].id}; not investigated yet",
+        "ended before": "a reason",
+    }

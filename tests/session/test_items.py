@@ -399,6 +399,7 @@ def started(**attributes: Any) -> Any:
         "implementation": implementation(notes=["a note"]),
         "outcomes": {},
         "expected": set(),
+        "ended": set(),
         "result": None,
         "_session": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import xml.etree.ElementTree as ET
@@ -159,13 +160,29 @@ def pytest_runtest_protocol(item, nextitem):
 
 def test_a_lost_result_fails_the_run(project: Project) -> None:
     project.write("conftest.py", LOSING)
-    result = project.judge("mine:Right", "--bpe-section", "MERGE")
+    options = ("--bpe-section", "MERGE", "--bpe-report", "report.json")
+
+    def report() -> tuple[list[tuple[str, str, int]], list[str]]:
+        document = json.loads((project.path / "report.json").read_text("ascii"))
+        verdicts = [(one["class"], one["verdict"], one["failed"]) for one in document["verdicts"]]
+        return verdicts, document["run"]["missing"]
+
+    result = project.judge("mine:Right", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
-    result.stdout.fnmatch_lines(["verdict       not PASS, because 1 result is missing: *"])
-    crashed = project.judge("mine:Right", "--bpe-section", "MERGE", "-n", "1")
+    lost = ["NO RESULT     1 of 3, which counts as failed: merge-priority", "verdict       encoder    FAIL: 1 of 2 *"]
+    result.stdout.fnmatch_lines(lost)
+    assert report() == ([("encoder", "fail", 1)], ["merge-priority"])
+    crashed = project.judge("mine:Right", *options, "-n", "1")
     assert crashed.ret == pytest.ExitCode.TESTS_FAILED
-    crashed.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
+    crashed.stdout.fnmatch_lines(
+        [
+            "FAILED merge-priority *",
+            "encode('abc') gave no usable answer: the process of the test ended.",
+            "note          1 test ended the process of a worker; add --bpe-isolate, *",
+            "verdict       encoder    FAIL: 1 of 2 *",
+        ]
+    )
+    assert report() == ([("encoder", "fail", 1)], [])
 
 
 def test_xdist_gives_equal_results(project: Project) -> None:
