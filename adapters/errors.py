@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bpe_conformance.fixtures.one_line import ascii_only
+
 _MESSAGE_LIMIT = 300
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
 _NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
@@ -13,7 +15,7 @@ ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit") 
 
 def one_line(text: str) -> str:
     """Return `text` as one short line of printable ASCII."""
-    line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
+    line = " ".join(ascii_only(" ".join(text.split())).split())
     return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
 
 

@@ -6,6 +6,7 @@ check.yaml is the table of the steps: requests, replies, rules and hints. A step
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import queue
 import shlex
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from bpe_conformance.fixtures import Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
@@ -76,6 +77,7 @@ class Program(Client):
         self.hello: dict[str, Any] = {}
         self.capabilities: set[str] = set()
         self.fixed = False
+        self.loads: dict[int, str] = {}  # the number of a model -> the request that loaded it, without its vocabulary
         self._model = -1
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
@@ -132,7 +134,11 @@ class Program(Client):
     def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
         table = {"vocab": wire.write_vocab(model.vocab), "merges": wire.write_merges(model.merges)}
         fields = {} if self.fixed else {**table, "special_tokens": special_tokens, **more}
-        return int(self.result("load", **fields)["model"])
+        reply = self.ask("load", **fields)
+        number = int(_result(reply)["model"])
+        request = {name: value for name, value in json.loads(reply.sent).items() if name != "vocab"}
+        self.loads[number] = json.dumps(request, separators=(",", ":"))
+        return number
 
     @property
     def usual_model(self) -> int:
@@ -183,8 +189,42 @@ def _misshapen(value: Any, shape: str) -> str:
         return f"it contains {excerpt(json.dumps(wrong[0]))}" if wrong else ""
     if (error := best_match(_validator(shape).iter_errors(value))) is None:
         return ""
-    position = "".join(f"[{key!a}]" for key in error.absolute_path)
-    return excerpt(f"{position}: {error.message}" if position else error.message)
+    position = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path).lstrip(".")
+    return excerpt(f"{position}: {_fault(error)}" if position else _fault(error))
+
+
+def _fault(error: ValidationError) -> str:
+    """Return what is wrong with a value in the terms of JSON."""
+    value: Any = error.instance
+    required: Any = error.validator_value
+    schema: Any = error.schema
+    shown = json.dumps(value)
+    match error.validator:
+        case "const":
+            return f"{shown} instead of {json.dumps(required)}"
+        case "type":
+            kinds = [required] if isinstance(required, str) else required
+            return f"{shown} is not of type {' or '.join(kinds)}"
+        case "enum":
+            return _unknown(value, required) if isinstance(value, str) else f"{shown} is none of {_listed(required)}"
+        case "additionalProperties":
+            known = schema["properties"]
+            return _unknown(next(name for name in value if name not in known), known)
+        case "uniqueItems":
+            return f"{shown} has an item twice"
+    return str(error.message)
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    alike = difflib.get_close_matches(name.replace("-", "_"), known, 1) or [
+        other for other in known if other.replace("_", "").replace("-", "") == name.casefold()
+    ]
+    fix = f"did you mean {json.dumps(alike[0])}?" if alike else f"there are {_listed(known)}"
+    return f"there is no {json.dumps(name)}; {fix}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(json.dumps, names))
 
 
 @cache
@@ -217,7 +257,7 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
             sent, *said = result.lines or ("",)
             if result.state == "FAIL" and '"op":"load"' in sent:
                 if said == load_failure:
-                    result = result._replace(lines=("it needs load, which fails as above",))
+                    result = StepResult(title, "skip", ("not checked; it needs load, which fails as above",))
                 load_failure = said
             yield result
             hangs += hung
@@ -242,11 +282,14 @@ def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str
         run = _FUNCTIONS.get(step.get("run", ""))
         note = run(program, *step.get("with", ())) if run else _ask(step["requests"], program, values)
     except (Breach, BridgeError) as error:
-        fix = error.fix
+        rule, fix = error.rule, error.fix
         if isinstance(error, CrashError) and not program.hello:
             fix = f"make the program start; run it yourself to see why it ends: {shlex.join(program.argv)}"
+        elif isinstance(error, CrashError) and error.operation == "start":
+            rule, fix = RULES["second start"]
         sent = error.sent if isinstance(error, Breach) else program.sent
-        rows = [("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", fix)]
+        load = program.loads.get(json.loads(sent or "{}").get("model"), "")
+        rows = [("load", excerpt(load)), ("sent", excerpt(sent)), ("got", error.got), ("rule", rule), ("fix", fix)]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
             rows += [("stderr", excerpt(line)) for line in _last_words(error.stderr)]
         lines = tuple(f"{name:7}{value}" for name, value in rows if value)
@@ -371,7 +414,7 @@ def _several_models(program: Program) -> None:
     second = program.load(PLAIN)
     other, again = program.encode("bcbc", model=second), program.encode("bcbc")
     if again != before:
-        got = f"{before} from model {first}; {again} from the same model after model {second} was loaded"
+        got = f"{before} from model {first}, with merges, and {again} after load of model {second}, without merges"
         raise Breach(got, "kept")
     if first == second or other == before:
         got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer
+from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..errors import (
     AdapterError,
@@ -270,11 +271,14 @@ class Client:
             fix = "escape characters beyond ASCII (\\u20ac), or write UTF-8"
             raise self._fail(ProtocolError, operation, excerpt(line), "replies are ASCII, or UTF-8", fix) from None
         except ValueError as error:
-            rule = f"each line of standard output is one JSON object ({error})"
+            rule, fix = f"each line of standard output is one JSON object ({error})", ONE_REPLY[1]
+            if line.strip() == b"{":
+                rule, fix = "each reply is one line", "write JSON without line breaks and indentation"
             got = excerpt(line) or "an empty line"
-            raise self._fail(ProtocolError, operation, got, rule, ONE_REPLY[1]) from None
+            raise self._fail(ProtocolError, operation, got, rule, fix) from None
         if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:
-            rule = f"a reply repeats the request's seq, here {self._sequence}"
+            got = f"not {json.dumps(reply['seq'])}" if "seq" in reply else "and here it is missing"
+            rule = f"a reply repeats the request's seq, which is the number {self._sequence}, {got}"
             fix = "copy seq from the request; reply once to each request, in order"
             raise self._fail(ProtocolError, operation, excerpt(line), rule, fix)
         return reply
@@ -314,7 +318,7 @@ def announced(hello: Any) -> Any:
 def excerpt(line: str | bytes, length: int = 160) -> str:
     """Return a line as visible ASCII, or its beginning and its length."""
     text = line if isinstance(line, str) else line[: 4 * length].decode("utf-8", "backslashreplace").rstrip("\n")
-    shown = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+    shown = ascii_only(text).replace("\n", "\\n")
     return shown if len(shown) <= length else f"{shown[: length - 30]}... ({len(line)} characters)"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures.one_line import ascii_only
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
@@ -108,7 +109,7 @@ class Process:
 
     def stderr_tail(self) -> str:
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
-        return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
+        return "\n".join(ascii_only(line) for line in text.splitlines()[-_STDERR_LINES:])
 
 
 def _kill_marked(mark: bytes) -> int:

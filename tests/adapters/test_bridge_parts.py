@@ -405,7 +405,7 @@ def test_a_program_speaks_the_protocol_only_if_no_step_fails(states: tuple[Any, 
 
 
 def program(*capabilities: str, **attributes: Any) -> Any:
-    return SimpleNamespace(capabilities={*capabilities}, fixed=False, **attributes)
+    return SimpleNamespace(capabilities={*capabilities}, fixed=False, loads={}, **attributes)
 
 
 @pytest.mark.parametrize("hello", [{}, {"name": "p"}])
@@ -465,8 +465,108 @@ def test_a_step_that_needs_load_does_not_repeat_its_failure(monkeypatch: pytest.
 
     monkeypatch.setattr(check, "_steps", lambda: [("a", {}, {})] * len(shown))
     monkeypatch.setattr(check, "_try", tried)
-    needs = ("it needs load, which fails as above",)
-    assert [each.lines for each in check.check("cmd:x")] == [shown[0], needs, shown[2], needs, shown[4]]
+    needs = ("not checked; it needs load, which fails as above",)
+    results = list(check.check("cmd:x"))
+    assert [each.lines for each in results] == [shown[0], needs, shown[2], needs, shown[4]]
+    assert [each.state for each in results] == ["FAIL", "skip", "FAIL", "skip", "FAIL"]
+
+
+def test_a_program_that_cannot_start_again_is_asked_to_release_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(tested: Any) -> str:
+        raise CrashError("start", "got", "a rule", "a fix")
+
+    monkeypatch.setitem(check._FUNCTIONS, "fails", fails)
+    step, _ = check._try("a step", {"run": "fails"}, program(hello={"name": "p"}, sent="{}"), {})
+    rows = dict(line.split(maxsplit=1) for line in step.lines)
+    assert (rows["rule"], rows["fix"]) == tuple(check.RULES["second start"])
+    assert "lock file" in rows["fix"]
+
+
+@pytest.mark.parametrize("sent", ['{"op":"encode","model":7}', '{"op":"encode","model":8}', '{"op":"start"}', ""])
+def test_a_failure_shows_the_request_that_loaded_its_model(sent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(tested: Any) -> str:
+        raise HangError("encode", "got")
+
+    monkeypatch.setitem(check._FUNCTIONS, "fails", fails)
+    tested = program(hello={"name": "p"}, sent=sent)
+    tested.loads = {7: '{"seq":7,"op":"load"}'}
+    step, _ = check._try("a step", {"run": "fails"}, tested, {})
+    shown = [line for line in step.lines if line.startswith("load ")]
+    assert shown == (['load   {"seq":7,"op":"load"}'] if '"model":7' in sent else [])
+
+
+def test_a_load_is_kept_without_its_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested = check.Program(["p"], 1, 1)
+    sent = '{"seq":4,"op":"load","vocab":[[0,"00"]],"merges":[],"special_tokens":["<|e|>"]}'
+    monkeypatch.setattr(tested, "ask", lambda op, **fields: Reply(op, sent, {"seq": 4, "result": {"model": 9}}))
+    assert tested.load(check.PLAIN) == 9
+    assert tested.loads == {9: '{"seq":4,"op":"load","merges":[],"special_tokens":["<|e|>"]}'}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "got"),
+    [
+        ("protocol", "1", 'protocol: "1" instead of 1'),
+        ("name", None, "name: null is not of type string"),
+        ("model", 5, "model: 5 is not of type string or null"),
+        ("capabilities", "encode", 'capabilities: "encode" is not of type array'),
+        (
+            "capabilities",
+            ["encode", "decodeBytes"],
+            'capabilities[1]: there is no "decodeBytes"; did you mean "decode_byt',
+        ),
+        (
+            "capabilities",
+            ["encode_itterable"],
+            'capabilities[0]: there is no "encode_itterable"; did you mean "encode_it',
+        ),
+        ("capabilities", ["xyz"], 'capabilities[0]: there is no "xyz"; there are "encode", "decode", '),
+        ("capabilities", [1], 'capabilities[0]: 1 is none of "encode", "decode", '),
+        ("capabilities", ["encode", "encode"], 'capabilities: ["encode", "encode"] has an item twice'),
+        ("conventions", {"tiebreak": "x"}, 'conventions: there is no "tiebreak"; did you mean "tie_break"?'),
+        ("conventions", {"lookup": "wholes"}, 'conventions.lookup: there is no "wholes"; did you mean "whole"?'),
+        ("conventions", {"lookup": None}, 'conventions.lookup: null is none of "pair", "bytes", "whole"'),
+    ],
+)
+def test_a_wrong_value_in_the_reply_to_start_is_described_as_json(field: str, value: Any, got: str) -> None:
+    hello = {"protocol": 1, "name": "p", "capabilities": ["encode"], field: value}
+    with pytest.raises(Breach) as raised:
+        check._field(program("encode", hello=hello), field)
+    assert raised.value.got.startswith(got)
+    assert field in raised.value.rule
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "fix"),
+    [
+        (b"{\n", "each reply is one line", "without line breaks"),
+        (b"{ \r\n", "each reply is one line", "without line breaks"),
+        (b"{debug}\n", "is one JSON object", "to standard error"),
+        (b'{"seq": "1", "result": 1}\n', 'which is the number 1, not "1"', "copy seq"),
+        (b'{"result": 1}\n', "which is the number 1, and here it is missing", "copy seq"),
+    ],
+)
+def test_a_line_that_is_no_reply_is_described(
+    line: bytes, rule: str, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(["x"])
+    client._sequence = 1
+    monkeypatch.setattr(client, "wait", lambda *_: line)
+    monkeypatch.setattr(client, "_fail", lambda kind, operation, got, rule, fix: kind(operation, got, rule, fix))
+    with pytest.raises(ProtocolError) as raised:
+        client._receive(SimpleNamespace(), "encode", 1)  # type: ignore[arg-type]
+    assert rule in raised.value.rule
+    assert fix in raised.value.fix
+
+
+def test_what_a_program_writes_to_stderr_is_shown_as_it_is() -> None:
+    started: Any = object.__new__(process.Process)
+    started._tail = 'KeyError: "model\'s" C:\\tmp \u20ac\n'.encode()
+    shown = 'KeyError: "model\'s" C:\\tmp \\u20ac'
+    assert started.stderr_tail() == shown
+    assert CrashError("load", "it ended", stderr=shown).args[0].startswith(f"load: it ended: {shown}\n")
+    assert client.excerpt(shown) == shown
+    assert client.excerpt("a\nb\t") == r"a\nb\t"
 
 
 def test_a_program_that_does_not_start_is_shown_as_in_a_shell() -> None:
