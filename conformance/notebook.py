@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import difflib
+import inspect
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -152,6 +156,7 @@ def check(tokenizer: object, **options: Any) -> Result:
     Args:
         tokenizer: a class or a function of the adapter protocol, or what `--adapter` takes, as text.
         options: those of `pytest conformance` without `--bpe-`: `section="MERGE"`, `strict=True`, `time_limit=2`.
+            `trainer` can also be the function.
 
     Raises:
         TypeError: if there is no such option.
@@ -159,8 +164,8 @@ def check(tokenizer: object, **options: Any) -> Result:
         KeyboardInterrupt: if the run is interrupted; what it has found so far is printed.
     """
     is_name = isinstance(tokenizer, str)
-    if tokenizer is None or isinstance(tokenizer, int | float):
-        raise ValueError(f"check({tokenizer!r}): expected a class, a function, or the name of an adapter")
+    if error := _unusable(tokenizer):
+        raise ValueError(error)
     name = str(tokenizer) if is_name else str(getattr(tokenizer, "__name__", type(tokenizer).__name__))
     arguments = [str(plugin.SUITE), f"--adapter={name}", *_arguments(options)]
     arguments += ["-c", os.devnull, f"--rootdir={Path.cwd()}", "--noconftest", "--assert=plain", "--capture=sys"]
@@ -180,7 +185,10 @@ def check(tokenizer: object, **options: Any) -> Result:
         stack.enter_context(contextlib.redirect_stderr(printed))
         status = pytest.main(arguments, [own])
     if status == pytest.ExitCode.USAGE_ERROR:
-        raise ValueError(own.refusal or printed.getvalue().strip())
+        refusal = own.refusal or printed.getvalue().strip()
+        if is_name and callable(getattr(sys.modules["__main__"], name, None)):
+            refusal = f"to test your class {name}, leave out the quotes: check({name}); {refusal}"
+        raise ValueError(re.sub("--bpe-([a-z-]+)", lambda option: option[1].replace("-", "_"), refusal))
     if own.run is None or own.run.result is None or status == pytest.ExitCode.INTERNAL_ERROR:
         raise RuntimeError(f"the suite itself failed; please report this\n{printed.getvalue()}")
     result = Result(own.run.result, options.get("show"))
@@ -190,20 +198,65 @@ def check(tokenizer: object, **options: Any) -> Result:
     return result
 
 
+def _unusable(tokenizer: object) -> str:
+    """Return why `check` cannot test this, and what to pass instead, or ""."""
+    if isinstance(tokenizer, str | type) or inspect.isroutine(tokenizer):
+        return ""
+    kind = type(tokenizer).__name__
+    if isinstance(tokenizer, ModuleType):
+        name = tokenizer.__name__
+        is_cs336 = hasattr(tokenizer, "get_tokenizer") or hasattr(tokenizer, "run_train_bpe")
+        fix = f"write check('cs336:{name}')" if is_cs336 else f"pass its class, as in check({name}.Tokenizer)"
+        return f"check: {name} is a module; {fix}"
+    if any(hasattr(tokenizer, method) for method in ("encode", "decode", "train")):
+        return f"check: this is an object of the class {kind}; pass the class itself, as in check({kind})"
+    if not callable(tokenizer):
+        return f"check: this is of type {kind}; expected a class, a function, or the name of an adapter"
+    return ""
+
+
 def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
     usages = dict(usage.partition(" ")[::2] for usage in {**plugin.WHAT, **plugin.HOW} if usage.startswith("--bpe-"))
+    known = {option.removeprefix("--bpe-").replace("-", "_"): option for option in usages}
     for name, value in options.items():
-        option = f"--bpe-{name.replace('_', '-')}"
-        if option not in usages:
-            known = ", ".join(usage.removeprefix("--bpe-").replace("-", "_") for usage in usages)
-            raise TypeError(f"check has no option {name!r}; it has {known}")
-        if isinstance(value, list | tuple) and not value:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            fix = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}"
+            raise TypeError(f"check has no option {name!r}; {fix}")
+        values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+        if not values:
             raise ValueError(f"{name}={value!r} selects no test; leave out {name} to run all tests")
-        kind = plugin.SETTINGS.get(option, {}).get("type", str)
-        for each in value if isinstance(value, list | tuple) else [value]:
-            if each is not None and each is not False:
-                try:
-                    kind(each)
-                except (TypeError, ValueError):
-                    raise ValueError(f"{name}={each!r}: expected {kind.__name__}") from None
-                yield f"{option}={each}" if usages[option] else option
+        option = known[name]
+        for each in values:
+            if each is None or (each is False and not usages[option]):
+                continue
+            if error := _wrong(option, each, bool(usages[option])):
+                raise ValueError(f"{name}={each!r}: expected {error}")
+            text = _function(each) if name == "trainer" and callable(each) else each
+            yield f"{option}={text}" if usages[option] else option
+
+
+def _wrong(option: str, value: object, takes_value: bool) -> str:
+    """Return what an option expects if it does not take this value, or ""."""
+    settings = plugin.SETTINGS.get(option, {})
+    kind, choices = settings.get("type"), settings.get("choices")
+    if not takes_value:
+        return "" if value is True else "True or False"
+    if choices is not None:
+        return "" if value in choices else " or ".join(map(repr, choices))
+    if kind is None:
+        is_function = option == "--bpe-trainer" and inspect.isroutine(value)
+        return "" if is_function or isinstance(value, str | os.PathLike) else "text"
+    try:
+        kind(str(value))
+    except ValueError:
+        return "an integer" if kind is int else "a number"
+    return ""
+
+
+def _function(function: Any) -> str:
+    """Return the name of a function, as `--bpe-trainer` takes it."""
+    module, name = function.__module__, function.__qualname__
+    if getattr(sys.modules.get(module), name, None) is not function:
+        raise ValueError(f"trainer={name}: define the function in a cell or a module, not inside other code")
+    return f"{module}:{name}"

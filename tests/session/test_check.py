@@ -14,6 +14,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +27,9 @@ from bpe_conformance.notebook import COLOURS, Result
 
 GREEDY = next(bug.target for bug in known_bugs() if bug.id == "greedy-left-to-right")
 CASE = "merge-priority-beats-leftmost"
+ALPHABET = Tokenizer({index: bytes([index]) for index in range(256)}, [])
+SOLUTION = ModuleType("solution")
+SOLUTION.run_train_bpe = None  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
@@ -136,24 +140,64 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
 @pytest.mark.parametrize(
     ("tokenizer", "options", "error", "message"),
     [
-        (Tokenizer, {"sections": "MERGE"}, TypeError, "check has no option 'sections'; it has trainer, case, clause"),
-        (Tokenizer, {"seed": "x"}, ValueError, "seed='x': expected int"),
+        (Tokenizer, {"sections": ["MERGE"]}, TypeError, "check has no option 'sections'; did you mean section?"),
+        (Tokenizer, {"xyzzy": 1}, TypeError, "check has no option 'xyzzy'; it has trainer, case, clause, "),
+        (Tokenizer, {"section": ["MREGE"]}, ValueError, "there is no section 'MREGE'; did you mean MERGE?"),
+        (Tokenizer, {"section": 5}, ValueError, "section=5: expected text"),
+        (Tokenizer, {"seed": "x"}, ValueError, "seed='x': expected an integer"),
+        (Tokenizer, {"seed": 1.5}, ValueError, "seed=1.5: expected an integer"),
+        (Tokenizer, {"seed": True}, ValueError, "seed=True: expected an integer"),
+        (Tokenizer, {"seed": False}, ValueError, "seed=False: expected an integer"),
+        (Tokenizer, {"time_limit": "x"}, ValueError, "time_limit='x': expected a number"),
+        (Tokenizer, {"time_limit": -1}, ValueError, "time_limit -1: must be above 0 seconds and at most a day"),
+        (Tokenizer, {"show": "all"}, ValueError, "show='all': expected 'failures' or 'warnings'"),
+        (Tokenizer, {"show": True}, ValueError, "show=True: expected 'failures' or 'warnings'"),
+        (Tokenizer, {"strict": "yes"}, ValueError, "strict='yes': expected True or False"),
+        (Tokenizer, {"scale": 0}, ValueError, "scale=0: expected True or False"),
+        (Tokenizer, {"trainer": 5}, ValueError, "trainer=5: expected text"),
+        (Tokenizer, {"trainer": lambda *_: None}, ValueError, "trainer=<lambda>: define the function in a cell or a "),
+        (
+            Tokenizer,
+            {"pack": "p", "seed": 1},
+            ValueError,
+            "pack runs only the cases of the pack; remove spec and seed",
+        ),
         (Tokenizer, {"case": []}, ValueError, "case=[] selects no test"),
-        (Tokenizer, {"seed": -1}, ValueError, "--bpe-seed -1: must be 0 or more"),
+        (Tokenizer, {"seed": -1}, ValueError, "seed -1: must be 0 or more"),
         (Tokenizer, {"isolate": True}, ValueError, "isolate=True needs a name that a new process can import"),
         ("no-such", {}, ValueError, "there is no adapter 'no-such'"),
-        (None, {}, ValueError, "check(None): expected a class, a function, or the name of an adapter"),
-        (3, {}, ValueError, "check(3): expected a class"),
-        (object(), {}, ValueError, "object is of type object; expected a class or a function"),
+        ("Mine", {}, ValueError, "to test your class Mine, leave out the quotes: check(Mine); there is no adapter"),
+        (None, {}, ValueError, "check: this is of type NoneType; expected a class, a function, or the name of an "),
+        (3, {}, ValueError, "check: this is of type int; expected a class"),
+        ([Tokenizer], {}, ValueError, "check: this is of type list; expected a class"),
+        (object(), {}, ValueError, "check: this is of type object; expected a class"),
+        (ALPHABET, {}, ValueError, "check: this is an object of the class Tokenizer; pass the class itself, as in "),
+        (logging, {}, ValueError, "check: logging is a module; pass its class, as in check(logging.Tokenizer)"),
+        (SOLUTION, {}, ValueError, "check: solution is a module; write check('cs336:solution')"),
     ],
 )
 def test_what_cannot_be_used_is_an_error(
-    tokenizer: object, options: dict[str, Any], error: type[Exception], message: str
+    tokenizer: object,
+    options: dict[str, Any],
+    error: type[Exception],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "Mine", Tokenizer, raising=False)
     with pytest.raises(error) as raised:
         check(tokenizer, **options)
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
+
+
+def train_nothing(input_path: str, vocab_size: int, special_tokens: list[str]) -> tuple[dict[int, bytes], list[Any]]:
+    return {index: bytes([index]) for index in range(256)}, []
+
+
+def test_a_trainer_can_be_a_function() -> None:
+    result = check(Tokenizer, trainer=train_nothing, section="TRAIN", case={"train-low-lower-essay"})
+    assert (result.verdicts, result.failures) == ({"trainer": "fail"}, ["train-low-lower-essay"])
+    assert f"trainer='{__name__}:train_nothing'" in result.report["run"]["command"]
 
 
 def test_an_interrupted_run_prints_what_it_has_found(capsys: pytest.CaptureFixture[str]) -> None:
