@@ -124,7 +124,8 @@ def _did(mismatch: Mismatch) -> str:
             is_time = what == show.TIMES
             fact = f"took {show.measured(amount, what)}" if is_time else f"held back {counted(amount, what)}"
             return fact + (f"; at most {most.amount:,} are allowed" if most else "")
-    return _must_raise(mismatch) or _with_ends(mismatch) or _differs(mismatch) or "gave an incorrect answer"
+    facts = (_must_raise, _with_ends, _shifted, _differs)
+    return next(filter(None, (fact(mismatch) for fact in facts)), "gave an incorrect answer")
 
 
 def _must_raise(mismatch: Mismatch) -> str:
@@ -233,6 +234,15 @@ def _with_ends(mismatch: Mismatch) -> str:
         for index in part
     ]
     return f"put {' and '.join(added)} the correct ids"
+
+
+def _shifted(mismatch: Mismatch) -> str:
+    """Say by how much every id differs, if it is the same amount for two ids or more; return ""."""
+    right, got = expected_of(mismatch, answers.Ids), mismatch.answer
+    if right is None or not isinstance(got, answers.Ids) or len({*right.ids}) < 2 or len(got.ids) != len(right.ids):
+        return ""
+    first, *others = {index - expected for index, expected in zip(got.ids, right.ids, strict=True)}
+    return f"returned each id {'plus' if first > 0 else 'minus'} {abs(first)}" if first and not others else ""
 
 
 def _span_fact(answer: answers.Offsets, mismatch: Mismatch, token: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bpe_conformance import answer
-from bpe_conformance.answer import AnyError, Changed, Ids, Lossless, NewIds, Pair, Rows, Unchanged
+from bpe_conformance.answer import AnyError, Changed, EncodingDivergence, Ids, Lossless, NewIds, Pair, Rows, Unchanged
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.operations import Batch, Construct, Decode, Encode, Narrowed, Question, Setting, divergence
@@ -32,6 +32,23 @@ MODEL = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"ab", 257: 
 def test_ids_that_do_not_spell_the_text_say_where_they_differ(ids: list[int], end: str) -> None:
     mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Lossless(),)), Ids(tuple(ids)))
     assert wording.fact(mismatch).endswith(f"returned ids that do not spell the text{end}")
+
+
+@pytest.mark.parametrize(
+    ("right", "got", "fact"),
+    [
+        ((97, 98), (98, 99), "returned each id plus 1."),
+        ((97, 98, 256), (94, 95, 253), "returned each id minus 3."),
+        ((97, 98), (98, 100), ": the bytes differ from byte 0 on."),
+        ((97, 97), (98, 98), ": the bytes differ from byte 0 on."),
+        ((97,), (98,), ": the bytes differ from byte 0 on."),
+        ((97, 98), (98, 99, 100), ": the bytes differ from byte 0 on."),
+    ],
+)
+def test_ids_that_all_differ_by_one_amount_say_so(right: tuple[int, ...], got: tuple[int, ...], fact: str) -> None:
+    found = EncodingDivergence(0, 0, answer.BytesLost(0))
+    mismatch = Mismatch(Question(Encode("ab"), MODEL), Expectation((Ids(right),)), Ids(got), found)
+    assert wording.fact(mismatch).endswith(fact)
 
 
 def test_a_merge_that_is_left_out_is_named_alone() -> None:
