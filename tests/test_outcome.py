@@ -19,12 +19,15 @@ from bpe_conformance.answer import (
     Fault,
     Ids,
     Measure,
+    Offsets,
     Refusal,
     Rows,
     Table,
     Text,
+    TrainingDivergence,
     fingerprint,
     first_difference,
+    surplus_ends,
 )
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Stream, Train
@@ -75,6 +78,9 @@ DIFFERENT: list[Answer] = [
     Refusal("ValueError", "'x'"),
     Fault("TimedOut", "no answer within 1 s"),
     Fault("Malformed", "encode returned str"),
+    Fault("KeyError", "a process ended"),
+    Offsets((1,), ((0, 1),)),
+    Offsets((1,), ((0, 2),)),
 ]
 
 
@@ -100,6 +106,8 @@ def test_a_fingerprint_depends_only_on_the_answer() -> None:
     asked = [Question(Encode("a"), None), Question(Stream(("b",)), None, "after 7 texts")]
     made = [Mismatch(one, Expectation((Ids((number,)),)), answer) for number, one in enumerate(asked)]
     assert {one.fingerprint for one in made} == {fingerprint(answer)}
+    table = Table({0: b"a"}, ())
+    assert replace(made[0], answer=Table({7: b"a"}, ()), compared=table).fingerprint == fingerprint(table)
 
 
 def test_fingerprints_are_the_same_in_every_version() -> None:
@@ -113,6 +121,30 @@ def test_sequences_differ_first_where_their_common_beginning_ends() -> None:
         assert first_difference(left, right) == sum(
             1 for _ in takewhile(lambda both: both[0] == both[1], zip(left, right, strict=False))
         )
+
+
+@pytest.mark.parametrize(
+    ("got", "ends"),
+    [
+        ((1, 5, 6), ((1,), ())),
+        ((5, 6, 2), ((), (2,))),
+        ((1, 5, 6, 2), ((1,), (2,))),
+        ((5, 6), None),
+        ((5, 6, 2, 2), None),
+        ((1, 1, 5, 6), None),
+        ((1, 5, 7), None),
+        ((), None),
+    ],
+)
+def test_at_most_one_id_at_each_end_is_surplus(got: tuple[int, ...], ends: object) -> None:
+    assert surplus_ends((5, 6), got) == ends
+
+
+def test_only_two_pairs_of_one_count_are_a_tie() -> None:
+    pair = (b"a", b"b")
+    assert TrainingDivergence(0, pair, 2, (b"b", b"c"), 2).is_tie
+    for other in (TrainingDivergence(0, pair, 2, (b"b", b"c"), 1), TrainingDivergence(3, None, 0, pair, 0)):
+        assert not other.is_tie
 
 
 # Counts
@@ -169,6 +201,8 @@ def test_no_failure_is_lost_and_each_class_at_fault_fails() -> None:
             assert (one.must, one.should) == (len(musts), len(shoulds))
             assert one.failed + one.known + one.elsewhere == sum(other in failing for other in musts)
             assert one.errors == sum(other.state == "error" for other in musts)
+            own = one.failed + one.known
+            assert one.word == ("fail" if own else "error" if one.errors else "pass")
             assert one.stale == sum(other.stale for other in mine)
             assert one.broken == sum(other.state != "passed" and not other.stale for other in shoulds)
             assert not one.elsewhere or "fail" in {word for other, word in words.items() if other != name}
@@ -202,6 +236,7 @@ def failed(number: int, name: str, depends_on: str = "", level: str = "must") ->
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("state", FAILED)
 @pytest.mark.parametrize(
     ("others", "elsewhere"),
     [
@@ -216,14 +251,14 @@ def failed(number: int, name: str, depends_on: str = "", level: str = "must") ->
     ],
 )
 def test_a_failure_counts_elsewhere_only_if_that_class_fails_by_itself(
-    others: list[Outcome], elsewhere: bool, count: int
+    others: list[Outcome], elsewhere: bool, state: State, count: int
 ) -> None:
     passed = [Outcome(f"p{number}", "case", "", "passed", MUST, "streaming") for number in range(count)]
-    dependent = [failed(number, "streaming", "encode") for number in range(count)]
+    dependent = [replace(failed(number, "streaming", "encode"), state=state) for number in range(count)]
     for order in ([*passed, *dependent, *others], [*others, *dependent, *passed]):
         verdict = next(one for one in verdicts(order) if one.name == "streaming")
         assert (verdict.word, verdict.elsewhere) == (("pass", count) if elsewhere else ("fail", 0))
-        assert verdict.failed == (0 if elsewhere else count)
+        assert verdict.failed + verdict.known == (0 if elsewhere else count)
         assert verdict.must == 2 * count
         # if fewer pass than fail elsewhere, those that pass say too little
         fewer = [one for one in order if one is not passed[0]]
