@@ -170,7 +170,9 @@ def test_splitting_is_not_blamed_if_its_section_passes() -> None:
     (freed,) = dependence.without_blame_of_splitting([encodes, blamed, alone, splits]).values()
     assert freed.test == blamed.test
     assert not freed.depends
-    for others in ([], [replace(splits, state="skipped")], [splits, replace(splits, test="other", state="failed")]):
+    skipped = replace(splits, test="skipped", state="skipped")
+    assert dependence.without_blame_of_splitting([blamed, skipped, splits]).keys() == {blamed.test}
+    for others in ([], [skipped], [splits, replace(splits, test="other", state="failed")]):
         assert dependence.without_blame_of_splitting([blamed, *others]) == {}
 
 
@@ -209,6 +211,20 @@ def test_a_batch_depends_on_encode_only_if_every_wrong_row_does() -> None:
         (["ab", "a", "ab"], Dependence("encode", "ab")),
     ):
         assert _depends_on(WrongInBoth, "BATCH-EQUAL-1", "batch", {"texts": texts}, **AB) == depends_on
+
+
+def test_a_batch_that_lacks_a_row_is_wrong_whatever_encode_gives() -> None:
+    lacking = type("Lacking", (WrongRanks,), {"encode_batch": lambda self, texts: [self.encode(texts[0])]})
+    assert _depends_on(lacking, "BATCH-EQUAL-1", "batch", {"texts": ["ab", "a"]}, **AB) is None
+
+
+def test_spans_depend_on_encode_only_if_its_ids_are_incorrect() -> None:
+    def locates(base: type) -> type:
+        spans = lambda self, text: (ids := self.encode(text), [(0, 0)] * len(ids))  # noqa: E731
+        return type("Locates", (base,), {"encode_with_offsets": spans})
+
+    for base, depends_on in ((BaseEncoder, None), (WrongRanks, Dependence("encode", "ab"))):
+        assert _depends_on(locates(base), "OFFSET-SPAN-1", "offsets", {"text": "ab"}, **AB) == depends_on
 
 
 def test_a_batch_that_is_correct_when_it_is_asked_again_depends_on_nothing() -> None:
@@ -250,6 +266,15 @@ class RenumbersAndLosesText(Renumbers):
         return super().decode([index for index in ids if index != 500])
 
 
+class Overwrites(BaseEncoder):
+    """Gives a special token without an entry an id that is in use."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        for token in set(map(str.encode, self.special)) - {*vocab.values()}:
+            self.vocab[97] = token
+
+
 class LosesSpecialTokens(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         return super().decode(index for index in ids if index < 258)
@@ -273,6 +298,10 @@ class RefusesUnknownTokens(BaseEncoder):
 def test_a_decoding_depends_on_the_constructor_that_gave_another_id(target: type, is_constructor: bool) -> None:
     found = _depends_on(target, "DECODE-SPECIAL-1", "decode", {"ids": [97, 258]}, **AB, **END)
     assert found == (Dependence("construct") if is_constructor else None)
+
+
+def test_a_decoding_depends_on_the_constructor_that_takes_an_id_from_another_token() -> None:
+    assert _depends_on(Overwrites, "DECODE-BYTES-1", "decode", {"ids": [97]}, **AB, **END) == Dependence("construct")
 
 
 def test_an_error_of_the_constructor_is_that_of_the_call() -> None:

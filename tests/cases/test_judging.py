@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,10 +35,10 @@ from bpe_conformance.answer import (
 )
 from bpe_conformance.cases import judging
 from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, judge, skip_reason
-from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
+from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import Expected, Question, Setting, StoredIds
+from bpe_conformance.operations import Encode, Entries, Expected, Question, Setting, StoredIds
 from bpe_conformance.outcome import Expectation, Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -466,6 +467,38 @@ class NoDecoder:
 
 def test_what_is_not_offered_is_what_the_case_asks() -> None:
     assert skip_reason(DECODE, Implementation("x", NoDecoder)) == "decode"
+
+
+EVERYTHING = Implementation("x", Whole)
+UNASKED = {"new process", "shared memory", "train-pattern:cl100k-2023", "train-pattern:triads"}
+"""What no golden case needs."""
+
+
+@pytest.mark.parametrize("lacking", sorted(EVERYTHING.capabilities - {"encode", "decode", "decode_bytes"}))
+def test_what_is_lacking_is_why_a_case_is_skipped(lacking: str) -> None:
+    """Without one capability, the cases that need it are skipped for it, and no others."""
+    less = copy.copy(EVERYTHING)
+    less.capabilities = EVERYTHING.capabilities - {lacking}
+    of_special = {"special": "special tokens", "train-special": "special tokens in train"}
+    reasons = {skip_reason(golden, less) for golden in installed_spec().cases}
+    assert reasons == {None, *({of_special.get(lacking, lacking)} - UNASKED)}
+
+
+def test_files_are_loaded_only_where_the_tokenizer_encodes() -> None:
+    less = copy.copy(EVERYTHING)
+    less.capabilities = EVERYTHING.capabilities - {"encode"}
+    golden = next(golden for golden in installed_spec().cases if golden.operation.name == "load")
+    assert skip_reason(golden, less) == "encode"
+
+
+def test_every_incorrect_entry_is_found() -> None:
+    asked, model = Entries(("ab", "a", "ba")), read_model({"merges": [["a", "b"], ["b", "a"]]})
+    implementation = Implementation("x", like(encode=lambda self, text: [*text.encode()]))
+    setting = Setting(model, implementation.conventions)
+    found = judging.compare(Question(asked, model), Expected({"": (asked.computed(setting),)}), setting, implementation)
+    assert found is not None
+    assert found.asked.operation == Encode("ab")
+    assert [other.operation for other in found.others] == [Encode("ba")]
 
 
 def test_a_case_of_the_only_model_keeps_its_special_tokens() -> None:
