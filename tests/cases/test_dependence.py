@@ -365,9 +365,22 @@ class NoPattern(Whole):
         super().__init__(vocab, merges, special_tokens, pipeline=pipeline)
 
 
+class WrongAcrossSpaces(Whole):
+    """Merges nothing in a pre-token with a space inside, which only other patterns than GPT-2's leave."""
+
+    def merge(self, word: Any) -> Any:
+        return word if b" " in word[1:] else super().merge(word)
+
+
 @pytest.mark.parametrize(
     ("target", "operation", "model", "wrong"),
     [
+        (
+            WrongAcrossSpaces,
+            Encode("x ab"),
+            replace(PIPELINE, pipeline=Pipeline(steps=(ByteLevel(split=False),))),
+            "x ab",
+        ),
         (Whole, Encode("ab"), PIPELINE, None),
         (NoPattern, Encode("ab"), PIPELINE, None),
         (WrongRanks, Encode("x ab"), PIPELINE, " ab"),

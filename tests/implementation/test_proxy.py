@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 import pytest
 
 from bpe_conformance.adapters.errors import RemoteError
-from bpe_conformance.answer import MALFORMED, Fault, Refusal
+from bpe_conformance.answer import MALFORMED, Fault, Refusal, Text
 from bpe_conformance.fixtures.answers import MalformedAnswer
 from bpe_conformance.implementation import proxy
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, frames_of, is_ours
 from bpe_conformance.implementation.time_limit import TimeLimit
+from bpe_conformance.operations import Decode
 from bpe_conformance.reference import Tokenizer
 
 
@@ -171,3 +172,14 @@ def test_frames_of_another_python_are_shown_as_those_of_this_one() -> None:
     here = [frame for frame in map(str, frames_of(caught.value)) if " in f: " in frame]
     assert [line for line in proxy.remote_frames(text) if " in f: " in line] == here
     assert "decoder.py" not in "".join(proxy.remote_frames(text))
+
+
+def test_ids_are_decoded_as_a_tuple_or_as_a_list() -> None:
+    class Kinds:
+        def decode(self, ids: Any) -> str:
+            return type(ids).__name__
+
+    tokenizer = proxy.TokenizerProxy(Kinds())
+    assert [tokenizer.decode(ids) for ids in ((97,), [97], range(97, 98))] == ["tuple", "list", "list"]
+    for as_tuple, kind in ((True, "tuple"), (False, "list")):
+        assert Decode((97,), as_tuple).of(tokenizer) == Text(kind)
