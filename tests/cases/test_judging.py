@@ -385,6 +385,11 @@ BC, AB = (b"b", b"c"), (b"a", b"b")
             EncodingDivergence(2, 2, PreTokenCut(" ab", 3, Pair(AB, 0, 2))),
         ),
         (
+            case("encode", {"merges": [["a", "b"], ["ab", "c"]]}, {"text": "abc"}),
+            [256, 99],
+            EncodingDivergence(0, 0, WrongMerge(None, Pair((b"ab", b"c"), 1, 0))),
+        ),
+        (
             case("encode", {"extra": [[300, "a"]]}, {"text": "a"}),
             [300],
             EncodingDivergence(0, 0, WrongId(b"a", 97, 300)),
@@ -492,7 +497,7 @@ def test_files_are_loaded_only_where_the_tokenizer_encodes() -> None:
 
 
 def test_every_incorrect_entry_is_found() -> None:
-    asked, model = Entries(("ab", "a", "ba")), read_model({"merges": [["a", "b"], ["b", "a"]]})
+    asked, model = Entries(("a", "ab", "ba")), read_model({"merges": [["a", "b"], ["b", "a"]]})
     implementation = Implementation("x", like(encode=lambda self, text: [*text.encode()]))
     setting = Setting(model, implementation.conventions)
     found = judging.compare(Question(asked, model), Expected({"": (asked.computed(setting),)}), setting, implementation)

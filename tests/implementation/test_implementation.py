@@ -947,6 +947,65 @@ def test_a_trained_pair_can_encode() -> None:
         assert (trained.vocab, trained.merges) == (dict(MODEL.vocab), list(MODEL.merges))
 
 
+class Named(NamedTuple):
+    vocab: Any
+    merges: Any
+
+
+def test_a_pair_with_names_is_no_plain_pair() -> None:
+    implementation = Implementation("x", like(train=classmethod(lambda *_: Named(MODEL.vocab, MODEL.merges))))
+    assert implementation.train("ab", 257, []).merges == list(MODEL.merges)
+    assert not implementation.returns_pair
+
+
+def test_only_python_has_a_new_process_with_another_hash_seed() -> None:
+    for name, has_one in (("a:T", True), ("cmd:x", False)):
+        implementation = Implementation(name, Right, spawn=lambda variables: Right)
+        assert ("new process" in implementation.capabilities) is has_one
+
+
+def test_a_pattern_for_which_a_constructor_exits_is_tested() -> None:
+    class Exits(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if pattern not in (None, PATTERNS["gpt2"]):
+                raise SystemExit(1)
+            super().__init__(vocab, merges, special_tokens)
+
+    implementation = Implementation("x", Exits)
+    assert {f"pattern:{name}" for name in PATTERNS if name != "gpt2"} <= implementation.capabilities
+    assert not implementation.notes
+
+
+def test_the_pattern_of_a_fixed_model_is_not_looked_for() -> None:
+    class Fixed:
+        model = "gpt2"
+
+        def __init__(self, **options: Any) -> None: ...
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    assert Implementation("x", Fixed).notes == []
+
+
+def test_special_tokens_must_not_be_required() -> None:
+    class Requires:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any) -> None: ...
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    with pytest.raises(LoadError, match=r"missing a required argument: 'special_tokens'; write def __init__"):
+        Implementation("x", Requires)
+
+
+def test_a_note_is_shown_once() -> None:
+    implementation = Implementation("x", Right)
+    for line in ("one", "other", "one"):
+        implementation.note(line)
+    assert implementation.notes == ["one", "other"]
+
+
 def like(**methods: Any) -> type:
     return type("Like", (Reference,), methods)
 

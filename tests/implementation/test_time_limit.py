@@ -121,3 +121,14 @@ def test_a_call_can_be_interrupted_only_in_the_main_thread_and_where_there_are_t
     assert time_limit.is_available() == hasattr(signal, "setitimer")
     monkeypatch.delattr(signal, "setitimer", raising=False)
     assert not time_limit.is_available()
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+def test_the_timer_of_a_call_ends_with_it() -> None:
+    limit = TimeLimit()
+    with limit.within(5):
+        assert limit.run("encode(...)", lambda: signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+        with pytest.raises(KeyError):
+            limit.run("encode(...)", lambda: {}["no"])
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, product
 from typing import Any
@@ -12,21 +13,29 @@ from bpe_conformance.answer import (
     Answer,
     Answers,
     AnyError,
+    AtMost,
+    EncodingDivergence,
     EntryDivergence,
     HighestCount,
     Ids,
+    Measure,
     Offsets,
     Refusal,
     Rows,
     SpanDivergence,
+    SpecialToken,
     Table,
     TrainingDivergence,
+    VocabDivergence,
 )
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
-from bpe_conformance.operations import Batch, EncodeWithOffsets, Entries, Expected, Save, Setting, Train
+from bpe_conformance.implementation.proxy import TokenizerProxy
+from bpe_conformance.operations import Batch, EncodeWithOffsets, Entries, Expected, Save, Setting, Train, divergence
+from bpe_conformance.operations.detokenize import Waiting
 from bpe_conformance.operations.encode import _has_new_ids
+from bpe_conformance.operations.stream import HELD_BACK, Laziness
 
 MODEL = read_model({"merges": [["a", "b"]], "extra": [[300, "<e>"]], "special_tokens": ["<e>", "<f>"]})
 CONVENTIONS = {**DEFAULTS, "pattern": "gpt2"}
@@ -184,3 +193,45 @@ def test_any_training_of_the_highest_counts_is_right_only_if_ties_are_open() -> 
 def test_an_expected_value_is_by_convention_if_it_names_some() -> None:
     for values, by_convention in (({}, False), ({"": (1,)}, False), ({"pair": (1,), "bytes": (2,)}, True)):
         assert Expected(values).by_convention == by_convention  # type: ignore[arg-type]
+
+
+def test_the_clause_says_how_exactly_entries_are_compared() -> None:
+    right, moved = {0: b"a", 1: b"b"}, {0: b"b", 1: b"a"}
+    twice, more = {**right, 2: b"a"}, {**right, 2: b"c"}
+    for clause, moved_at, twice_at in (
+        ("TRAIN-IDS-1", None, VocabDivergence((), (b"a",))),
+        ("TRAIN-IDS-2", EntryDivergence(0, b"a", b"b"), EntryDivergence(2, None, b"a")),
+        ("TRAIN-COUNT-1", None, None),
+    ):
+        assert divergence.entries(right, right, clause) is None
+        assert divergence.entries(right, moved, clause) == moved_at
+        assert divergence.entries(right, twice, clause) == twice_at
+        for left, found in ((right, more), (more, right)):
+            assert divergence.entries(left, found, clause) is not None
+
+
+def test_a_token_that_is_not_allowed_begins_at_its_byte() -> None:
+    found = divergence.chosen_token(MODEL, (256, 97, 300), ("<f>",))
+    assert found == EncodingDivergence(2, 3, SpecialToken(b"<e>", missed=False, allowed=False))
+    assert divergence.chosen_token(MODEL, (256, 97, 300), ("<e>",)) is None
+
+
+def test_what_comes_late_is_counted_in_characters() -> None:
+    class AtTheEnd:
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            yield bytes(ids).decode()
+
+    ids = tuple("\u00e9\u65e5a".encode()) * 4
+    assert Waiting(ids, "early").of((TokenizerProxy(AtTheEnd()), MODEL)) == Measure(12, "id")
+
+
+def test_a_stream_may_hold_back_the_longest_chunk_piece_and_special_token() -> None:
+    def most(*chunks: str, special: tuple[str, ...] | None = None) -> int:
+        setting = replace(SETTING, model=replace(MODEL, special_tokens=special))
+        (right,) = Laziness(chunks).correct(Expected(), setting)
+        assert isinstance(right, AtMost)
+        return right.amount - HELD_BACK
+
+    assert most("ab", "c") == 2 + 3
+    assert most("a b", "c d") == 3 + 3  # the pre-token ` bc`
+    assert most("ab", "c", special=("<|e|>", "<e>")) == 2 + 3 + 5
