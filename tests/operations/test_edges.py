@@ -31,8 +31,19 @@ from bpe_conformance.answer import (
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
-from bpe_conformance.implementation.proxy import TokenizerProxy
-from bpe_conformance.operations import Batch, EncodeWithOffsets, Entries, Expected, Save, Setting, Train, divergence
+from bpe_conformance.implementation.proxy import Raised, TokenizerProxy
+from bpe_conformance.operations import (
+    Batch,
+    Detokenize,
+    EncodeWithOffsets,
+    Entries,
+    Expected,
+    Save,
+    Setting,
+    Stream,
+    Train,
+    divergence,
+)
 from bpe_conformance.operations.detokenize import Waiting
 from bpe_conformance.operations.encode import _has_new_ids
 from bpe_conformance.operations.stream import HELD_BACK, Laziness
@@ -216,13 +227,34 @@ def test_a_token_that_is_not_allowed_begins_at_its_byte() -> None:
     assert divergence.chosen_token(MODEL, (256, 97, 300), ("<e>",)) is None
 
 
-def test_what_comes_late_is_counted_in_characters() -> None:
+@pytest.mark.parametrize("deltas", [[], ["", ""], ["", "\u00e9"]])
+def test_what_comes_late_is_counted_in_characters(deltas: list[str]) -> None:
     class AtTheEnd:
         def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-            yield bytes(ids).decode()
+            yield from deltas[:1]
+            list(ids)
+            yield from deltas[1:]
 
     ids = tuple("\u00e9\u65e5a".encode()) * 4
     assert Waiting(ids, "early").of((TokenizerProxy(AtTheEnd()), MODEL)) == Measure(12, "id")
+
+
+def test_what_is_streamed_has_no_length() -> None:
+    class Measures:
+        def encode_iterable(self, chunks: Any) -> Iterator[int]:
+            yield len(chunks)
+
+        def decode_iterable(self, ids: Any) -> Iterator[str]:
+            yield str(len(ids))
+
+    for operation in (Stream(("a", "b")), Detokenize((97, 98))):
+        with pytest.raises(Raised, match="has no len"):
+            operation.of(TokenizerProxy(Measures()))
+
+
+def test_a_value_for_one_convention_is_written_with_its_name() -> None:
+    raw = {"by_convention": {"pair": {"ids": [1]}}}
+    assert Expected.read(raw).write(Batch(()), with_tokens=False) == raw
 
 
 def test_a_stream_may_hold_back_the_longest_chunk_piece_and_special_token() -> None:
