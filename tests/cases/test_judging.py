@@ -583,6 +583,16 @@ def test_a_case_about_special_tokens_fails_even_if_it_should_be_skipped() -> Non
     assert judge(ENCODE_SPECIAL, implementation) is not None
 
 
+@pytest.mark.parametrize("rows", [0, 1, 3, 4])
+def test_a_batch_has_a_row_for_each_text(rows: int) -> None:
+    def encode_batch(self: Any, texts: Sequence[str]) -> list[list[int]]:
+        return [[97]] * (rows if len(texts) == 2 else len(texts))
+
+    made = case("batch", {}, {"texts": ["a", "a"]})
+    assert judged(made, like(encode_batch=lambda self, texts: [[97]] * len(texts))) is None
+    assert judged(made, like(encode_batch=encode_batch)) is not None
+
+
 def test_what_the_clauses_leave_open_is_correct() -> None:
     opened: Any = SimpleNamespace(correct=lambda expected, setting: None)
     implementation = Implementation("x", Reference)
