@@ -60,3 +60,10 @@ def test_filters_combine() -> None:
     found = {(case.operation.name, case.clause.section, case.level) for case in cases if several.matches(case)}
     assert found == {("stream", "STREAM", "must")}
     assert [case.id for case in cases if Selection(ids=[cases[3].id]).matches(case)] == [cases[3].id]
+
+
+def test_at_most_three_names_are_suggested() -> None:
+    names = ["merge-a", "merge-b", "merge-c", "merge-d", "merges", "merged", "a-merge"]
+    with pytest.raises(SelectionError) as caught:
+        known("merge", names, "case")
+    assert str(caught.value) == "there is no case 'merge'; did you mean merge-a or merge-b or merge-c?"

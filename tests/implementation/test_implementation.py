@@ -8,6 +8,7 @@ import re
 import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -1069,6 +1070,19 @@ def test_a_new_process_has_large_tokenizers_of_its_own(monkeypatch: pytest.Monke
     other = implementation.elsewhere({})
     assert other.build(large) is not here
     assert implementation.build(large) is here
+
+
+@pytest.mark.parametrize("error", [None, KeyError])
+def test_a_new_process_ends_with_the_block_that_uses_it(error: type[Exception] | None) -> None:
+    closed: list[bool] = []
+    spawned = type("Spawned", (Right,), {"close": lambda: closed.append(True)})
+    implementation = Implementation("x", Right, spawn=lambda variables: spawned)
+    with nullcontext() if error is None else pytest.raises(error), implementation.in_new_process({}) as other:
+        assert not closed
+        assert {"new process", "shared memory"}.isdisjoint(other.capabilities)
+        if error is not None:
+            raise error
+    assert closed == [True]
 
 
 def test_a_process_with_other_variables_is_started_once() -> None:

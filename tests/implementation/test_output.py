@@ -11,6 +11,7 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.fixtures.answers import restored
+from bpe_conformance.implementation.output import scratch_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="directories of POSIX")
 
@@ -113,3 +114,15 @@ def _exists(name: str) -> bool:
         except locale.Error:
             return False
     return True
+
+
+def test_a_directory_that_is_moved_or_replaced_is_removed() -> None:
+    with scratch_folder() as folder:
+        moved = folder.rename(folder.with_name("moved"))
+        (moved / "file").touch()
+    assert not moved.exists()
+    with scratch_folder() as folder:
+        folder.rmdir()
+        folder.write_text("a file")
+    assert not folder.exists()
+    assert not folder.parent.exists()

@@ -183,3 +183,16 @@ def test_ids_are_decoded_as_a_tuple_or_as_a_list() -> None:
     assert [tokenizer.decode(ids) for ids in ((97,), [97], range(97, 98))] == ["tuple", "list", "list"]
     for as_tuple, kind in ((True, "tuple"), (False, "list")):
         assert Decode((97,), as_tuple).of(tokenizer) == Text(kind)
+
+
+def test_the_innermost_frames_are_shown() -> None:
+    def outer(depth: int) -> float:
+        return inner() if depth == 0 else outer(depth - 1)
+
+    def inner() -> float:
+        return 1 / 0
+
+    with pytest.raises(Raised) as caught:
+        contained("encode(...)", outer, 2 * proxy.SHOWN_FRAMES)
+    assert len(caught.value.where) == proxy.SHOWN_FRAMES
+    assert caught.value.where[-1].endswith("in inner: return 1 / 0")

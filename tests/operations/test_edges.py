@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, product
@@ -237,6 +238,17 @@ def test_what_comes_late_is_counted_in_characters(deltas: list[str]) -> None:
 
     ids = tuple("\u00e9\u65e5a".encode()) * 4
     assert Waiting(ids, "early").of((TokenizerProxy(AtTheEnd()), MODEL)) == Measure(12, "id")
+
+
+def test_the_bytes_of_an_incomplete_character_do_not_wait() -> None:
+    class AtOnce:
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            yield from (decoder.decode(bytes([index])) for index in ids)
+
+    ids = tuple("a\u00e9\u65e5\U0001f98a.".encode())
+    for rule, most in (("prompt", 0), ("held", 3)):
+        assert Waiting(ids, rule).of((TokenizerProxy(AtOnce()), MODEL)) == Measure(most, "byte")
 
 
 def test_what_is_streamed_has_no_length() -> None:
