@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from bpe_conformance.selection import Selection, SelectionError, known
@@ -67,3 +70,11 @@ def test_at_most_three_names_are_suggested() -> None:
     with pytest.raises(SelectionError) as caught:
         known("merge", names, "case")
     assert str(caught.value) == "there is no case 'merge'; did you mean merge-a or merge-b or merge-c?"
+
+
+def test_what_has_no_operation_is_of_none() -> None:
+    spec = installed_spec()
+    golden = next(case for case in spec.cases if case.operation.name == "encode")
+    law: Any = SimpleNamespace(id="law", clause=golden.clause)
+    for entry, operations, matches in ((golden, ("encode",), True), (law, ("encode",), False), (law, (), True)):
+        assert Selection(operations=operations).matches(entry) is matches
