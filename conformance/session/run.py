@@ -176,7 +176,7 @@ class Run:
         self.lost = self._without_result(session, without)
         self.outcomes |= self.lost
         fails = any(outcome.state == "failed" for outcome in self.lost.values())
-        fails |= not is_interrupted and self._fail_unexplained_skips()
+        fails = not is_interrupted and (self._fail_unexplained_skips() or fails)
         self.outcomes |= without_blame_of_splitting(self.outcomes.values())
         diagnosis = NO_DIAGNOSIS
         with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
@@ -380,8 +380,6 @@ class Run:
 
 def _exit_status(status: int, fails: bool, result: RunResult) -> int:
     """Return the exit status: `fails` is whether a test has no result, or counts as failed though pytest saw a skip."""
-    if status == pytest.ExitCode.INTERRUPTED:
-        return status
     if fails:
         return pytest.ExitCode.TESTS_FAILED
     if status == pytest.ExitCode.OK and not result.tested_outcomes:

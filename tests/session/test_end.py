@@ -327,7 +327,8 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     names = ("ran", "lost", "skipped", "ended")
     suite = SimpleNamespace(collect=lambda: map(Lost.named, names))
     monkeypatch.setattr(session_run, "Suite", SimpleNamespace(from_parent=lambda session, path: suite))
-    monkeypatch.setattr(session_run, "without_blame_of_splitting", lambda outcomes: {})
+    freed, asked = outcome("freed", "passed"), list[bool]()
+    monkeypatch.setattr(session_run, "without_blame_of_splitting", lambda outcomes: {"freed": freed})
     monkeypatch.setattr(session_run, "diagnose", lambda outcomes, *_: Diagnosis((), tuple(o.test for o in outcomes)))
     built: list[RunResult] = []
 
@@ -347,6 +348,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
         _passes_alone=lambda diagnosis: "",
         _write_known_failures=lambda is_complete: [] if is_complete else ["the list is not complete"],
         _note_untested=lambda: None,
+        _fail_unexplained_skips=lambda: asked.append(True) is not None,
         _reports=[],
     )
     run.pytest_runtest_logreport(SimpleNamespace(nodeid="test_own.py::other", failed=True))
@@ -355,7 +357,10 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     if is_stopped:
         setattr(session, is_stopped, "for the test")
     run.pytest_sessionfinish(session)
-    states = {"ran": "passed", "ended": "failed"} | ({} if is_stopped else {"lost": "failed", "skipped": "skipped"})
+    assert asked == [True]
+    states = {"ran": "passed", "freed": "passed", "ended": "failed"} | (
+        {} if is_stopped else {"lost": "failed", "skipped": "skipped"}
+    )
     assert {name: one.state for name, one in run.outcomes.items()} == states
     assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
     assert run.result is not None
@@ -368,3 +373,13 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     assert wording.fact(run.outcomes["ended"].mismatch).endswith(
         "gave no usable answer: the process of the test ended."
     )
+
+
+def test_programs_are_written_only_if_something_failed(tmp_path: Path) -> None:
+    cache = SimpleNamespace(mkdir=lambda name: tmp_path / name)
+    for state, on, folder in (("passed", None, None), ("failed", "", tmp_path / "bpe-conformance")):
+        run = run_of([outcome("one", "passed"), outcome("other", state, on)])  # type: ignore[arg-type]
+        run.config.cache = cache
+        assert run._programs() == folder
+    run.config.cache = None
+    assert run._programs() is None
