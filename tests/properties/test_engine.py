@@ -410,3 +410,22 @@ def test_a_property_without_its_clause_is_an_error_of_the_spec() -> None:
     for name in ("LAW-ENCODE-1", bind(clauses)[-1].clause_id):
         with pytest.raises(SpecError, match=f"names the clause {name}, which does not exist"):
             bind({key: clause for key, clause in clauses.items() if key != name})
+
+
+def test_the_smallest_of_the_answers_that_depend_on_others_is_shown() -> None:
+    def dependent(text: str) -> Mismatch:
+        asked = Question(Encode(text), MODEL)
+        return Mismatch(asked, Expectation((Ids(()),)), Ids((1,)), depends_on=Dependence("encode", text))
+
+    for texts in (("aaa", "a", "aaaa"), ("a", "aa"), ("aaaa", "aa", "a")):
+        search = Search("law", Implementation("x", Whole), DEFAULT)
+        assert not any(search.judge(dependent(text)) for text in texts)
+        found = search.found("LAW-ENCODE-1")
+        assert found is not None
+        assert found.mismatch.asked.operation == Encode("a")
+
+
+def test_a_run_with_a_seed_tries_more_examples() -> None:
+    assert Effort.of_seed(None) == DEFAULT
+    assert Effort.of_seed(7).seed == 7
+    assert Effort.of_seed(7).examples_factor > 2 * DEFAULT.examples_factor

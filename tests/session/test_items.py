@@ -15,6 +15,7 @@ from bpe_conformance.answer import TIMED_OUT, Fault, Ids
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.operations import Stream
 from bpe_conformance.outcome import Dependence
+from bpe_conformance.packs import files
 from bpe_conformance.properties.engine import Found
 from bpe_conformance.session import fuzzing, items, setup
 from bpe_conformance.session import run as session_run
@@ -582,3 +583,15 @@ def test_a_corpus_needs_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(setup.SpecError, match="tiktoken, which is not installed: pip install"):
         setup._corpora(["x"])
+
+
+def test_the_tokenizer_is_fitted_to_the_model_of_a_pack(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[Any] = []
+    monkeypatch.setattr(files, "fit", lambda *given: fitted.append(given))
+    options = {"--adapter": "reference", "--bpe-time-limit": 10.0}
+    for pack, cases in (("golden", (CASE,)), ("golden", ()), (None, (CASE,))):
+        plugins = SimpleNamespace(getplugin=lambda name: None)
+        config: Any = SimpleNamespace(getoption={**options, "--bpe-pack": pack}.get, pluginmanager=plugins)
+        loaded = setup._implementation(config, replace(SPEC, cases=cases), setup.Given(None, "", 2))
+        assert fitted == ([(loaded, CASE.table, pack)] if pack and cases else [])
+        fitted.clear()

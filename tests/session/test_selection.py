@@ -10,6 +10,7 @@ import pytest
 from helpers.project import SPEC, Project, states
 
 from bpe_conformance.session.items import spread
+from bpe_conformance.spec import load_spec
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,15 @@ def test_searches_are_spread_among_the_cases_for_workers() -> None:
     assert [*spread(["A", "BC"], "abcdef")] == [*"AabcBCdef"]
     assert [*spread(["A", "BC"], "")] == [*"ABC"]
     assert [*spread([], "abc")] == [*"abc"]
+
+
+def test_cases_run_in_the_order_of_the_clauses(project: Project) -> None:
+    spec = load_spec(SPEC)
+    order = list(spec.clauses)
+    result = project.judge("textbook", "--collect-only", "-q")
+    found = [line.partition("::")[2] for line in result.outlines if line.startswith("conformance::")]
+    clause_of = {case.id: order.index(case.clause.id) for case in spec.cases}
+    positions = [clause_of[id_] for id_ in found if id_ in clause_of]
+    assert len(positions) == len(spec.cases)
+    assert positions == sorted(positions)
+    assert [clause_of[case.id] for case in spec.cases] != positions
