@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
@@ -243,6 +244,15 @@ class TrainsAtMost200(Whole):
         return super().train(text, min(vocab_size, 456), special_tokens, pattern)
 
 
+class TrainsAtMost20ByItsOwnPattern(Whole):
+    pattern = textbook.PATTERNS["cl100k"]
+    most = 256 + 20
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        return super().train(text, min(vocab_size, cls.most), special_tokens, pattern or cls.pattern)
+
+
 class TrainsByDefaultPattern(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
@@ -358,6 +368,24 @@ class LoadsOnlyNewFiles(Whole):
         if contents not in cls.seen:
             cls.latest, cls.seen[contents] = Whole.from_files(vocab, merges, special_tokens), None
         return cls.latest  # type: ignore[no-any-return]
+
+
+class LosesHalvesAtDecode(Whole):
+    """A stream of text forgets an incomplete character if `decode` is called before the next id."""
+
+    calls = 0
+
+    def decode(self, ids: Iterable[int]) -> str:
+        self.calls += 1
+        return super().decode(ids)
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder, calls = codecs.getincrementaldecoder("utf-8")("replace"), self.calls
+        for index in ids:
+            if self.calls != calls:
+                decoder, calls = codecs.getincrementaldecoder("utf-8")("replace"), self.calls
+            yield decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", True)
 
 
 class SecondStreamInCapitals(Whole):

@@ -300,6 +300,7 @@ def test_a_search_ends_when_it_is_asked_to() -> None:
     [
         {"merges": [["a", "b"]]},
         {"merges": [["a", "b"], ["ab", {"hex": "c3"}]], "byte_ids": "gpt2", "merge_ids": [258, 257]},
+        {"merges": [["a", "b"], ["b", "c"]], "merge_ids": [256, 300]},
         {"merges": [], "byte_ids": 7, "extra": [[0, "<s>"]], "special_tokens": ["<s>"]},
         {"merges": [["a", "a"]], "byte_ids": "reversed", "pattern": "cl100k"},
     ],

@@ -17,7 +17,7 @@ from bpe_conformance.operations import Stream
 from bpe_conformance.outcome import Dependence
 from bpe_conformance.packs import files
 from bpe_conformance.properties.engine import Found
-from bpe_conformance.session import fuzzing, items, setup
+from bpe_conformance.session import corpus, fuzzing, items, setup
 from bpe_conformance.session import run as session_run
 from bpe_conformance.session.fuzzing import Fuzzing
 from bpe_conformance.session.items import BpeItem, CaseItem, PropertyItem
@@ -583,6 +583,11 @@ def test_a_corpus_needs_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(setup.SpecError, match="tiktoken, which is not installed: pip install"):
         setup._corpora(["x"])
+
+
+def test_tiktoken_finds_the_end_of_text_in_a_corpus() -> None:
+    pytest.importorskip("tiktoken")
+    assert corpus._tiktoken()("a<|endoftext|>b") == [64, 50256, 65]
 
 
 def test_the_tokenizer_is_fitted_to_the_model_of_a_pack(monkeypatch: pytest.MonkeyPatch) -> None:

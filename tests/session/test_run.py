@@ -12,6 +12,7 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.answer import Ids
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Expectation, Mismatch
 from bpe_conformance.properties.engine import Found
@@ -66,6 +67,7 @@ def test_every_counterexample_of_a_search_is_written_and_counted(count: int, mon
     assert ended is not None
     assert [one.file for one in (ended, *ended.more)] == ["first.yaml", *(f"{number}.yaml" for number in range(count))]
     assert "7 examples" in "".join(lines)
+    assert f"; {counted(count + 1, 'counterexample')} so far" in "".join(lines)
     assert search.ended(tested, None) is None  # type: ignore[arg-type]
 
 

@@ -121,10 +121,10 @@ def test_options_without_common_items_are_rejected(project: Project) -> None:
 
 
 def test_a_node_id_runs_that_item(project: Project) -> None:
-    result = project.pytester.runpytest_inprocess(
-        "conformance::merge-priority", "--adapter", "textbook", f"--bpe-spec={SPEC}", "-v"
-    )
-    assert set(states(result)) == {"merge-priority"}
+    for ids in (["merge-priority"], ["merge-priority", "bytes-astral"]):
+        named = [f"conformance::{id_}" for id_ in ids]
+        result = project.pytester.runpytest_inprocess(*named, "--adapter", "textbook", f"--bpe-spec={SPEC}", "-v")
+        assert set(states(result)) == {*ids}
 
 
 def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path: Path) -> None:
@@ -140,13 +140,14 @@ def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path:
     )
 
 
-def test_a_seed_is_named_in_the_rerun_command(project: Project) -> None:
-    options = ["--adapter", "mine:Greedy", "--bpe-seed", "7", "--bpe-case", "law-encode"]
+@pytest.mark.parametrize("seed", ["7", "0"])
+def test_a_seed_is_named_in_the_rerun_command(seed: str, project: Project) -> None:
+    options = ["--adapter", "mine:Greedy", "--bpe-seed", seed, "--bpe-case", "law-encode"]
     result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
         [
-            "bpe-conformance: testing mine:Greedy; 0 cases, 1 property with seed 7; *",
-            "  rerun      pytest conformance --adapter mine:Greedy --bpe-seed 7 --bpe-case law-encode",
+            f"bpe-conformance: testing mine:Greedy; 0 cases, 1 property with seed {seed}; *",
+            f"  rerun      pytest conformance --adapter mine:Greedy --bpe-seed {seed} --bpe-case law-encode",
         ]
     )
 
