@@ -303,6 +303,7 @@ def test_a_search_ends_when_it_is_asked_to() -> None:
         {"merges": [["a", "b"], ["b", "c"]], "merge_ids": [256, 300]},
         {"merges": [], "byte_ids": 7, "extra": [[0, "<s>"]], "special_tokens": ["<s>"]},
         {"merges": [["a", "a"]], "byte_ids": "reversed", "pattern": "cl100k"},
+        {"merges": [["a", "b"]], "remove": [192, 255]},
     ],
 )
 def test_a_model_is_written_as_it_is_read(raw: dict[str, Any]) -> None:

@@ -130,6 +130,25 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
+@pytest.mark.parametrize(("at_load", "depends_on"), [(False, "encode"), (True, None)])
+def test_long_entries_depend_on_encode_only_if_it_is_incorrect(at_load: bool, depends_on: str | None) -> None:
+    class Cuts(wrong.Whole):
+        is_cut = not at_load
+
+        @classmethod
+        def from_files(cls, *given: Any) -> Any:
+            loaded = super().from_files(*given)
+            loaded.is_cut = True
+            return loaded
+
+        def encode(self, text: str, **chosen: Any) -> list[int]:
+            return super().encode(text[:600] if self.is_cut else text, **chosen)
+
+    one = found("law-load-long", Cuts)
+    assert one is not None
+    assert (one.mismatch.depends_on and one.mismatch.depends_on.kind) == depends_on
+
+
 @pytest.mark.parametrize(
     ("linear", "squared", "is_remote", "grows"),
     [

@@ -140,6 +140,12 @@ def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path:
     )
 
 
+def test_the_importable_name_of_the_suite_is_kept_in_the_rerun_command(project: Project) -> None:
+    suite = ["--pyargs", "bpe_conformance", "--adapter", "mine:Greedy", f"--bpe-spec={SPEC}"]
+    result = project.pytester.runpytest_inprocess(*suite, "--bpe-case", "merge-priority")
+    result.stdout.fnmatch_lines(["  rerun      pytest --pyargs bpe_conformance --adapter mine:Greedy --bpe-spec *"])
+
+
 @pytest.mark.parametrize("seed", ["7", "0"])
 def test_a_seed_is_named_in_the_rerun_command(seed: str, project: Project) -> None:
     options = ["--adapter", "mine:Greedy", "--bpe-seed", seed, "--bpe-case", "law-encode"]
