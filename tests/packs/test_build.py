@@ -65,6 +65,11 @@ class LiesAboutText(Honest):
         return super().decode(ids).replace("\ufffd", "")
 
 
+class LiesInDecode(Honest):
+    def decode(self, ids: Any) -> str:
+        return "?"
+
+
 class Panics(Honest):
     def encode(self, text: str, **chosen: Any) -> list[int]:
         if "x" in text:
@@ -132,6 +137,16 @@ def test_an_equal_model_of_an_earlier_pack_makes_engines_no_slower() -> None:
         model = replace(ABC, vocab=NeverCompared(ABC.vocab))
         agreement = agree(model, [replace(case, model=model) for case in drafts], [engine("Honest")])
         assert agreement.asked["tokenizers"]["agrees"] == len(EVERY)
+
+
+def test_only_a_decoding_of_an_added_token_that_is_not_ascii_may_differ() -> None:
+    added = read_model({"extra": [[300, "<\u00e9>"]], "special_tokens": ["<\u00e9>"]}, "added")
+    given = list(answered(Reach(added), [draft(Decode((97, 300)))]))
+    (row,) = agree(added, given, [engine("LiesInDecode")]).differs
+    assert row["reason"] == "it decodes added tokens that are not ASCII as mapped characters"
+    for operation, name in ((Decode((97,)), "LiesInDecode"), (Encode("x"), "LiesAboutX")):
+        with pytest.raises(CommandError, match="no pack is written"):
+            agree(added, list(answered(Reach(added), [draft(operation)])), [engine(name)])
 
 
 def test_tiktoken_may_differ_for_a_known_reason() -> None:
