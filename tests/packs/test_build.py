@@ -15,13 +15,13 @@ from bpe_conformance.adapters.textbook import Tokenizer as TokenizerOfFile
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
-from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.known_bugs.bases import BaseEncoder, like
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.build import agree, answered, engines
 from bpe_conformance.packs.cases import Draft, Draw, alternatives_met, mistakes, tokens, words
 from bpe_conformance.packs.files import ModelSource
-from bpe_conformance.packs.patterns import alternatives, mutants
+from bpe_conformance.packs.patterns import alternatives, mutants, variants
 from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, NOT_FOUND, UNSETTLED, Reach, bodies_of, measure, text_of
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.witnesses import Witness
@@ -355,6 +355,25 @@ def test_a_rare_kind_of_entry_is_drawn_often(monkeypatch: pytest.MonkeyPatch) ->
         Reach(read_model({"merges": [*map(list, letters), *WIDE_TEN], "pattern": "qwen2"})), Draw("0")
     )
     assert any("１０" in text for draft in drafts for text in draft.operation.texts())
+
+
+def test_a_mistake_is_detected_only_if_a_text_or_an_entry_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "TRIED", 30)
+    reach = Reach(read_model({"merges": [["R", "E"], ["a", "b"], ["1", "2"], [" ", "a"]], "pattern": "qwen2"}))
+    drafts, report, _ = mistakes(reach, Draw("0"))
+    texts = [text for one in drafts for text in one.operation.texts()]
+    texts += filter(None, map(text_of, reach.model.vocab.values()))
+    right = list(map(reach.ids, texts))
+    wrong = [
+        (what, like(reach.oracle, type(reach.oracle), pattern=pattern)) for what, pattern, _ in variants(reach.model)
+    ]
+    silent = [what for what, one in wrong if list(map(one.encode, texts)) == right]
+    assert report == {"mutants": len(wrong), "told_apart": len(wrong) - len(silent), "not_told_apart": silent}
+    assert 0 < len(silent) < len(wrong)
+
+
+def test_only_gpt2_has_real_text_of_the_clause_about_gpt2() -> None:
+    assert {one.clause for one in cases.real(Reach(ABC))} == {"MERGE-ORDER-1"}
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))

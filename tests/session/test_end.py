@@ -327,7 +327,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     names = ("ran", "lost", "skipped", "ended")
     suite = SimpleNamespace(collect=lambda: map(Lost.named, names))
     monkeypatch.setattr(session_run, "Suite", SimpleNamespace(from_parent=lambda session, path: suite))
-    freed, asked = outcome("freed", "passed"), list[bool]()
+    freed, asked = outcome("freed", "skipped"), list[bool]()
     monkeypatch.setattr(session_run, "without_blame_of_splitting", lambda outcomes: {"freed": freed})
     monkeypatch.setattr(session_run, "diagnose", lambda outcomes, *_: Diagnosis((), tuple(o.test for o in outcomes)))
     built: list[RunResult] = []
@@ -358,7 +358,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
         setattr(session, is_stopped, "for the test")
     run.pytest_sessionfinish(session)
     assert asked == [True]
-    states = {"ran": "passed", "freed": "passed", "ended": "failed"} | (
+    states = {"ran": "passed", "freed": "skipped", "ended": "failed"} | (
         {} if is_stopped else {"lost": "failed", "skipped": "skipped"}
     )
     assert {name: one.state for name, one in run.outcomes.items()} == states
