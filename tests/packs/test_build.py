@@ -372,6 +372,16 @@ def test_a_mistake_is_detected_only_if_a_text_or_an_entry_shows_it(monkeypatch: 
     assert 0 < len(silent) < len(wrong)
 
 
+def test_a_token_is_found_beside_other_text_where_it_is_none_alone() -> None:
+    """At the beginning of a text, the prefix space takes the first letter."""
+    spaced = Pipeline(steps=(ByteLevel(prefix_space=True),))
+    reach = Reach(replace(read_model({"merges": [[" ", "a"], ["a", "b"]]}), pipeline=spaced))
+    assert b"ab" not in reach.tokens("ab")
+    text = reach.text_for(b"ab")
+    assert text is not None
+    assert b"ab" in reach.tokens(text)
+
+
 def test_only_gpt2_has_real_text_of_the_clause_about_gpt2() -> None:
     assert {one.clause for one in cases.real(Reach(ABC))} == {"MERGE-ORDER-1"}
 
