@@ -14,7 +14,7 @@ from bpe_conformance import cli
 from bpe_conformance.adapters.textbook import Tokenizer as TokenizerOfFile
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
-from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split
 from bpe_conformance.known_bugs.bases import BaseEncoder, like
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs import build, cases
@@ -391,6 +391,19 @@ def test_every_pattern_has_mutants(name: str) -> None:
     found = mutants(PATTERNS[name])
     assert len(found) >= 5
     assert PATTERNS[name] not in found
+
+
+@pytest.mark.parametrize("name", ["cl100k", "o200k", "llama3", "qwen2"])
+def test_the_case_of_contractions_is_mistaken_in_two_ways(name: str) -> None:
+    ways = {what.rpartition(" ")[2] for what in mutants(PATTERNS[name]).values() if what.startswith("(?i:")}
+    assert ways == {"case", "ASCII"}
+
+
+def test_a_split_step_is_mistaken_for_every_other_pattern() -> None:
+    own = PATTERNS["cl100k"]
+    pipeline = Pipeline(steps=(Split(own), ByteLevel(split=False)))
+    wrong = {getattr(one.steps[0], "expression", "") for _, _, one in variants(replace(ABC, pipeline=pipeline)) if one}
+    assert {*PATTERNS.values()} - wrong == {own}
 
 
 def test_each_part_of_a_pattern_is_mistaken() -> None:
