@@ -140,6 +140,12 @@ def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path:
     )
 
 
+def test_another_directory_of_that_name_is_not_the_suite(project: Project) -> None:
+    project.write("conformance/test_mine.py", "")
+    fix = "write: pytest --pyargs bpe_conformance --adapter ..."
+    assert project.refused("textbook") == f"ERROR: the conformance in this directory is not the suite; {fix}"
+
+
 def test_the_importable_name_of_the_suite_is_kept_in_the_rerun_command(project: Project) -> None:
     suite = ["--pyargs", "bpe_conformance", "--adapter", "mine:Greedy", f"--bpe-spec={SPEC}"]
     result = project.pytester.runpytest_inprocess(*suite, "--bpe-case", "merge-priority")
