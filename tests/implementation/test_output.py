@@ -11,6 +11,7 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.fixtures.answers import restored
+from bpe_conformance.implementation import output
 from bpe_conformance.implementation.output import scratch_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="directories of POSIX")
@@ -126,3 +127,14 @@ def test_a_directory_that_is_moved_or_replaced_is_removed() -> None:
         folder.write_text("a file")
     assert not folder.exists()
     assert not folder.parent.exists()
+
+
+@posix
+def test_captured_output_is_cut_after_what_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    for length in (output.KEPT, output.KEPT + 1, 3 * output.KEPT):
+        for descriptor in (1, 2):
+            os.write(descriptor, b"x" * length)
+        output.cut_captured()
+        captured = capfd.readouterr()
+        kept = "x" * output.KEPT + output.CUT.decode() * (length > output.KEPT)
+        assert (captured.out, captured.err) == (kept, kept)
