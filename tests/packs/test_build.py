@@ -14,7 +14,8 @@ from bpe_conformance import cli
 from bpe_conformance.adapters.textbook import Tokenizer as TokenizerOfFile
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
-from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline, Split
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
+from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, like
 from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs import build, cases
@@ -380,6 +381,26 @@ def test_a_token_is_found_beside_other_text_where_it_is_none_alone() -> None:
     text = reach.text_for(b"ab")
     assert text is not None
     assert b"ab" in reach.tokens(text)
+
+
+NORMALIZED = replace(ABC, pipeline=Pipeline(("NFC",), (AddedToken("<|e|>"),)))
+
+
+def test_a_known_bug_of_the_settings_is_detected_only_if_a_text_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "TRIED", 40)
+    reach = Reach(NORMALIZED)
+    drafts, _, found = mistakes(reach, Draw("0"))
+    texts = [text for one in drafts for text in one.operation.texts()]
+    bugs = {bug.id: reach.wrong(bug.target) for bug in known_bugs() if bug.id in found}
+    assert found.keys() >= {"normalizer-left-out", "normalized-as-one-text"}
+    for name, wrong in bugs.items():
+        assert (found[name] > 0) is any(wrong.encode(text) != reach.ids(text) for text in texts)
+    assert {count > 0 for count in found.values()} == {True, False}
+
+
+def test_a_text_whose_normal_form_depends_on_the_version_of_unicode_is_left_out() -> None:
+    drafts = [draft(Encode(text)) for text in ("a\u08ca", "a\u0301")]
+    assert [len(list(answered(Reach(model), drafts))) for model in (NORMALIZED, ABC)] == [1, 2]
 
 
 def test_only_gpt2_has_real_text_of_the_clause_about_gpt2() -> None:
