@@ -234,6 +234,7 @@ def test_texts_of_the_implementation_are_visible_ascii_and_short() -> None:
         outcome("one", "failed", mismatch=bad, clause=clause),
         outcome("two", "known failure", reason=HOSTILE),
         outcome("three", "error", error="x" * 5000),
+        outcome("four", "skipped", reason=HOSTILE),
     ]
     found = made(*outcomes, notes=(HOSTILE,), language=HOSTILE, command=Command(HOSTILE))
     texts = list(strings({key: part for key, part in found.items() if key != "clauses"}))
@@ -406,6 +407,20 @@ def test_a_cause_without_its_smallest_failure_is_refused(tmp_path: Path) -> None
         file.write_text(document.text(found), "ascii")
         with pytest.raises(ReportError, match=rf"causes\.{number}\.smallest: there is no failure of '{name}'"):
             document.read(file)
+
+
+def test_a_cause_whose_smallest_failure_passed_is_refused(tmp_path: Path) -> None:
+    found = made(outcome("a", state="failed"), outcome("b"), diagnosis=Diagnosis((greedy(["a"]),), ("a",)))
+    found["causes"][0]["smallest"] = "b"
+    (tmp_path / "r.json").write_text(document.text(found), "ascii")
+    with pytest.raises(ReportError, match=r"causes\.0\.smallest: there is no failure of 'b'"):
+        document.read(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(document.LONGEST_CASE, True), (document.LONGEST_CASE + 1, False)])
+def test_a_counterexample_is_recorded_as_a_whole_or_not_at_all(length: int, is_kept: bool) -> None:
+    (one,) = made(outcome(state="failed", case="x" * length))["results"]
+    assert one["failure"]["case"] == ("x" * length if is_kept else "")
 
 
 # Markdown and badge
