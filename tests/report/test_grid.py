@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from helpers.sample_reports import failing, greedy, report
@@ -53,6 +56,7 @@ def test_a_pack_of_an_earlier_format_is_made_again(written: str, tmp_path: Path)
     assert not matrix._is_of(manifest, source)
     manifest.write_text(f'{{"format": {FORMAT}, "source": {{"sha256": {{"x.json": "00"}}}}}}')
     assert matrix._is_of(manifest, source)
+    assert not matrix._is_of(manifest, replace(source, sources={"x.json": "01"}))
 
 
 def test_each_cell_that_is_not_green_is_explained() -> None:
@@ -181,3 +185,75 @@ def test_reports_are_shown_beside_one_another(tmp_path: Path, monkeypatch: pytes
     assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")] == ["`a:T`", "`b:T`"]
     page = Path("made", "index.html").read_text("utf-8")
     assert all(name in page for name in ("a:T", "b:T"))
+
+
+def run_by(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, ended: Callable[[Path], int], *jobs: matrix.SuiteRun
+) -> tuple[list[matrix.MatrixResult], list[Sequence[str]]]:
+    """Run jobs with a function in place of pytest, which gets the file of the report; return the options, too."""
+    calls = list[Sequence[str]]()
+
+    def pytest_of(_: object, job: matrix.SuiteRun, options: Sequence[str]) -> tuple[int, str]:
+        calls.append(options[:-2])
+        return ended(Path(options[-1])), "ended badly"
+
+    monkeypatch.setattr(matrix._Runs, "_pytest", pytest_of)
+    return matrix.run_jobs(jobs, folder, 1), calls
+
+
+@pytest.mark.parametrize(
+    ("adapter", "status", "options"),
+    [
+        ("mine:T", 139, [[], ["--bpe-isolate"]]),
+        ("mine:T", matrix.USAGE_ERROR, [[]]),
+        ("cmd:mine", 139, [[]]),  # is in a process of its own
+    ],
+)
+def test_only_a_run_that_isolation_can_help_is_repeated(
+    adapter: str, status: int, options: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = matrix.SuiteRun("mine", adapter)
+    ((result,), calls) = run_by(monkeypatch, tmp_path, lambda _: status, job)
+    assert (result.problem, calls) == ("ended badly", options)
+
+
+def test_a_report_of_an_earlier_run_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = matrix.SuiteRun("mine", "mine:T")
+    written = json.dumps(report("other"))
+    ((first,), _) = run_by(monkeypatch, tmp_path, lambda file: file.write_text(written), job)
+    assert first.report is not None
+    assert (first.report["adapter"]["name"], first.report["adapter"]["spec"]) == ("mine", "mine:T")
+    (file,) = (tmp_path / "reports").iterdir()
+    assert json.loads(file.read_text()) == first.report
+    ((again,), _) = run_by(monkeypatch, tmp_path, lambda _: 1, job)
+    assert (again.report, again.problem) == (None, "ended badly")
+    ((cut,), _) = run_by(monkeypatch, tmp_path, lambda file: file.write_text("{"), job)
+    assert cut.report is None
+    assert "not JSON" in cut.problem
+
+
+def test_results_have_the_order_of_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    last_ended = Event()
+
+    def tested(_: object, job: matrix.SuiteRun, file: str) -> matrix.MatrixResult:
+        if job.name == "b":
+            last_ended.set()
+        else:
+            assert last_ended.wait(10)
+            time.sleep(0.05)
+        return matrix.MatrixResult(job.name, problem="no")
+
+    monkeypatch.setattr(matrix._Runs, "tested", tested)
+    found = matrix.run_jobs([matrix.SuiteRun(name, name) for name in "ab"], tmp_path, 2)
+    assert [result.name for result in found] == ["a", "b"]
+
+
+def test_the_table_names_days_packs_and_all_that_could_not_be_tested() -> None:
+    reports = [report("x", model="gpt2"), report("y", pack="small"), report("z")]
+    for day, one in zip((3, 1, 2), reports, strict=True):
+        one["created"] = f"2026-01-0{day}T00:00:00Z"
+    text = matrix.text(reports, {"a:T": "first reason", "b:T": "second reason"})
+    assert "; 2026-01-01 to 2026-01-03. " in text
+    ends = [line.split("|")[-2].strip() for line in text.splitlines() if line.startswith("| `")]
+    assert ends == ["gpt2 only", "small only, by a pack", "-"]
+    assert "- `a:T` could not be tested: first reason\n- `b:T` could not be tested: second reason" in text
