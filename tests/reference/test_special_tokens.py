@@ -14,13 +14,15 @@ from bpe_conformance.reference import special_tokens, textbook
 from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 
 
-@pytest.fixture(params=["an alternation of few", "a search for beginnings"])
-def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "a search for beginnings":
+@pytest.fixture(params=["an alternation of few", "a search for beginnings", "a search for first characters"])
+def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param != "an alternation of few":
         monkeypatch.setattr(special_tokens, "FEW", 0)
+    if request.param == "a search for first characters":
+        monkeypatch.setattr(special_tokens, "FEW_BEGINNINGS", 1)
 
 
-@pytest.mark.usefixtures("_either_way")
+@pytest.mark.usefixtures("_each_way")
 @pytest.mark.parametrize("letters", ["ab.|(", "ab", "[]^-\\", "aé日🦊\0", "🦊🐻🐼🐨🐯🦁🐮🐷🐸🐵"])
 def test_cut_agrees_with_the_textbook(letters: str) -> None:
     draw = random.Random(0)
@@ -30,7 +32,7 @@ def test_cut_agrees_with_the_textbook(letters: str) -> None:
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
 
 
-@pytest.mark.usefixtures("_either_way")
+@pytest.mark.usefixtures("_each_way")
 def test_find_stays_between_start_and_end() -> None:
     tokens = SpecialTokens(["ab", "abc", "c"])
     assert tokens.find("xabc") == (1, 4)

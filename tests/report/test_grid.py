@@ -77,7 +77,9 @@ def test_each_cell_that_is_not_green_is_explained() -> None:
     assert "```\nencode('x')\n  got  y\n```" in text
 
 
-@pytest.mark.parametrize("text", ['{"format": "x", "cells": []}', '{"format": "bpe-conformance models 1", "cells": [{}]}', "[]"])
+@pytest.mark.parametrize(
+    "text", ['{"format": "x", "cells": []}', '{"format": "bpe-conformance models 1", "cells": [{}]}', "[]"]
+)
 def test_another_file_is_not_replaced(tmp_path: Path, text: str) -> None:
     (tmp_path / "models.json").write_text(text, "utf-8")
     with pytest.raises(ReportError, match=r"models.json: not a file of 'bpe-conformance models 1'; move it away"):
