@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bpe_conformance.reference.workers import WorkerFailedError, in_order, in_processes, worker_count
+from bpe_conformance.reference.workers import WorkerFailedError, batches, in_order, in_processes, worker_count
 
 
 def test_without_a_number_an_executor_has_a_worker_for_each_processor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +27,16 @@ def test_without_a_number_an_executor_has_a_worker_for_each_processor(monkeypatc
         assert [worker_count(2), worker_count(2, executor)] == [2, 2]
         with pytest.raises(ValueError, match="workers is 0; it must be at least 1"):
             worker_count(0, executor)
+
+
+@pytest.mark.parametrize("least", [1, 3, 4])
+def test_batches_hold_each_item_once_and_are_no_larger_than_needed(least: int) -> None:
+    for sizes in (sizes for length in range(5) for sizes in product((0, 1, 3), repeat=length)):
+        found = list(batches(enumerate(sizes), lambda item: item[1], least))
+        assert [item for batch in found for item in batch] == [*enumerate(sizes)]
+        totals = [[size for _, size in batch] for batch in found]
+        assert all(sum(total) >= least for total in totals[:-1])
+        assert all(sum(total[:-1]) < least for total in totals)
 
 
 def double(job: int) -> int:
