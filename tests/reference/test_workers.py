@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import product
@@ -171,6 +171,17 @@ def test_dead_worker_gives_one_line_error(size: int, capfd: pytest.CaptureFixtur
     assert "\n" not in str(caught.value)
     assert not multiprocessing.active_children()
     assert capfd.readouterr() == ("", "")
+
+
+def be_killed(job: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("call", "how"), [(die, "exit status 1"), (be_killed, "ended by SIGKILL")])
+def test_the_error_says_how_a_worker_died(call: Callable[[object], None], how: str) -> None:
+    with pytest.raises(RuntimeError, match=rf"^a worker died \({how}\); it may have run out of memory"):
+        list(in_processes(1, call, ["x"]))
 
 
 class KilledWorker(Exception):
