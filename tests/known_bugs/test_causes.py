@@ -205,6 +205,39 @@ def test_one_answer_that_other_bugs_give_too_names_no_bug_while_more_of_its_sect
     assert _found({"c0": "1", **_unknown(6, 9)}, {"one": rows["one"]}) == [({"one"}, 1)]
 
 
+def test_answers_that_another_cause_explains_speak_for_no_bug_that_other_cases_refute() -> None:
+    rows = {"wide": ROWS["wide"], "late": {**_row(10, 21, "1"), **_row(40, 43, "1")}}
+    assert _found(_row(0, 21, "1"), rows) == [({"wide"}, 20)]
+
+
+def test_bugs_that_explain_the_same_rest_are_one_cause_though_one_also_explains_what_another_cause_does() -> None:
+    rows = {"wide": ROWS["wide"], "rest": _row(20, 24, "1"), "more": _row(19, 24, "1")}
+    assert _found(_row(0, 24, "1"), rows) == [({"wide"}, 20), ({"rest", "more"}, 4)]
+
+
+def test_of_bugs_with_equal_scores_the_one_with_fewer_other_answers_is_first() -> None:
+    rows = {"loose": {**_row(30, 36, "1"), **_row(36, 38, "9")}, "exact": _row(20, 24, "1")}
+    answers = {**_row(20, 24, "1"), **_row(30, 36, "1"), **_unknown(36, 38)}
+    assert _found(answers, rows) == [({"exact"}, 4), ({"loose"}, 6)]
+
+
+def test_of_bugs_with_equal_scores_the_one_whose_own_clause_fails_is_first() -> None:
+    rows = {"other": _row(30, 34, "1"), "own": _row(40, 44, "1")}
+    clauses = {"other": "SPLIT-OWN-1", "own": "MERGE-FULL-1"}
+    evidence = Evidence(CLAUSES, {**rows["other"], **rows["own"]})
+    bugs = [KnownBug(name, "", clause, "", "") for name, clause in clauses.items()]
+    found = cover(of_bugs(evidence, Matrix(rows, {}, {}), bugs), evidence.answers)
+    assert [candidate.bugs for candidate, _ in found] == [{"own"}, {"other"}]
+
+
+def test_other_answers_that_another_part_causes_speak_against_no_bug() -> None:
+    answers = {**_row(20, 22, "2"), **_unknown(22, 24)}
+    assert _found(answers, {"small": ROWS["small"]}) == []
+    assert _found(answers, {"small": ROWS["small"]}, dependent=JUDGED[22:24]) == [({"small"}, 2)]
+    rows = {"one": {"c0": "1"}, "other": _row(0, 5, "1")}
+    assert _found({"c0": "1", **_unknown(6, 9)}, rows, dependent=JUDGED[6:9]) == [({"one"}, 1)]
+
+
 def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers() -> None:
     class DropsLongWords(BaseTrainer):
         def words(self, text: str, special: list[str], pattern: str) -> Any:
@@ -387,6 +420,53 @@ def test_contradicted_convention_is_not_a_cause() -> None:
     assert isinstance(diagnose(outcomes, differing).causes[0], ConventionCause)
     outcomes += [_outcome(case, None, "passed") for case in differing[2:6]]
     assert not any(isinstance(cause, ConventionCause) for cause in diagnose(outcomes, differing).causes)
+
+
+def test_a_convention_is_no_cause_if_most_answers_that_it_changes_are_wrong_in_another_way() -> None:
+    differing = [case for case in _cases() if set(case.expected.values) >= {"pair", "bytes"}][:8]
+    wrong = [_outcome(case, Ids(())) for case in differing]
+    agrees = [
+        replace(one, mismatch=one.mismatch and replace(one.mismatch, conventions=((("lookup", "bytes"),),)))
+        for one in wrong
+    ]
+    for count, kinds in ((8, [ConventionCause]), (3, [])):
+        found = diagnose([*agrees[:count], *wrong[count:]], differing).causes
+        assert [type(cause) for cause in found if isinstance(cause, ConventionCause)] == kinds
+
+
+def test_a_skipped_case_is_no_evidence() -> None:
+    outcomes = _of_bug("greedy-left-to-right", "MERGE-ORDER-1")
+    failed = [one.test for one in outcomes if one.state == "failed"]
+    assert len(failed) > 4
+    states: list[State] = ["skipped", "passed"]
+    for state in states:
+        others = (replace(one, state=state, mismatch=None) for one in outcomes if one.test not in failed[:2])
+        mine = [one for one in outcomes if one.test in failed[:2]]
+        named = " ".join(_names(diagnose([*mine, *others], _cases())))
+        assert ("greedy-left-to-right" in named) == (state == "skipped")
+
+
+def test_the_cause_of_most_failures_is_first_though_it_is_found_last() -> None:
+    error = Refusal("ValueError", "ValueError: no", ("tok.py:3 in encode: raise",))
+    mine = _of_bug("greedy-left-to-right", "MERGE-ORDER-1")
+    law = _of_property(Mismatch(Question(Encode("x"), AAAA), Expectation((Ids(()),)), error))
+    more = [replace(law, test=f"law-{number}") for number in range(len(mine) + 1)]
+    found = diagnose([*mine, *more], _cases()).causes
+    assert [type(cause) for cause in found] == [ErrorCause, BugCause]
+
+
+def test_every_failure_that_depends_on_a_bug_is_counted_under_it() -> None:
+    following = Mismatch(
+        Question(Batch(("aaaa",)), AAAA),
+        Expectation((Ids((256, 256)),)),
+        Ids((0,)),
+        depends_on=Dependence("encode", "aaaa"),
+    )
+    batches = [case for case in _cases() if case.operation.name == "encode_batch"][:3]
+    more = [replace(_outcome(case, Ids(())), mismatch=following) for case in batches]
+    found = diagnose([*_of_bug("greedy-left-to-right", "MERGE-ORDER-1"), *more], _cases())
+    assert found.unexplained == ()
+    assert {case.id for case in batches} <= {*found.causes[0].tests}
 
 
 def _of_bug(bug: str, clause: str) -> list[Outcome]:
@@ -896,14 +976,19 @@ def test_warnings_of_golden_cases_do_not_refute_a_bug() -> None:
     found = tested.run(Implementation("x", bug.target), Effort())
     assert found is not None
     failed = replace(_of_property(found.mismatch, "ERROR-STATE-1"), test="law-arguments")
-    for state, names in (("warning", [bug.id]), ("passed", [])):
+    combinations: list[tuple[tuple[State, State], list[str]]] = [
+        (("warning", "warning"), [bug.id]),
+        (("warning", "passed"), []),
+        (("passed", "passed"), []),
+    ]
+    for states, names in combinations:
         cases = [
             case for case in _cases() if case.id in ("special-absent-list-order-length", "special-absent-short-first")
         ]
         mismatches = [judge(case, Implementation("x", bug.target)) for case in cases]
         others = [
-            replace(_outcome(case, Fault("x", "x")), state=state, mismatch=mismatch if state == "warning" else None)
-            for case, mismatch in zip(cases, mismatches, strict=True)
+            replace(_outcome(case, None), state=state, mismatch=mismatch if state == "warning" else None)
+            for case, mismatch, state in zip(cases, mismatches, states, strict=True)
         ]
         assert _names(diagnose([failed, *others], cases)) == names
 

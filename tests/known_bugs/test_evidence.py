@@ -130,6 +130,8 @@ def test_only_a_training_without_a_context_is_one() -> None:
     assert found == {"training": True, "again": False, "encoding": False}
     assert not causes._is_training(outcome(None))
     assert causes._fits_open_ties(outcome(wrong(TRAINING, ERROR)), DEFAULTS) is False
+    rare = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b"xy"}, ((b"x", b"y"),))
+    assert causes._fits_open_ties(outcome(wrong(TRAINING, rare)), DEFAULTS) is False
 
 
 @pytest.mark.parametrize(
@@ -281,6 +283,11 @@ def test_open_ties_are_a_cause_only_of_trainings_that_no_other_cause_explains(mo
     ):
         (open_ties,) = made._open_ties(found)
         assert open_ties.same == same
+        assert open_ties.other == same | {"d"}  # too many do not fit
+    (fitting,) = search(wrong=trainings | {"e": training("e")}, evidence=evidence)._open_ties([])
+    assert (fitting.same, fitting.other) == ({"a", "b", "c", "e"}, {"d"})
+    many = SimpleNamespace(clauses=dict.fromkeys([*trainings, *map(str, range(10))], "TRAIN-TIE-1"))
+    assert [*search(wrong=trainings, evidence=many)._open_ties([])] == []  # a rule passes most ties
     assert [*search(wrong=trainings, evidence=evidence, declared={"tie_break": "unspecified"})._open_ties([])] == []
 
 
@@ -320,6 +327,20 @@ def test_a_bug_that_explains_errors_only_must_raise_the_same_words(
     found = SimpleNamespace(same={*tests}, bugs={named.id})
     assert made._raises_alike(found) == is_alike
     assert made._raises_alike(SimpleNamespace(same={*tests[:2]}, bugs={named.id}))  # too few
+    for other in (Ids((1,)), Fault(TIMED_OUT, "no answer within 3 s")):
+        made = search(wrong={**failed, "e": training("e", answer=other)}, golden=dict.fromkeys(tests))
+        assert made._raises_alike(SimpleNamespace(same={*tests, "e"}, bugs={named.id}))  # it explains other answers too
+    late = dict.fromkeys(tests, training("late", answer=Fault(TIMED_OUT, "no answer within 3 s")))
+    assert search(wrong=late, golden=dict.fromkeys(tests))._raises_alike(found)
+
+
+def test_only_a_broken_rule_for_ties_gets_the_fix_of_the_declared_rule() -> None:
+    made = search(declared={**DEFAULTS, "tie_break": "first-seen"})
+    other = Bug("a", "", "its own fix", "MERGE-ORDER-1")
+    assert made._as_declared(other) == other
+    ties = Bug("b", "", "its own fix", "TRAIN-TIE-1")
+    assert made._as_declared(ties).clause == "TRAIN-TIE-2"
+    assert search()._as_declared(ties) == ties
 
 
 def test_a_listed_test_that_passes_is_no_evidence() -> None:
