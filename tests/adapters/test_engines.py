@@ -8,6 +8,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -243,3 +244,33 @@ def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.Capture
     assert main(["compare", "huggingface:m", "textbook:same.json", "--corpus", "text.txt"]) == 0
     assert main(["compare", "huggingface:m", "engine:other.json", "--corpus", "text.txt"]) == 2
     assert "engine:other.json: the id 257 is b'abd' in its file" in capsys.readouterr().err
+
+
+def test_llamacpp_reads_a_copy_and_is_the_engine_of_the_given_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def program(name: str, spec: str, path: Path) -> Any:
+        return SimpleNamespace(path=path)
+
+    monkeypatch.setattr(engines, "_program", program)
+    huggingface.write("small.json", SMALL)
+    adapter: Any = resolve("llamacpp:small.json")
+    assert adapter.model == str(folder / "small.json")
+    assert adapter.path.is_file()  # the program may be started again
+    assert adapter.path.name == "small.gguf"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(KeyError("merges"), "KeyError: 'merges'"), (ValueError(), "ValueError:"), (OSError("no"), "no")],
+)
+def test_an_error_of_an_engine_is_said_with_its_kind_if_it_says_too_little(
+    error: Exception, message: str, folder: Path
+) -> None:
+    def load(path: Path) -> object:
+        raise error
+
+    huggingface.write("small.json", SMALL)
+    with pytest.raises(AdapterError) as caught:
+        engines.loaded("mine:small.json", load)
+    assert str(caught.value) == f"mine:small.json: mine does not load it: {message}"

@@ -326,3 +326,21 @@ def test_cs336_in_the_directory_of_the_assignments_module(folder: Path, monkeypa
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry and Path(entry) != folder])
     with pytest.raises(AdapterError, match=r"an assignment, run from the directory above$"):
         resolve("cs336:tests.adapters")
+
+
+@pytest.mark.parametrize("installed_first", [True, False])
+def test_the_current_directory_comes_before_an_installed_module_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed_first: bool
+) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    (installed / "good.py").write_text("class T: pass\n")
+    here = [str(Path.cwd())]
+    monkeypatch.setattr(sys, "path", [str(installed), *here, *sys.path] if installed_first else [*here, str(installed)])
+    assert hasattr(resolve("good:T"), "encode")
+
+
+def test_an_import_that_fails_names_the_innermost_line(tmp_path: Path) -> None:
+    (tmp_path / "outer.py").write_text("import raises\n")
+    with pytest.raises(AdapterError, match=r"importing outer failed: ValueError: .* \(.*raises\.py:3\)$"):
+        resolve("outer:T")

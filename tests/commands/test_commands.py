@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,8 +24,11 @@ from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
 from bpe_conformance.commands import common, compare
 from bpe_conformance.commands import encode as encoding
 from bpe_conformance.commands.common import size
-from bpe_conformance.fixtures import gpt2_model
+from bpe_conformance.fixtures import gpt2_model, read_model
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.reference import Tokenizer, superbpe
+from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.session import corpus
 
 Give = Callable[[bytes], None]
 
@@ -448,6 +452,10 @@ class Fails(Tokenizer):
             raise RuntimeError("no superlatives")
         return super().encode(text)
 
+class OnlyDecodes:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.decode = Tokenizer(vocab, merges, special_tokens).decode
+
 class Plain:
     def __init__(self, vocab, merges, special_tokens=None):
         self.encode = Tokenizer(vocab, merges, special_tokens).encode
@@ -559,3 +567,66 @@ def test_train_does_not_mix_files_of_two_tokenizers(capsys: pytest.CaptureFixtur
     )
     assert sorted(path.name for path in Path("stale").iterdir()) == ["merges.txt", "vocab.json"]
     assert main([*train, "--format", "huggingface", "--format", "gpt2"]) == 0
+
+
+@pytest.mark.usefixtures("adapters")
+def test_compare_counts_all_differences_and_shows_the_first(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(corpus, "BLOCK", 4)
+    (here / "texts").mkdir()
+    (here / "texts" / "a").write_text("same\nsame\n", "utf-8")
+    (here / "texts" / "b").write_text("same\nsame\nmy lowest\nmy lowest\n", "utf-8")
+    (here / "texts" / "c").write_text("the lowest\n", "utf-8")
+    assert main(["compare", "compared:Wrong", "reference", "--corpus", "texts"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith("on 51 bytes in 3 files, model gpt2")
+    assert out[1:4] == [
+        "different     3 of 7 blocks",
+        f"first         {Path('texts', 'b')}, line 3",
+        "  after       'my'",
+    ]
+    assert sum(line.startswith("first") for line in out) == 1
+    assert not any(line.startswith("speed") for line in out)
+    monkeypatch.setattr(compare, "LONG_ENOUGH", 51)
+    assert main(["compare", "reference", "textbook", "--corpus", "texts"]) == 0
+    assert re.search(r"^speed         [0-9.]+ \w+/s and [0-9.]+ \w+/s$", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("adapters")
+@pytest.mark.parametrize(
+    ("adapter", "message"),
+    [
+        ("compared:OnlyDecodes", "compared:OnlyDecodes: does not encode; name a tokenizer that does"),
+        ("compared:Plain", "compared:Plain: has no from_tokenizer_json, which models with a pipeline need"),
+    ],
+)
+def test_compare_needs_what_the_model_does(adapter: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = replace(read_model({"merges": [["l", "o"]]}), pipeline=Pipeline(normalizer=("NFC",), steps=(ByteLevel(),)))
+    huggingface.write(Path("model.json"), model)
+    words = ["compare", adapter, "reference", "--corpus", "text", "--table", "model.json"]
+    assert refused(capsys, *words) == message
+
+
+def test_a_position_counts_all_that_was_read_before(
+    give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(common.chunks, "__defaults__", (4,))
+    for words, data, message in (
+        (["decode", "gpt2"], b"1 2 3 4 5 50257", "the id 50257 at index 5 is not in the vocabulary"),
+        (["encode", "gpt2"], b"abcd\xff\xfeab", "not UTF-8 at byte 4; use --errors"),
+        (["encode", "gpt2"], b"abc\xc3\xa9\xc3", "not UTF-8 at byte 5; use --errors"),
+    ):
+        give(data)
+        assert main(words) == 2
+        assert capsysbinary.readouterr().err.decode().startswith(f"bpe-conformance: standard input: {message}")
+
+
+def test_the_name_of_a_file_is_shown_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "encode", "gpt2", "no\nsuch\x1b[31m") == r"no\nsuch\x1b[31m: No such file or directory"
+
+
+def test_train_says_on_what_part_of_the_text_the_ratio_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "text", "--vocab-size", "262", "-o", "tok"]) == 0
+    (ratio,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("bytes/token")]
+    assert re.fullmatch(r"bytes/token   \d\.\d{3}", ratio)
