@@ -8,10 +8,13 @@ import sys
 from fnmatch import fnmatch
 from importlib.metadata import requires
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from bpe_conformance.adapters import BUILT_IN, AdapterError, AdapterUnavailable, resolve, with_trainer
+from bpe_conformance.adapters.shapes.functions import is_written, train_by_file
+from bpe_conformance.fixtures.answers import NoAnswer
 from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 MODULES = {
@@ -344,3 +347,74 @@ def test_an_import_that_fails_names_the_innermost_line(tmp_path: Path) -> None:
     (tmp_path / "outer.py").write_text("import raises\n")
     with pytest.raises(AdapterError, match=r"importing outer failed: ValueError: .* \(.*raises\.py:3\)$"):
         resolve("outer:T")
+
+
+def test_what_a_training_function_learns_becomes_one_tokenizer_when_it_is_used() -> None:
+    made = list[Tokenizer]()
+
+    def make(vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special: object) -> Tokenizer:
+        made.append(Tokenizer(vocab, merges, special))
+        vocab.clear()  # of its own
+        merges.clear()
+        return made[-1]
+
+    def train(path: Path, vocab_size: int, special_tokens: list[str]) -> object:
+        merges = learn(path.read_bytes().decode(), vocab_size, special_tokens)
+        return build_vocab(merges, special_tokens), merges
+
+    trained = train_by_file(train, make, "é\r\nlow low<|e|>", 260, ["<|e|>"])
+    assert trained.merges == learn("é\r\nlow low<|e|>", 260, ["<|e|>"])
+    assert not hasattr(trained, "_private")
+    assert made == []
+    assert trained.decode(trained.encode("low<|e|>")) == "low<|e|>"
+    assert trained.encode("<|e|>") == [256]
+    assert len(made) == 1
+    assert (len(trained.vocab), len(trained.merges)) == (260, 3)
+
+
+@pytest.mark.parametrize("error", [SystemExit("no"), KeyError("no"), MemoryError()])
+def test_a_first_call_that_fails_is_left_to_the_tests(error: BaseException) -> None:
+    def train(path: Path, vocab_size: int, special_tokens: list[str]) -> object:
+        raise error
+
+    assert is_written(train, "mine:train")
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "message"),
+    [
+        (None, NoAnswer, "train returned None; return (vocab, merges)"),
+        (5, TypeError, "train returned int; expected a pair (vocab, merges)"),
+        ((1, 2, 3), TypeError, "train returned tuple; expected a pair (vocab, merges)"),
+    ],
+)
+def test_a_training_without_a_pair_is_an_error_of_the_function(
+    result: object, kind: type[Exception], message: str
+) -> None:
+    def train(path: Path, vocab_size: int, special_tokens: list[str]) -> object:
+        return result
+
+    with pytest.raises(kind) as caught:
+        train_by_file(train, Tokenizer, "low", 257, [])
+    assert str(caught.value) == message
+
+
+def test_a_trainer_changes_nothing_but_train_and_its_conventions() -> None:
+    class Target(Tokenizer):
+        conventions: ClassVar = {"lookup": "bytes", "tie_break": "first-seen"}
+
+    adapter: Any = with_trainer(Target, "trainers:train")
+    assert adapter.conventions == {"lookup": "bytes", "tie_break": "lex-smaller"}
+    assert Target.conventions == {"lookup": "bytes", "tie_break": "first-seen"}
+    assert "train" not in vars(Target)
+
+    def factory(*arguments: Any) -> Target:
+        return Target(*arguments)
+
+    carried = {name: object() for name in ("pattern", "model", "from_files", "from_tokenizer_json")}
+    vars(factory).update(carried, conventions={"lookup": "bytes"})
+    wrapped: Any = with_trainer(factory, "trainers:train")
+    assert {name: getattr(wrapped, name) for name in carried} == carried
+    assert wrapped.conventions == {"lookup": "bytes", "tie_break": "lex-smaller"}
+    assert not hasattr(factory, "train")
+    assert wrapped.train("low low", 258, []).merges == learn("low low", 258, [], tie_break="lex-smaller")
