@@ -418,3 +418,18 @@ def test_a_trainer_changes_nothing_but_train_and_its_conventions() -> None:
     assert wrapped.conventions == {"lookup": "bytes", "tie_break": "lex-smaller"}
     assert not hasattr(factory, "train")
     assert wrapped.train("low low", 258, []).merges == learn("low low", 258, [], tie_break="lex-smaller")
+
+
+def test_a_stub_of_an_assignment_counts_as_written_and_fails_its_tests() -> None:
+    with pytest.raises(NoAnswer, match=r"unfinished returned None; return \(vocab, merges\)"):
+        resolve("cs336:unfinished").train("low", 258, [])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("special", [None, [], ["<|e|>"]])
+def test_the_function_of_an_assignment_gets_the_special_tokens_as_they_are(
+    special: list[str] | None, tmp_path: Path
+) -> None:
+    (tmp_path / "gets_special.py").write_text(
+        "def get_tokenizer(vocab, merges, special_tokens): return special_tokens\n"
+    )
+    assert resolve("cs336:gets_special")({}, [], special) is special  # type: ignore[operator]

@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from bpe_conformance.adapters.errors import AdapterError
 from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.adapters.shapes import tokenizer_json
+from bpe_conformance.adapters.shapes.minbpe import MinbpeTokenizer
+from bpe_conformance.adapters.shapes.tiktoken_encoding import EncodingTokenizer
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.spec import installed_spec
@@ -53,6 +58,7 @@ class Basic:
 
 class Whole(Basic):
     pattern = "none"
+    conventions = {"tie_break": "lex-greater"}
 
 
 class Regex(Basic):
@@ -74,6 +80,10 @@ class Regex(Basic):
             else:
                 ids += [i for word in regex.findall(self.pattern, part) for i in super(Regex, self).encode(word)]
         return ids
+
+
+class Own(Regex):
+    pattern = "none"  # a default, which the adapter replaces
 
 
 class Computed(Basic):
@@ -252,3 +262,93 @@ def test_a_class_that_reads_a_tokenizer_json_is_tested_with_golden_cases(
     assert failed == ["special-decode-byte-map"]  # its special token spells other bytes
     with pytest.raises(AdapterError, match="has no from_tokenizer_json"):
         resolve("tokenizer-json:collections:OrderedDict")
+
+
+def test_a_trained_minbpe_tokenizer_has_its_merges_by_rank_and_its_special_tokens() -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"bc"}
+    inner = SimpleNamespace(merges={(98, 99): 257, (97, 98): 256}, vocab=vocab, special_tokens={"<|é|>": 300})
+    assert MinbpeTokenizer(inner).merges == [(b"a", b"b"), (b"b", b"c")]
+    assert MinbpeTokenizer(inner).vocab == {**vocab, 300: "<|é|>".encode()}
+    inner.special_tokens = ["<|e|>"]  # without ids
+    assert MinbpeTokenizer(inner).vocab == vocab
+
+
+@pytest.mark.usefixtures("modules")
+def test_minbpe_adapter_passes_on_only_what_the_class_takes() -> None:
+    basic: Any = resolve("minbpe:minbpe_like:Basic")
+    table = {byte: bytes([byte]) for byte in range(256)}
+    for arguments in ((table, [], ["<|e|>"]), (table, [], None, "x")):
+        with pytest.raises(NotImplementedError):
+            basic(*arguments)
+    with pytest.raises(NotImplementedError, match="takes no special tokens"):
+        basic.train("abab", 257, ["<|e|>"])
+    whole: Any = resolve("minbpe:minbpe_like:Whole")
+    splitting: Any = resolve("minbpe:minbpe_like:Regex")
+    assert whole.pattern == "none"
+    assert not hasattr(splitting, "pattern")
+    assert not hasattr(resolve("minbpe:minbpe_like:Own"), "pattern")
+    assert (basic.conventions, whole.conventions) == ({"tie_break": "first-seen"}, {"tie_break": "lex-greater"})
+    trained = splitting.train("ab ab", 257, [], "[a-z]+| ")
+    assert trained._inner.pattern == "[a-z]+| "
+    assert splitting(table, [], ["<|e|>"]).encode("a<|e|>") == [97, 256]
+
+
+def test_an_encoding_is_asked_as_the_caller_asks() -> None:
+    asked = list[dict[str, Any]]()
+
+    class Both:
+        def encode(self, text: str, *, allowed_special: Any = (), disallowed_special: Any = "all") -> list[int]:
+            asked.append({"allowed_special": allowed_special, "disallowed_special": disallowed_special})
+            return []
+
+        def encode_batch(self, texts: list[str], *, allowed_special: Any = ()) -> list[tuple[int, ...]]:
+            asked.append({"allowed_special": allowed_special})
+            return [(1,), (2, 3)]
+
+    made: Any = EncodingTokenizer(Both())
+    made.encode("x")
+    made.encode("x", allowed_special={"<|e|>"}, disallowed_special=())
+    assert asked == [
+        {"allowed_special": "all", "disallowed_special": "all"},
+        {"allowed_special": {"<|e|>"}, "disallowed_special": ()},
+    ]
+    assert made.encode_batch(("x", "y")) == [[1], [2, 3]]
+    assert asked[2] == {"allowed_special": "all"}
+    with pytest.raises(NotImplementedError, match="the encoding has no decode_bytes"):
+        made.decode_bytes([1])
+    one: Any = EncodingTokenizer(SimpleNamespace(encode=lambda text, allowed_special: []))
+    with pytest.raises(NotImplementedError, match="the encoding's encode has no disallowed_special"):
+        one.encode("x", disallowed_special=())
+
+
+@pytest.mark.usefixtures("modules")
+def test_an_encoding_of_another_name_is_its_own_model() -> None:
+    nameless = "class Nameless:\n    encode = decode = 1\n\n\n"
+    source = nameless + ENCODING.replace("r50k_base", "mine")
+    Path("encodings_like.py").write_text(source, "utf-8")
+    found: Any = resolve("encoding:encodings_like:made")
+    assert (found.model, found.__name__) == ("mine", "mine")
+    with pytest.raises(AdapterError, match="encoding:encodings_like:Nameless has no name; expected"):
+        resolve("encoding:encodings_like:Nameless")
+
+
+def test_a_class_that_reads_a_tokenizer_json_refuses_what_the_file_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reads:
+        conventions: ClassVar = {"lookup": "bytes"}
+
+        @classmethod
+        def from_tokenizer_json(cls, path: str) -> Any:
+            return Path(path).read_text("utf-8")
+
+    monkeypatch.setattr(tokenizer_json, "load", lambda _: Reads)
+    adapter: Any = tokenizer_json.tokenizer_json("mine:Reads")
+    table = {byte: bytes([byte]) for byte in range(256)}
+    assert '"a"' in adapter(table, [])
+    assert adapter.conventions == {"lookup": "bytes"}
+    with pytest.raises(NotImplementedError, match="one token two ids"):
+        adapter({**table, 300: b"a"}, [])
+    with pytest.raises(ValueError, match="the vocabulary lacks the byte 0x61"):
+        adapter({index: token for index, token in table.items() if token != b"a"}, [])
+    monkeypatch.setattr(tokenizer_json, "load", lambda _: str)
+    with pytest.raises(AdapterError, match=r"tokenizer-json:x:y has no from_tokenizer_json\(path\)"):
+        tokenizer_json.tokenizer_json("x:y")
