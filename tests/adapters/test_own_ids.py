@@ -7,6 +7,7 @@ import random
 import pytest
 
 from bpe_conformance.adapters.packages.own_ids import OwnIds, trained_table
+from bpe_conformance.adapters.packages.ranks import RankTable, ranks_of
 from bpe_conformance.reference.textbook import build_vocab, learn
 
 
@@ -58,3 +59,44 @@ def test_adopted_ids_replace_those_of_bytes() -> None:
 def test_tables_that_own_ids_cannot_represent_are_rejected(vocab: dict[int, bytes], merges: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         OwnIds(vocab, merges)
+
+
+def test_a_token_that_two_merges_give_has_the_id_of_the_first() -> None:
+    merges = [(b"b", b"c"), (b"a", b"bc"), (b"a", b"b"), (b"ab", b"c"), (b"abc", b"d")]
+    vocab = {**dict(enumerate(bytes([byte]) for byte in range(256))), 300: b"bc", 301: b"abc", 302: b"ab", 303: b"abcd"}
+    table = OwnIds(vocab, merges)
+    assert table.pairs == {(98, 99): 256, (97, 256): 257, (97, 98): 258, (258, 99): 259, (257, 100): 260}
+    assert table.inside([301]) == [257]
+    assert table.outside([257, 259]) == [301, 301]
+    with pytest.raises(LookupError, match="the tokenizer returned the id 5000, which it does not have"):
+        table.outside([97, 5000])
+
+
+def test_learned_merges_are_in_the_order_of_their_ids() -> None:
+    tokens = {97: b"a", 98: b"b", 99: b"c", 256: b"ab", 257: b"bc"}
+    assert trained_table(tokens, {(98, 99): 257, (97, 98): 256})[1] == [(b"a", b"b"), (b"b", b"c")]
+
+
+def test_ranks_are_the_ids_of_all_but_special_tokens() -> None:
+    vocab = {**build_vocab([(b"a", b"b")]), 300: b"<|e|>", 301: b"xyz"}
+    ranks = ranks_of(vocab, [(b"a", b"b")], ["<|e|>", "<|new|>", "ab"])
+    assert ranks.special == {"<|e|>": 300, "<|new|>": 302, "ab": 256}
+    assert ranks.ordinary == {token: index for index, token in vocab.items() if token != b"<|e|>"}
+    assert ranks.vocab == {**vocab, 302: b"<|new|>"}
+
+
+def test_a_rank_file_is_sorted_by_rank() -> None:
+    lines = RankTable({b"b": 2, b"a": 10, b"c": 1}, {"<|e|>": 0}, {}).file()
+    assert lines == b"Yw== 1\nYg== 2\nYQ== 10\n"
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "message"),
+    [
+        ({**build_vocab([]), 256: b"a"}, [], "two ids have the same bytes"),
+        ({**build_vocab([]), 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")], "not in the order of the merges"),
+    ],
+)
+def test_tables_that_ranks_cannot_represent_are_rejected(vocab: dict[int, bytes], merges: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ranks_of(vocab, merges, None)

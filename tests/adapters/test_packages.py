@@ -6,13 +6,14 @@ import json
 import sys
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tokenizers
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
-from bpe_conformance.adapters.packages import OfPackage, require
+from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_tokens, require
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
@@ -189,3 +190,20 @@ def test_a_tokenizer_json_lacks_the_bytes_that_the_vocabulary_lacks(tmp_path: Pa
     document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<z>", "<a>"], None)).read_text("utf-8"))
     assert "z" not in document["model"]["vocab"]
     assert {one["content"]: one["id"] for one in document["added_tokens"]} == {"<z>": 256, "<a>": 257}
+
+
+def test_a_method_of_a_package_gets_a_list_or_a_text() -> None:
+    class Adapter:
+        encode = calls("encode", tuple)
+        encode_batch = calls("encode", list, 1, last=2)
+        _tokenizer = SimpleNamespace(encode=lambda *given, **named: [*given, *named.values()])
+
+    assert Adapter().encode("ab") == ("ab",)
+    assert Adapter().encode((1, 2)) == ([1, 2],)
+    assert Adapter().encode_batch(("a", "b")) == [["a", "b"], 1, 2]
+
+
+def test_a_package_without_special_tokens_refuses_them() -> None:
+    refuse_special_tokens([])
+    with pytest.raises(NotImplementedError, match="does not support special tokens"):
+        refuse_special_tokens(["<|e|>"])
