@@ -167,9 +167,12 @@ def test_a_split_that_llamacpp_does_not_have_gives_one_line(folder: Path) -> Non
     [
         (Pipeline(("NFC", "NFKD")), "the normalizer is NFC and NFKD"),
         (Pipeline(steps=(Digits(), ByteLevel())), "pre_tokenizer is not one expression"),
-        (
-            Pipeline(added_tokens=(AddedToken("<|e|>", lstrip=True),)),
-            "an added token has lstrip, rstrip or single_word",
+        *(
+            (
+                Pipeline(added_tokens=(AddedToken("<|e|>", **{flag: True}),)),
+                "an added token has lstrip, rstrip or single_word",
+            )
+            for flag in ("lstrip", "rstrip", "single_word")
         ),
     ],
 )

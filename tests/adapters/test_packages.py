@@ -7,6 +7,7 @@ import sys
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tokenizers
@@ -207,3 +208,10 @@ def test_a_package_without_special_tokens_refuses_them() -> None:
     refuse_special_tokens([])
     with pytest.raises(NotImplementedError, match="does not support special tokens"):
         refuse_special_tokens(["<|e|>"])
+
+
+def test_tiktoken_gets_no_empty_special_token() -> None:
+    pytest.importorskip("tiktoken")
+    adapter: Any = resolve("tiktoken")
+    with pytest.raises(ValueError, match="a special token is empty"):
+        adapter({byte: bytes([byte]) for byte in range(256)}, [], [""])
