@@ -215,3 +215,12 @@ def test_tiktoken_gets_no_empty_special_token() -> None:
     adapter: Any = resolve("tiktoken")
     with pytest.raises(ValueError, match="a special token is empty"):
         adapter({byte: bytes([byte]) for byte in range(256)}, [], [""])
+
+
+def test_tiktoken_flushes_what_is_cut_and_spans_whole_characters() -> None:
+    pytest.importorskip("tiktoken")
+    tokenizer: Any = resolve("tiktoken")({byte: bytes([byte]) for byte in range(256)}, [])
+    assert "".join(tokenizer.decode_iterable([0x61, 0xE2, 0x82])) == "a\ufffd"
+    ids, spans = tokenizer.encode_with_offsets("a\u0100\u00bf\u0800")
+    assert ids == [*"a\u0100\u00bf\u0800".encode()]
+    assert spans == [(0, 1), (1, 2), (1, 2), (2, 3), (2, 3), (3, 4), (3, 4), (3, 4)]
