@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import types
 
 import pytest
 
-from bpe_conformance.adapters.packages.own_ids import OwnIds, trained_table
+from bpe_conformance.adapters.packages.own_ids import OwnIds, OwnIdsTokenizer, trained_table
 from bpe_conformance.adapters.packages.ranks import RankTable, ranks_of
 from bpe_conformance.reference.textbook import build_vocab, learn
 
@@ -29,7 +30,7 @@ def test_own_ids_renumber_the_vocabulary() -> None:
                 == table.tokens[index]
                 == table.vocab[table.outside([index])[0]]
             )
-        unknown = table.inside([5000, -1])
+        unknown = table.inside([5000, -1, next(index for index in range(1000) if index not in table.vocab)])
         assert not set(unknown) & set(own)
         assert unknown[1] < 0
         assert trained_table(table.tokens, table.pairs) == (build_vocab(merges), merges)
@@ -100,3 +101,18 @@ def test_a_rank_file_is_sorted_by_rank() -> None:
 def test_tables_that_ranks_cannot_represent_are_rejected(vocab: dict[int, bytes], merges: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ranks_of(vocab, merges, None)
+
+
+def test_a_package_without_patterns_refuses_one() -> None:
+    class Plain(OwnIdsTokenizer):
+        takes_pattern = False
+        engine = "SimpleNamespace"
+        package = types
+
+        @classmethod
+        def register(cls, tokenizer: object, special_tokens: dict[str, int]) -> None: ...
+
+    Plain(build_vocab([]), [])
+    for make in (Plain, lambda *table: Plain.train("ab", 257, [], table[-1])):
+        with pytest.raises(NotImplementedError, match="this package takes no pattern"):
+            make(build_vocab([]), [], None, "x")
