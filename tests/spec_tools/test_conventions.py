@@ -8,7 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -31,11 +31,12 @@ from bpe_conformance.reference.textbook import (
     choose,
     corpus,
     count_pairs,
+    learn,
     replace,
     with_conventions,
 )
 from bpe_conformance.reference.tokenizer import conventional
-from bpe_conformance.spec_tools.conventions import Report, find, not_a_maximum, probe, probes
+from bpe_conformance.spec_tools.conventions import Probe, ProbeResult, Report, find, not_a_maximum, probe, probes
 
 TRAINING = list(itertools.product(TIE_BREAKS, CONVENTIONS["byte_order"], CONVENTIONS["id_layout"]))
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -442,3 +443,45 @@ def test_printed_declaration_is_a_literal():
 def test_conventions_are_found_over_the_bridge():
     serve = shlex.join([sys.executable, "-m", "bpe_conformance.adapters.bridge", "textbook"])
     assert find(f"cmd:{serve}").found == {name: DEFAULTS[name] for name in CONVENTIONS}
+
+
+def test_an_undetermined_convention_keeps_its_declared_value() -> None:
+    findings = [ProbeResult("lookup", None, "unknown"), ProbeResult("tie_break", "first-seen", "found")]
+    found = Report("x", {"lookup": "bytes", "tie_break": "lex-smaller"}, findings)
+    assert found.to_declare == {"lookup": "bytes", "tie_break": "first-seen"}
+
+
+def test_a_merge_too_many_is_no_rule_for_ties() -> None:
+    one = Probe("abab\nab\nxy", 1)
+    merges = learn(one.text, 258, (), one.split)
+    assert len(merges) == 2
+    assert not_a_maximum(one, merges[:1]) == ""
+    assert not_a_maximum(one, merges).endswith("; one too many")
+
+
+def test_a_trainer_that_answers_only_without_ties_has_no_rule() -> None:
+    answered = {each.text for each in probes()[-5:]}
+
+    class Refuses(Tokenizer):
+        @classmethod
+        def train(cls, text: str, *arguments: Any, **named: Any) -> Any:
+            if text not in answered:
+                raise ValueError("a tie")
+            return super().train(text, *arguments, **named)
+
+    (found,) = [one for one in probe(Implementation("x", Refuses)).findings if one.name == "tie_break"]
+    assert found.value is None
+    assert found.why.startswith("the probes do not distinguish lex-greater from ")
+    assert "ValueError: a tie" in found.why
+
+
+def test_a_fixed_model_shows_no_lookup() -> None:
+    class Fixed:
+        model = "gpt2"
+
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    (found,) = [one for one in probe(Implementation("x", Fixed)).findings if one.name == "lookup"]
+    assert (found.value, found.broken) == (None, False)
+    assert "the only model is gpt2" in found.why
