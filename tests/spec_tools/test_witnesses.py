@@ -6,19 +6,24 @@ import hashlib
 import importlib.metadata
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 
+from bpe_conformance.answer import Text
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.operations import Decode, Setting, Train
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import installed_spec, load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
-from bpe_conformance.spec_tools.witnesses import Witness, is_ambiguous, load_witnesses
+from bpe_conformance.spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
 
 CASES = """\
 clause: MERGE-ORDER-1
@@ -448,3 +453,50 @@ def test_every_mark_names_a_witness():
     names = {"hand", *(witness.name for witness in load_witnesses())}
     for case in installed_spec().cases:
         assert set(case.agrees) <= names
+
+
+def test_a_witness_confirms_all_that_it_can_compute() -> None:
+    """That is: the text and the bytes of ids, and the merges and the ids of a training."""
+
+    class Right(textbook.Tokenizer):
+        conventions: ClassVar = {}
+
+        def decode_bytes(self, ids: Sequence[int]) -> bytes:
+            return b"".join(self.vocab[index] for index in ids)
+
+    class OtherBytes(Right):
+        def decode_bytes(self, ids: Sequence[int]) -> bytes:
+            return super().decode_bytes(ids[:-1])
+
+    class OtherText(Right):
+        def decode(self, ids: Sequence[int]) -> str:
+            return super().decode(ids[:-1])
+
+    class OtherMerges(Right):
+        @classmethod
+        def train(cls, *arguments: Any, **named: Any) -> Any:
+            trained = super().train(*arguments, **named)
+            return SimpleNamespace(merges=trained.merges[::-1], vocab=trained.vocab)
+
+    class OtherIds(Right):
+        @classmethod
+        def train(cls, *arguments: Any, **named: Any) -> Any:
+            trained = super().train(*arguments, **named)
+            shifted = {index + 1: token for index, token in trained.vocab.items()}
+            return SimpleNamespace(merges=trained.merges, vocab=shifted)
+
+    model = read_model({"merges": [["a", "b"]]})
+    training = Train("abab ab cd cd", 258, ())
+    merges = training.computed(Setting(None, DEFAULTS))
+    for target, decodes, trains in (
+        (Right, True, True),
+        (OtherBytes, False, True),
+        (OtherText, False, True),
+        (OtherMerges, True, False),
+        (OtherIds, True, False),
+    ):
+        decoded = ask(target, Decode((256, 97)), model, Text("aba"))
+        trained = ask(target, training, None, merges)
+        assert decoded is not None
+        assert trained is not None
+        assert (decoded.agrees, trained.agrees) == (decodes, trains)
