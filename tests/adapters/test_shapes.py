@@ -265,9 +265,9 @@ def test_a_class_that_reads_a_tokenizer_json_is_tested_with_golden_cases(
 
 
 def test_a_trained_minbpe_tokenizer_has_its_merges_by_rank_and_its_special_tokens() -> None:
-    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"bc"}
-    inner = SimpleNamespace(merges={(98, 99): 257, (97, 98): 256}, vocab=vocab, special_tokens={"<|é|>": 300})
-    assert MinbpeTokenizer(inner).merges == [(b"a", b"b"), (b"b", b"c")]
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+    inner = SimpleNamespace(merges={(97, 98): 257, (98, 99): 256}, vocab=vocab, special_tokens={"<|é|>": 300})
+    assert MinbpeTokenizer(inner).merges == [(b"b", b"c"), (b"a", b"b")]
     assert MinbpeTokenizer(inner).vocab == {**vocab, 300: "<|é|>".encode()}
     inner.special_tokens = ["<|e|>"]  # without ids
     assert MinbpeTokenizer(inner).vocab == vocab
