@@ -13,9 +13,11 @@ import pytest
 from helpers.sample_reports import failing, greedy, report
 
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures import Model
+from bpe_conformance.command_line import CommandError
+from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.outcome import ErrorCause
-from bpe_conformance.packs.files import FORMAT, ModelSource
+from bpe_conformance.packs.files import FORMAT, MANIFEST, ModelSource
+from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.report import grid, matrix
 from bpe_conformance.report.document import ReportError
 from bpe_conformance.report.grid import Cell
@@ -259,3 +261,41 @@ def test_the_table_names_days_packs_and_all_that_could_not_be_tested() -> None:
     ends = [line.split("|")[-2].strip() for line in text.splitlines() if line.startswith("| `")]
     assert ends == ["gpt2 only", "small only, by a pack", "-"]
     assert "- `a:T` could not be tested: first reason\n- `b:T` could not be tested: second reason" in text
+
+
+@pytest.mark.parametrize("options", [[], ["--isolate"]])
+def test_isolation_is_an_option_of_each_run(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[matrix.SuiteRun]()
+
+    def run_jobs(jobs: Sequence[matrix.SuiteRun], *_: object) -> list[matrix.MatrixResult]:
+        asked.extend(jobs)
+        return [matrix.MatrixResult(job.name, report(job.name)) for job in jobs]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(matrix, "run_jobs", run_jobs)
+    assert main(["matrix", "a:T", "b:T", *options, "-o", "made"]) == 0
+    assert [job.options for job in asked] == [["--bpe-isolate"] * len(options)] * 2
+
+
+def test_a_pack_is_made_once_for_each_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[Path]()
+
+    def make(source: ModelSource, seed: int, pack: Path) -> None:
+        made.append(pack)
+        pack.mkdir()
+        (pack / MANIFEST).write_text(json.dumps({"format": FORMAT, "source": {"sha256": source.sources}}))
+
+    monkeypatch.setattr(matrix, "make", make)
+    model = read_model({"merges": [["a", "b"]]})
+    files = [tmp_path / "small.json", tmp_path / "other" / "small.json"]
+    files[1].parent.mkdir()
+    for file in files:
+        huggingface.write(file, model)
+    for _ in range(2):
+        packs = matrix.packs_of([str(files[0])], tmp_path / "packs")
+        assert packs == {"small": (str(files[0]), tmp_path / "packs" / "small")}
+    assert made == [tmp_path / "packs" / "small"]
+    with pytest.raises(CommandError, match=r"its model is named small, as that of .*small\.json; rename one of them"):
+        matrix.packs_of([*map(str, files)], tmp_path / "packs")
