@@ -599,3 +599,13 @@ def test_a_line_of_the_matrix_counts_all_that_did_not_pass(counts: tuple[int, ..
     verdict |= zip(("failed", "known", "errors"), counts, strict=True)
     report: Any = {"adapter": {"version": "1.0"}, "verdicts": [verdict]}
     assert MatrixResult("mine", report).line.split("  ")[-1].strip().endswith(shown)
+
+
+def test_markdown_says_what_was_tested_and_each_reason_for_skipping() -> None:
+    text = markdown.text(made(outcome("a", "skipped", reason="train"), outcome("b", "skipped", reason="save")))
+    assert "\n- nothing was tested\n" in text
+    assert "Skipped: 1 because the tokenizer has no save; 1 because the tokenizer has no train." in text
+    text = markdown.text(made(outcome(), part="MERGE"))
+    assert "MUST test passes (in part: MERGE)\n" in text
+    assert "nothing was tested" not in text
+    assert markdown.code("`a`") == "`` `a` ``"
