@@ -148,6 +148,7 @@ def announced(line: str, stderr: int) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()
 
 
 class Prober:

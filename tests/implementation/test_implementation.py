@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import threading
 import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -1116,3 +1117,11 @@ def test_an_import_that_does_not_end_is_named(name: str, message: str, monkeypat
     monkeypatch.setattr(loaded, "IMPORT_FACTOR", 1)
     with pytest.raises(LoadError, match=re.escape(message)):
         loaded.load(name, limit=0.05)
+
+
+def test_what_announces_a_probe_ends_with_it() -> None:
+    before = {*threading.enumerate()}
+    for _ in range(20):
+        with capabilities.announced("waiting", 2):
+            pass
+        assert {*threading.enumerate()} == before
