@@ -348,6 +348,11 @@ class IdsOfBytesAreValues(BaseEncoder):
         return [token[0] if len(token) == 1 else self.ids[token] for token in tokens]
 
 
+class IdsFromOne(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
+        return [index + 1 for index in super().encode(text)]
+
+
 class IdsAreIndexes(BaseEncoder):
     @cached_property
     def positions(self) -> dict[int, int]:
