@@ -101,7 +101,7 @@ def spaces() -> Mapping[str, int]:
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
         "ASCII characters, three in a row, of which a joined key confuses two pairs": 0x80,
         "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
-        "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
+        "lengths of a text, of a pre-token and of an entry, encoded": 2 * (LONGEST + 1) + len(UNBUILT),
         "positions of a cut in a stream": LONGEST + 1,
         "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
         "runs of three white space characters in a stream": len(RUNS),
@@ -207,16 +207,24 @@ MODEL = strategies.with_ids(_MERGES)
 CUT_TEXTS = tuple((part * LONGEST)[:LONGEST] for part in (MIXED, "abc"))
 
 
+UNBUILT = tuple(letter * length for letter in "q\u00e9" for length in range(3, LONGEST + 1))
+"""Entries that no merges build. Two letters would be a merge under the lookup `bytes`."""
+WITH_UNBUILT = replace(MODEL, vocab={**MODEL.vocab, **{1000 + at: word.encode() for at, word in enumerate(UNBUILT)}})
+
+
 @Fixed("law-encode-lengths", "LAW-ENCODE-1", ("encode",))
 def lengths(implementation: Implementation) -> Verdicts:
-    """Texts and pre-tokens of every length from 1 to 128 characters give the correct ids."""
-    instance = Instance(implementation, MODEL)
-    for text, length in product(CUT_TEXTS, range(1, LONGEST + 1)):
-        question = Question(Encode(text[:length]), MODEL)
-        answer, right = instance.ask(question), correct_answer(question, implementation.conventions)
-        if answer != right:
-            found = equals_oracle(implementation, question, "LAW-ENCODE-1")
-            yield found or Mismatch(question, Expectation((right,)), answer)
+    """Texts, pre-tokens, and entries that no merges build, of each length up to 128 characters give the correct ids."""
+    cut = [text[:end] for text in CUT_TEXTS for end in range(1, LONGEST + 1)]
+    for model, texts in ((MODEL, cut), (WITH_UNBUILT, UNBUILT)):
+        instance = Instance(implementation, model)
+        for text in texts:
+            question = Question(Encode(text), model)
+            answer, right = instance.ask(question), correct_answer(question, implementation.conventions)
+            if answer != right:
+                found = equals_oracle(implementation, question, "LAW-ENCODE-1")
+                yield found or Mismatch(question, Expectation((right,)), answer)
+                break
 
 
 BEFORE = "w " * 900

@@ -101,6 +101,12 @@ class WrongFor111(Whole):
         return super().encode(text)[: None if len(text) != 111 else -1]
 
 
+class WholeFrom100Bytes(Whole):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        token = pre_token.encode("utf-8")
+        return [self.ids[token]] if len(token) >= 100 and token in self.ids else super().encode_pre_token(pre_token)
+
+
 class RanksKeyedByBar(RanksKeyedBySpace):
     separator = b"|"
 
@@ -156,6 +162,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-decode-subparts", DecodesFormsOfFiveBytes),
         ("law-detok-subparts", StreamsFormsOfFiveBytes),
         ("law-encode-lengths", WrongForWordsOf111),
+        ("law-encode-lengths", WholeFrom100Bytes),
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),
