@@ -62,7 +62,9 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
     They are in groups: no pre-token holds two pairs of its group. White space is left out.
     """
     firsts, lasts = ({name: dict[int, str]() for name in ("L", "N", "other")} for _ in range(2))
-    for char in strategies.characters_at_edges() + "".join(run[::61] for run in characters.agreed()):
+    runs = characters.agreed()
+    digits = (char for run in runs for char in run if char.isdecimal())
+    for char in (*strategies.characters_at_edges(), *(char for run in runs for char in run[::61]), *digits):
         data = char.encode("utf-8")
         if len(data) > 1 and not char.isspace():
             firsts[class_of(char)].setdefault(data[0], char)

@@ -249,6 +249,20 @@ def test_spaces_have_no_gap() -> None:
     assert [*gaps()] == []
 
 
+def test_every_pair_of_bytes_of_two_characters_in_one_pre_token_is_covered() -> None:
+    ends, starts = dict[tuple[str, object], str](), dict[tuple[str, int], str]()
+    for char in (char for run in characters.agreed() for char in run if char.isprintable() and not char.isspace()):
+        kind, data = unicodedata.category(char)[0], char.encode("utf-8")
+        ends.setdefault((kind, char if char.isascii() else data[-1]), char)
+        starts.setdefault((kind, data[0]), char)
+    beside = (
+        (one, other) for one, other in product(ends.values(), starts.values()) if textbook.split(one + other)[1:] == []
+    )
+    found = {(one.encode()[-1:], other.encode()[:1]) for one, other in beside}
+    covered = {pair for pairs in complete.pairs_of_bytes().values() for pair in pairs}
+    assert found - covered == {(b"'", letter.encode()) for letter in "dmst"}
+
+
 def test_every_pair_of_printable_characters_in_one_pre_token_is_covered() -> None:
     found = set()
     for one, other in product(map(chr, range(0x20, 0x7F)), repeat=2):
