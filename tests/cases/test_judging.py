@@ -57,6 +57,11 @@ def undeclared(**conventions: str) -> Any:
     return like(Right, train=textbook.with_conventions(**conventions).train)
 
 
+def learns_a_merge_twice(cls: Any, text: str, size: int, special: Sequence[str]) -> Any:
+    trained = Right.train(text, size, special)
+    return trained.vocab, [*trained.merges, trained.merges[0]]
+
+
 def fails(*_: Any) -> Any:
     raise ValueError("the adapter's own")
 
@@ -154,6 +159,7 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
             TRAIN,
             like(train=classmethod(lambda cls, text, size, special: ({0: b"a"}, Right.train(text, size, []).merges))),
         ),
+        (TRAIN, like(train=classmethod(learns_a_merge_twice))),
         (TRAIN, like(train=classmethod(fails))),
         (TRAIN_IDS, undeclared(id_layout="specials-bytes-merges")),
         (CUT, like(encode_iterable=greedy_stream)),
