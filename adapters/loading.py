@@ -147,6 +147,8 @@ def _unknown_name(spec: str) -> str:
     known = f"{', '.join(_LISTED)} and {len(BUILT_IN) - len(_LISTED)} more, most of them named after their packages"
     if close := difflib.get_close_matches(spec, BUILT_IN, n=3, cutoff=0.7):
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
+    if " " in spec.strip():
+        return f"there is no adapter {spec!a}; for a program, write {f'cmd:{spec.strip()}'!a}"
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for your own class, write {form}; built in: {known}"

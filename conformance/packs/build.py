@@ -311,7 +311,7 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
     lines += [_share("tokens", "occur", coverage["tokens"]), _share("merges", "apply", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         tokens = f"{found['count']:>7,} {plural(found['count'], 'token')}"
-        lines.append(f"  {tokens}: {reason}, such as {', '.join(found['examples'][:3])}")
+        lines.append(f"  {tokens} {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
     others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
     detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"

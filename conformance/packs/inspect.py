@@ -128,7 +128,7 @@ def _odd(reach: Reach) -> Iterator[str]:
     id_of = {show.token(token): index for index, token in model.vocab.items()}
     for reason, found in coverage["not_reached"].items():
         some = (f"{one} (id {id_of[one]})" if one in id_of else one for one in found["examples"][:3])
-        yield f"{counted(found['count'], 'token')}: {reason}, such as {', '.join(some)}"
+        yield f"{counted(found['count'], 'token')} {reason}, such as {', '.join(some)}"
     if idle := [rank for rank, pair in enumerate(model.merges) if not reach.can_merge(pair)]:
         pair = model.merges[idle[0]]
         made = " | ".join(map(show.token, reach.steps(pair[0] + pair[1])[0]))

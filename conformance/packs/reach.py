@@ -28,11 +28,11 @@ SURROUNDINGS: tuple[tuple[str, str], ...] = (  # text around a token that is not
 MOST_BODIES = 4096  # how many texts are tried around the bytes of a token that is not UTF-8
 FARTHEST = 0x40000  # from here on, all characters are for private use or unassigned, and no others are planned
 CONTINUATION = bytes(range(0x80, 0xC0))
-NO_UTF8 = "no UTF-8 text contains their bytes"
-NOT_BUILT = "the merges do not build them from their bytes"
-CHANGED = "normalization changes every text that contains them"
-UNSETTLED = "one of their characters has another class in another version of Unicode"
-NOT_FOUND = "no text was found that contains them"
+NO_UTF8 = "in no UTF-8 text"
+NOT_BUILT = "not built by the merges"
+CHANGED = "in no normalized text"
+UNSETTLED = "with a character whose class depends on the version of Unicode"
+NOT_FOUND = "in no text that was tried"
 IMPOSSIBLE = (NO_UTF8, NOT_BUILT, CHANGED, UNSETTLED)
 
 

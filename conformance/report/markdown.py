@@ -80,7 +80,7 @@ def _causes(report: Document) -> Iterator[str]:
     if report["unexplained"]:
         yield f"\nNo known cause explains the other {len(report['unexplained'])}."
     if alone := report["passes_alone"]:
-        yield f"\n{plain(alone)} passes alone, in a new process: earlier calls change later answers (ERROR-STATE-1)."
+        yield f"\n{plain(alone)} passes alone, in a new process: earlier calls, or chance, change answers."
 
 
 def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:

@@ -21,7 +21,8 @@ WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: th
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
-    "JavaScript, the lastIndex of a regular expression with the flag g."
+    "JavaScript, the lastIndex of a regular expression with the flag g. If there is none, look for random numbers, "
+    "the time, and threads."
 )
 STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK-STATE-1")
 """Clauses about the same answer after other calls."""
@@ -55,7 +56,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     diagnosis = result.diagnosis
     total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
     if diagnosis.passes_alone:
-        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls change later answers.", ""
+        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls, or chance, change answers.", ""
         yield from ((line, "") for line in _row("fix", SHARED))
         yield "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1", ""
         yield "", ""

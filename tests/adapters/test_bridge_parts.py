@@ -607,7 +607,7 @@ def test_a_breach_with_a_long_text_is_no_note(monkeypatch: pytest.MonkeyPatch) -
         check._long(program())
 
 
-IDS, OTHERS = [98, 99], [256]
+IDS, OTHERS, BYTES = [98, 99], [256], [98, 99, 98, 99]
 
 
 @pytest.mark.parametrize(
@@ -617,13 +617,15 @@ IDS, OTHERS = [98, 99], [256]
         ((1, 2), [OTHERS, IDS, IDS], "until the suite unloads it"),
         ((1, 2), [OTHERS, OTHERS, OTHERS], "names a model"),
         ((1, 1), [OTHERS, IDS, OTHERS], "names a model"),
+        ((1, 2), [BYTES, BYTES, BYTES], ""),
+        ((1, 1), [BYTES, BYTES, BYTES], "names a model"),
     ],
 )
 def test_two_models_have_two_numbers_and_their_own_merges(numbers: Any, encoded: list[Any], rule: str) -> None:
     left = iter(encoded)
     tested = program(usual_model=numbers[0], load=lambda model: numbers[1], encode=lambda text, model=0: next(left))
     if not rule:
-        check._several_models(tested)
+        assert ("as if there were no merges" in check._several_models(tested)) == (encoded[0] == BYTES)
         return
     with pytest.raises(Breach) as raised:
         check._several_models(tested)

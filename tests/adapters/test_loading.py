@@ -119,6 +119,7 @@ def folder(tmp_path, monkeypatch):
         ("cs336:good", "get_tokenizer"),
         ("cs336:", "write cs336:module"),
         ("cs336:good:T", "'good:T' is not the name of a module; write cs336:pkg.module"),
+        ("node tok.js", "there is no adapter 'node tok.js'; for a program, write 'cmd:node tok.js'"),
         ("homework", "there is no adapter 'homework'; for a CS336 assignment, write cs336:homework"),
         ("c336:homework", "did you mean 'cs336'?"),
         ("lamacpp:m.gguf", "did you mean 'llamacpp'?"),

@@ -479,7 +479,7 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
         "entries   3 are texts: 2 give their id alone, 1 others",
         "tokens            2 of 4 occur in answers, 66.67 % of those that can",
         "merges            0 of 1 apply in answers, none can",
-        "        1 token: a reason, such as 'a'",
+        "        1 token a reason, such as 'a'",
         "        2 tokens: another, such as 'b', 'c'",
         "pattern   2 of 3 alternatives matched, 8 of 9 mistakes in the pattern detected"
         "; with the others, all texts that were tried have the same ids",

@@ -604,7 +604,7 @@ def test_a_line_of_the_matrix_counts_all_that_did_not_pass(counts: tuple[int, ..
 def test_markdown_says_what_was_tested_and_each_reason_for_skipping() -> None:
     text = markdown.text(made(outcome("a", "skipped", reason="train"), outcome("b", "skipped", reason="save")))
     assert "\n- nothing was tested\n" in text
-    assert "Skipped: 1 because the tokenizer has no save; 1 because the tokenizer has no train." in text
+    assert "Skipped: 1 because save is not implemented; 1 because train is not implemented." in text
     text = markdown.text(made(outcome(), part="MERGE"))
     assert "MUST test passes (in part: MERGE)\n" in text
     assert "nothing was tested" not in text
