@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 from helpers.outcomes import outcomes_of
 from helpers.project import SPEC, Project
-from helpers.sample_reports import greedy, mismatch, outcome, result
+from helpers.sample_reports import greedy, lost, mismatch, outcome, result
 from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
@@ -491,3 +492,151 @@ def test_the_first_failure_is_of_the_clause_that_is_broken(target: type[Plain], 
     first = causes.in_order([outcome for outcome in outcomes if outcome.state == "failed"], result)[0]
     assert first.clause is not None
     assert re.fullmatch(clauses, first.clause.id)
+
+
+def end_of(made: counts.RunResult, in_full: bool = False) -> list[str]:
+    """Return the titles and the lines that a run ends with."""
+    terminal: Any = _Text()
+    summary.failures(terminal, made, in_full)
+    summary.write(terminal, made)
+    return [text for title, lines in terminal.parts for text in (title, *(line for line, _ in lines))]
+
+
+def failing_run(*outcomes: Outcome, explained: Sequence[str] = (), **fields: Any) -> counts.RunResult:
+    """Return a run in which a known bug of its own explains each of some failures."""
+    failing = tuple(one.test for one in outcomes if one.state == "failed")
+    return result(*outcomes, diagnosis=Diagnosis(tuple(greedy([name]) for name in explained), failing), **fields)
+
+
+@pytest.mark.parametrize("state", ["failed", "warning"])
+def test_each_counterexample_of_a_property_is_shown_in_full(state: Any) -> None:
+    first, other = (outcome("law", state, kind="property", case=f"id: {name}") for name in ("first", "other"))
+    shown = end_of(failing_run(replace(first, more=(other,))), in_full=True)
+    assert [line.split()[-1] for line in shown if "as a case" in line] == ["first", "other"]
+
+
+@pytest.mark.parametrize("known", range(MOST_CAUSES + 1))
+def test_failures_without_a_cause_are_shown_beside_any_number_of_causes(known: int) -> None:
+    names, explained = [f"rest-{number}" for number in range(5)], [f"known-{number}" for number in range(known)]
+    shown = end_of(failing_run(*(outcome(name, "failed") for name in names + explained), explained=explained))
+    in_full = [line.split()[1] for line in shown if line.startswith("FAILED rest-")]
+    assert in_full == names[: max(1, 3 - known)]
+    assert (f"failures{' without a likely cause' * bool(known)}") in shown
+    (hidden,) = (line for line in shown if " more failures; -v" in line)
+    assert int(hidden.split()[0]) + len(in_full) == len(names)
+
+
+@pytest.mark.parametrize("explained", [[], ["one"]])
+def test_what_follows_from_other_failures_is_in_full_only_if_nothing_else_is_shown(explained: list[str]) -> None:
+    follows = outcome("follows", "failed", mismatch=replace(mismatch(), depends_on=Dependence("encode", "abc")))
+    shown = end_of(failing_run(*(outcome(name, "failed") for name in explained), follows, explained=explained))
+    assert any(line.startswith("FAILED follows") for line in shown) is not bool(explained)
+    noted = "  MERGE-ORDER-1          follows; follows from another failure"
+    assert (noted in shown) is bool(explained)
+
+
+def test_an_entry_that_is_out_of_date_is_no_failure_without_a_cause() -> None:
+    stale = outcome("stale", "failed", mismatch=None, stale=True)
+    shown = end_of(failing_run(outcome("one", "failed"), stale, explained=["one"]))
+    assert "failures without a likely cause" not in shown
+    assert any(line.startswith("out of date ") and "stale; remove it" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("number", "two", "rest", "more"),
+    [
+        (12, 9, [], ")"),
+        (13, 10, ["  and 1 failure of 1 more clause"], ", 1 more clause)"),
+        (20, 12, ["  and 13 failures of 8 more clauses"], ", 8 more clauses)"),
+    ],
+)
+def test_clauses_beyond_twelve_are_counted(number: int, two: int, rest: list[str], more: str) -> None:
+    """Two failures of each clause; the first failures of three clauses are shown in full."""
+    clauses = [*installed_spec().clauses.values()][:number]
+    names = [(clause, f"{clause.id}-{letter}") for clause in clauses for letter in "ab"]
+    shown = end_of(failing_run(*(outcome(name, "failed", clause=clause) for clause, name in names)))
+    rows = [line for line in shown if line.startswith(tuple(f"  {clause.id} " for clause in clauses))]
+    assert (len(rows), sum(row.endswith(" and 1 more") for row in rows)) == (12, two)
+    assert [line for line in shown if line.startswith("  and ")] == rest
+    warned = end_of(result(*(outcome(name, "warning", clause=clause) for clause, name in names)))
+    text = " ".join(" ".join(warned).split())
+    named = ", ".join(f"{clause.id} 2" for clause in clauses[:12])
+    assert f"{2 * number} SHOULD tests failed ({named}{more}; --bpe-show warnings shows them" in text
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "counts as failed: lost-0"), (5, "lost-4"), (6, "lost-4 ...")])
+def test_tests_without_a_result_are_named(count: int, said: str) -> None:
+    made = result(outcome("one"), *(lost(f"lost-{number}") for number in range(count)), expected=count + 1)
+    (line,) = (line for line in end_of(made) if line.startswith("NO RESULT"))
+    assert line.startswith(f"NO RESULT     {count} of {count + 1}, which count")
+    assert line.endswith(said)
+
+
+def test_each_text_of_a_corpus_has_its_result() -> None:
+    states = {"a.txt": "passed", "b.txt": "failed", "c.txt": "skipped"}
+    texts = [outcome(name, state, kind="corpus", clause=None, reason="encode") for name, state in states.items()]
+    shown = [line for line in end_of(failing_run(outcome("one"), *texts)) if line.startswith("corpus  ")]
+    assert [line.split()[1:] for line in shown] == [["a.txt:", "equal"], ["b.txt:", "failed"], ["c.txt:", "skipped"]]
+
+
+def test_notes_about_one_test_are_one_line() -> None:
+    notes = ("one: first", "one: second", "one: third", "two: other", "two: words", "declared")
+    shown = end_of(result(outcome("one"), notes=notes))
+    assert [" ".join(line.split()[1:]) for line in shown if line.startswith("note ")] == [
+        "declared",
+        "one: first (2 more notes in a report: --bpe-report)",
+        "two: other",
+        "two: words",
+    ]
+
+
+def test_every_reason_for_skipping_is_shown_and_methods_come_last() -> None:
+    needs = ["decode", "special tokens", "train", "two ids", "two ids"]
+    skipped = [outcome(str(number), "skipped", reason=need) for number, need in enumerate(needs)]
+    text = " ".join(" ".join(end_of(result(outcome("one"), *skipped))).split())
+    first = "skipped the constructor rejects a token with two ids (2); the constructor rejects special tokens (1); "
+    assert f"{first}not implemented: decode (1), train (1) verdict" in text
+
+
+@pytest.mark.parametrize("state", ["passed", "warning", "known failure", "failed", "error"])
+def test_the_table_of_sections_comes_if_a_test_failed(state: Any) -> None:
+    clauses = installed_spec().clauses
+    others = [outcome(name, clause=clauses[name]) for name in ("BYTES-ATOM-1", "DECODE-BYTES-1")]
+    shown = end_of(failing_run(outcome("bad", state), outcome("good"), *others))
+    rows = {line.split()[0]: line.split()[1:] for line in shown if line.startswith(("MERGE ", "2 others", "all "))}
+    if state in ("passed", "warning"):
+        assert not rows
+        return
+    counted_as = ["1", "-", "-", "-"] if state in ("failed", "error") else ["-", "-", "1", "-"]
+    assert rows == {
+        "MERGE": ["1/2", "-", *counted_as],
+        "2": ["others", "2/2", *"-----"],
+        "all": ["3/4", "-", *counted_as],
+    }
+
+
+def test_a_test_that_fails_because_of_another_class_counts_in_no_verdict() -> None:
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    batches = [outcome(f"b{n}", "passed" if n < 3 else "failed", conformance_class="batch") for n in range(5)]
+    batches = [replace(one, mismatch=follows) if one.state == "failed" else one for one in batches]
+    shown = " ".join(" ".join(end_of(failing_run(outcome("one", "failed"), *batches))).split())
+    assert "PASS: batch (3 MUST tests; 2 more fail only because another class is incorrect)" in shown
+    shown = " ".join(" ".join(end_of(failing_run(outcome("one", "failed"), *batches[2:]))).split())
+    assert "verdict none for batch: most of its tests fail because another class is incorrect" in shown
+    assert "PASS" not in shown
+
+
+@pytest.mark.parametrize(
+    ("selecting", "said"),
+    [
+        (("--bpe-section", "MERGE"), "nothing was tested"),
+        (("--bpe-section", "MERGE", "--bpe-section", "LAW"), "nothing was tested"),
+        (
+            ("--bpe-section", "MERGE", "-k", "x"),
+            "nothing was tested: no test matches --bpe-section and -k together; use only one of them",
+        ),
+    ],
+)
+def test_options_that_exclude_each_other_are_named(selecting: tuple[str, ...], said: str) -> None:
+    made = result()
+    assert said in end_of(replace(made, command=replace(made.command, selecting=selecting)))
