@@ -19,7 +19,7 @@ from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
-from bpe_conformance.answer import Changed
+from bpe_conformance.answer import TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, UnknownId
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
@@ -28,8 +28,18 @@ from bpe_conformance.known_bugs import training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.notebook import _Text
-from bpe_conformance.operations import Train
-from bpe_conformance.outcome import MOST_CAUSES, ConventionCause, Dependence, Diagnosis, Outcome
+from bpe_conformance.operations import Batch, Encode, Question, Save, Train
+from bpe_conformance.outcome import (
+    MOST_CAUSES,
+    Bug,
+    BugCause,
+    ConventionCause,
+    Dependence,
+    Diagnosis,
+    ErrorCause,
+    Mismatch,
+    Outcome,
+)
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
@@ -640,3 +650,178 @@ def test_a_test_that_fails_because_of_another_class_counts_in_no_verdict() -> No
 def test_options_that_exclude_each_other_are_named(selecting: tuple[str, ...], said: str) -> None:
     made = result()
     assert said in end_of(replace(made, command=replace(made.command, selecting=selecting)))
+
+
+def lines_of(made: counts.RunResult, examples: bool = True) -> list[str]:
+    return [line for line, _ in causes.lines(made, examples)]
+
+
+@pytest.mark.parametrize("examples", [True, False])
+def test_the_first_four_causes_have_an_example_and_each_has_a_command(examples: bool) -> None:
+    names = [f"test-{number}" for number in range(MOST_CAUSES)]
+    shown = lines_of(failing_run(*(outcome(name, "failed") for name in names), explained=names), examples)
+    assert [line.split()[1] for line in shown if line.startswith("FAILED ")] == names[: 4 if examples else 0]
+    assert [line.split()[-1] for line in shown if line.startswith("  rerun ")] == names
+
+
+def test_a_cause_names_its_share_and_three_bugs_at_most() -> None:
+    bugs = tuple(Bug(f"bug-{letter}", f"Does {letter}.", f"Do not {letter}.", "MERGE-ORDER-1") for letter in "abcd")
+    outcomes = [outcome(name, "failed") for name in ("one", "two", "three")]
+    found = (BugCause(bugs, ("one", "two")), BugCause(bugs[3:], ("three",)))
+    shown = lines_of(result(*outcomes, diagnosis=Diagnosis(found, ("one", "two", "three"))))
+    assert shown[:5] == [
+        "1. bug-a or bug-b or bug-c explains 2 of 3 failures.",
+        "  Does a.",
+        "  fix        Do not a.",
+        "  or         Does b. Do not b.",
+        "  or         Does c. Do not c.",
+    ]
+    assert "2. bug-d may explain 1 of 3 failures." in shown
+
+
+@pytest.mark.parametrize(
+    ("adapter", "argument", "place", "check"),
+    [
+        ("m:T", "", "the class", ["bpe-conformance conventions m:T"]),
+        ("cs336:m", "", "the module m", ["bpe-conformance conventions cs336:m"]),
+        ("cmd:node t.js", "", "the reply to start", ["bpe-conformance conventions 'cmd:node t.js'"]),
+        ("T", "T", "the class", []),
+    ],
+)
+def test_an_undeclared_convention_says_where_to_declare_it(
+    adapter: str, argument: str, place: str, check: list[str]
+) -> None:
+    cause = ConventionCause((("lookup", "bytes"),), ("one", "two"))
+    made = result(outcome("one", "failed"), outcome("two", "failed"), diagnosis=Diagnosis((cause,), ("one", "two")))
+    made = replace(made, command=replace(made.command, adapter=adapter, argument=argument))
+    shown = lines_of(made)
+    assert f"If you intend it, declare it in {place}:" in " ".join(shown)
+    assert [line.partition("check")[2].strip() for line in shown if line.startswith("  check ")] == check
+    (declared,) = (line for line in shown if line.startswith("  declare "))
+    assert declared.split(maxsplit=1)[1] == 'conventions = {"lookup": "bytes"}'
+    assert next(causes.steps(made)).startswith("next          2 of 2 failures agree with lookup=bytes: if you")
+
+
+def test_a_test_that_passes_alone_comes_first() -> None:
+    made = result(outcome("one", "failed"), diagnosis=Diagnosis((), ("one",), passes_alone="one"))
+    assert lines_of(made)[0] == "one passes alone, in a new process: earlier calls change later answers."
+    assert "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1" in lines_of(made)
+    assert not any(line.startswith("  reproduce ") for line in end_of(made))
+
+
+def test_only_the_first_tests_without_an_answer_had_the_whole_time_limit() -> None:
+    late = Fault(TIMED_OUT, "no answer")
+    sizes = {"one": 9, "two": 7, "three": 8, "four": 1}
+    asked = mismatch().asked
+    outcomes = [
+        outcome(
+            name, "failed", mismatch=replace(mismatch(), asked=replace(asked, operation=Encode("a" * n)), answer=late)
+        )
+        for name, n in sizes.items()
+    ]
+    made = result(*outcomes, diagnosis=Diagnosis((), tuple(sizes)))
+    for cause, first in ((ErrorCause("late", "", tuple(sizes)), "two"), (greedy([*sizes]), "four")):
+        assert causes.example(cause, made).test == first
+
+
+def test_the_example_of_a_bug_is_of_the_clause_that_it_breaks() -> None:
+    other = installed_spec().clauses["MERGE-PAIR-1"]
+    easy = replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("a")))
+    outcomes = [outcome("easy", "failed", clause=other, mismatch=easy), outcome("own", "failed")]
+    made = failing_run(*outcomes)
+    assert causes.example(greedy(["easy", "own"]), made).test == "own"
+    assert causes.example(greedy(["easy", "own"], clause="BYTES-ATOM-1"), made).test == "easy"
+    assert causes.example(greedy(["easy", "own"], clause="MERGE-PAIR-1"), made).test == "easy"
+
+
+SMALL_MODEL = mismatch().asked.model
+LONGER = Question(Encode("a" * 30), SMALL_MODEL)
+HARDER: dict[str, dict[str, Any]] = {
+    "follows from another": {"depends_on": Dependence("encode", "abc")},
+    "repeats an encoding": {"asked": Question(Batch(("abc",)), SMALL_MODEL)},
+    "is about files": {"asked": Question(Save(), SMALL_MODEL)},
+    "is a value and no error": {},
+    "loses bytes": {"divergence": EncodingDivergence(0, 0, BytesLost(0))},
+    "has an unknown id": {"divergence": EncodingDivergence(0, 0, UnknownId(9))},
+}
+
+
+@pytest.mark.parametrize("name", HARDER)
+def test_an_easy_failure_comes_first_whatever_its_size(name: str) -> None:
+    easy = replace(mismatch(), asked=LONGER)
+    if name == "is a value and no error":
+        easy = replace(easy, answer=Fault("ValueError", "no"))
+    hard = outcome("hard", "failed", mismatch=replace(mismatch(), **HARDER[name]))
+    made = failing_run(hard, outcome("easy", "failed", mismatch=easy))
+    assert [one.test for one in causes.in_order(made.outcomes, made)] == ["easy", "hard"]
+
+
+def test_of_two_alike_a_case_and_the_one_with_the_smaller_tokenizer_come_first() -> None:
+    model = mismatch().asked.model
+    assert model is not None
+    specials = replace(mismatch(), asked=replace(mismatch().asked, model=replace(model, special_tokens=("<e>",))))
+    fewer = replace(mismatch(), asked=replace(mismatch().asked, model=replace(model, merges=model.merges[:1])))
+    outcomes = [
+        outcome("law", "failed", kind="property"),
+        outcome("specials", "failed", mismatch=specials),
+        outcome("plain", "failed"),
+        outcome("fewer", "failed", mismatch=fewer),
+    ]
+    ordered = [one.test for one in causes.in_order(outcomes, failing_run(*outcomes))]
+    assert ordered == ["fewer", "plain", "specials", "law"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "merges", "first"),
+    [
+        ("fff", "fpp", "split"),
+        ("ffp", "fpp", "merge"),
+        ("fff", "dfp", "split"),
+        ("fdd", "fpp", "merge"),
+        ("fff", "fppggg", "split"),
+    ],
+)
+def test_splits_come_first_if_they_fail_more_than_twice_as_often(splits: str, merges: str, first: str) -> None:
+    """d: follows from another failure; f: fails; g: fails with the vocabulary of GPT-2; p: passes."""
+    clauses = installed_spec().clauses
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    longer = replace(mismatch(), asked=LONGER)
+
+    def made(name: str, state: str, clause: str, wrong: Mismatch) -> Outcome:
+        wrong = follows if state == "d" else wrong
+        clause = "MERGE-GPT2-1" if state == "g" else clause
+        found = "passed" if state == "p" else "failed"
+        return outcome(name, found, clause=clauses[clause], mismatch=None if state == "p" else wrong)
+
+    outcomes = [made(f"split-{n}", state, "SPLIT-SPACE-1", longer) for n, state in enumerate(splits)]
+    outcomes += [made(f"merge-{n}", state, "MERGE-ORDER-1", mismatch()) for n, state in enumerate(merges)]
+    run = failing_run(*outcomes)
+    ordered = causes.in_order([one for one in outcomes if one.state == "failed"], run)
+    assert ordered[0].test.startswith(first)
+
+
+def test_a_run_with_warnings_or_one_test_has_no_next_step_but_to_fix_it() -> None:
+    two = [outcome("one", "failed"), outcome("two")]
+    assert len([*causes.steps(failing_run(*two))]) == 1
+    assert not [*causes.steps(failing_run(*two[:1]))]
+    warned = result(outcome("one", "warning"), outcome("two"), diagnosis=Diagnosis((), ("one",), warnings=True))
+    assert not [*causes.steps(warned)]
+    assert causes.advice(warned) == ("", "")
+
+
+def test_the_next_step_counts_what_all_causes_explain() -> None:
+    names = [f"test-{number}" for number in range(6)]
+    outcomes = [outcome(name, "failed") for name in names]
+    convention = ConventionCause((("lookup", "bytes"),), tuple(names[:3]))
+    several = Diagnosis((convention, greedy(names[3:5])), tuple(names))
+    first, *rest = causes.steps(result(*outcomes, diagnosis=several))
+    assert first == "next          2 likely causes explain 5 of 6 failures. Fix one, and run again:"
+    assert "  1. undeclared lookup=bytes (3 failures)" in rest
+    assert "  2. greedy (2 failures)" in rest
+    text, command = causes.advice(result(*outcomes, diagnosis=several))
+    assert text.startswith("2 likely causes explain 5 of 6 failures: undeclared lookup=bytes; greedy; start with")
+    assert command.endswith("--bpe-case test-0")
+    alone = result(outcomes[0], outcome("good"), diagnosis=Diagnosis((greedy(names[:1]),), (names[0],)))
+    assert causes.advice(alone)[0].startswith(
+        "One failure is not enough to be certain of its cause, which may be: greedy"
+    )
