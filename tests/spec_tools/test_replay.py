@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.operations import Encode
+from bpe_conformance.reference import textbook
 from bpe_conformance.spec import installed_spec
 from bpe_conformance.spec_tools import replay
 from bpe_conformance.spec_tools.replay import STEPS, Cut
@@ -65,3 +68,161 @@ def test_a_lookup_by_bytes_is_replayed_only_if_the_model_has_one(capsys: pytest.
         status = cli.main(["explain", case.id, "--lookup", "bytes"])
         refused = "--lookup bytes needs unique tokens with ids in merge order" in capsys.readouterr().err
         assert (status, refused) == ((0, False) if case.table.ranks_by_bytes else (2, True))
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_rows_beyond_the_limit_are_counted_and_never_only_one(count: int) -> None:
+    rows = list("abcdef"[:count])
+    assert Cut(everything=True).joined(rows, 3, empty="no ids") == (" | ".join(rows) or "no ids")
+    shown = rows if count <= 4 else [*rows[:3], f"... {count - 3} more"]
+    assert Cut().joined(rows, 3, between=", ") == (", ".join(shown) or "none")
+
+
+ALPHABET = "abcdefghijklmnop"
+
+
+def trained(text: str, room: int, tie_break: str = "lex-greater", everything: bool = False) -> list[str]:
+    words = textbook.corpus(text, (), PATTERNS["gpt2"])
+    return [*replay.training(words, room, tie_break, "raw", Cut(everything))]
+
+
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize(("room", "steps"), [(12, 12), (13, 13), (14, 14), (99, 15)])
+def test_a_training_shows_its_first_steps_and_counts_all(room: int, steps: int, everything: bool) -> None:
+    lines = trained(ALPHABET, room, everything=everything)
+    shown = steps if everything or room <= 13 else 12
+    assert [line for line in lines if line.startswith("step")] == [f"step {number + 1}" for number in range(shown)]
+    merged = [line.split()[1] for line in lines if line.startswith("  merge ")]
+    assert merged == [f"({ALPHABET[14 - at]},{ALPHABET[15 - at :]}):" for at in range(shown)]
+    if room > steps:
+        assert lines[-1] == f"no pair is left: training ends with {steps} of {room} merges"
+        return
+    more = [f"... {steps - shown} more steps (--all shows them)"] if shown < steps else []
+    last = lines[-1 - len(more) :]
+    assert last == [*more, f"the vocabulary is full: training ends with {steps} merges"]
+
+
+def test_a_training_shows_the_pairs_by_their_counts_and_the_merge_first() -> None:
+    lines = trained("abab abab bcbc bcbc xy", 1)
+    rows = [line.split(maxsplit=2) for line in lines[2 : lines.index(next(row for row in lines if "merge   " in row))]]
+    counts = [int(row[0]) for row in rows if row[0] != "..."]
+    assert counts == sorted(counts, reverse=True)
+    assert rows[0] == ["4", "(b,c)", "<- merged, of a tie"]
+    assert rows[1] == ["4", "(a,b)", "tied"]
+    assert not any("tied" in line or "merged" in line for line in lines[4 : len(rows) + 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (ALPHABET, "... 7 more pairs, 7 of them tied"),
+        (f"{ALPHABET} zzz zzz", "... 9 more pairs, each at most 1 time"),
+        (" ".join([*["zz zy"] * 2, *([ALPHABET] * 2), "zz"]), "... 11 more pairs, each at most 2 times"),
+    ],
+)
+def test_the_pairs_that_are_not_shown_are_counted(text: str, rest: str) -> None:
+    assert next(line.strip() for line in trained(text, 1) if "more pair" in line) == rest
+
+
+@pytest.mark.parametrize(
+    ("tie_break", "reason"),
+    [
+        ("lex-greater", "(c,d): 3 pairs tie at 1; lex-greater takes it: left c is greater than b of (b,c)"),
+        ("lex-smaller", "(a,b): 3 pairs tie at 1; lex-smaller takes it: left a is smaller than b of (b,c)"),
+        ("smaller-ids", "(a,b): 3 pairs tie at 1; smaller-ids takes it: the left id 97 is below the 98 of (b,c)"),
+        ("first-seen", "(a,b): 3 pairs tie at 1; first-seen takes the pair that occurs first in the text"),
+    ],
+)
+def test_a_tie_is_explained_by_the_pair_that_comes_next(tie_break: str, reason: str) -> None:
+    (line,) = (line for line in trained("abcd", 1, tie_break) if line.startswith("  merge "))
+    assert line.split(maxsplit=1)[1] == reason
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ((b".", b"y"), "left '-' is smaller than '.' of ('.',y) (byte 2d against 2e)"),
+        ((b"a", b"y"), "left '-' is smaller than a of (a,y) (byte 2d against 61)"),
+        ((b"-", b"y"), "left tokens are equal, and right x is smaller than y of ('-',y)"),
+        ((b"-!", b"y"), "left '-' is smaller than '-!' of ('-!',y), which is a prefix of the other"),
+    ],
+)
+def test_a_tie_says_which_bytes_decide(other: tuple[bytes, bytes], reason: str) -> None:
+    lines = replay.training([other, (b"-", b"x")], 1, "lex-smaller", "raw", Cut())
+    (line,) = (line for line in lines if line.startswith("  merge "))
+    assert line == f"  merge   ('-',x): 2 pairs tie at 1; lex-smaller takes it: {reason}"
+
+
+def test_words_that_repeat_are_counted_and_only_eight_are_shown() -> None:
+    corpus, *_ = trained("aa aa aa bb", 1)
+    assert corpus == "corpus  a a | ' ' a a x2 | ' ' b b"
+    corpus, *_ = trained(" ".join(f"a{letter}" for letter in ALPHABET), 1)
+    assert (corpus.count("|"), corpus.endswith("| ... 8 more")) == (8, True)
+    assert trained("", 1) == ["corpus  empty", "no pair is left: training ends with 0 of 1 merges"]
+
+
+def encoded(model: Model, text: str, lookup: str = "pair", everything: bool = False) -> list[str]:
+    return [*replay.encoding(model, text, lookup, Cut(everything))]
+
+
+def test_an_encoding_shows_its_segments_and_each_pre_token_once() -> None:
+    assert encoded(MODEL, "ab<e>ab cab   x") == [
+        "segments  'ab' | special '<e>' | 'ab cab' | special '  ' | ' x'",
+        "pre-token 'ab', 2 times",
+        "  [a b]                     (a,b) of rank 0 merges",
+        "  = 256 'ab'",
+        "pre-token ' cab'",
+        "  ' ' c [a b]               (a,b) of rank 0 merges",
+        "  = 32 ' ' | 99 'c' | 256 'ab'",
+        "pre-token ' x'",
+        "  = 32 ' ' | 120 'x'",
+    ]
+    plain = read_model({"merges": [["a", "b"]]})
+    assert encoded(plain, "") == ["segments  none"]
+    assert encoded(plain, "a") == ["pre-token 'a'", "  = 97 'a'"]
+    assert encoded(replace(plain, special_tokens=("", "x")), "a")[0] == "segments  'a'"
+    assert encoded(replace(plain, pattern="none"), "a b")[0] == "pre-token 'a b'"
+
+
+def test_an_encoding_says_what_it_cannot_encode_and_what_has_no_id() -> None:
+    lost = replace(
+        MODEL, special_tokens=None, vocab={index: MODEL.vocab[index] for index in MODEL.vocab if index != 256}
+    )
+    assert encoded(lost, "ab")[-1] == "  = no id 'ab'"
+    surrogate = "  contains a lone surrogate, which UTF-8 cannot encode; there is nothing to replay"
+    assert encoded(lost, "x\ud800")[-1] == surrogate
+
+
+def test_a_long_encoding_shows_twelve_merges_and_the_result_of_all() -> None:
+    model = read_model({"merges": [["a", "a"], ["aa", "aa"], ["x", "y"]]})
+    for everything in (True, False):
+        lines = encoded(model, "a" * 28 + "xy", everything=everything)
+        merges = [line for line in lines if " of rank " in line]
+        assert len(merges) == (22 if everything else 12)
+        more = [line for line in lines if "more merge" in line]
+        assert more == ([] if everything else ["  ... 10 more merges (--all shows them)"])
+        assert lines[-1] == "  = " + "257 'aaaa' | " * 7 + "258 'xy'"
+    assert lines[1:3] == [
+        "  [a a] a a a a a a a a a a a a 16 more ...",
+        "      (a,a) of rank 0 merges; other ranks: (a,a) 0, (x,y) 2",
+    ]
+    assert any("  ... 1 before aa " in line for line in lines)
+    assert any(line.endswith(" x y") and "before" in line for line in encoded(model, "a" * 28 + "xy", everything=True))
+
+
+@pytest.mark.parametrize(("lookup", "is_whole"), [("pair", False), ("bytes", True), ("whole", True)])
+def test_a_pre_token_in_the_vocabulary_is_not_merged_if_the_lookup_takes_it_whole(lookup: str, is_whole: bool) -> None:
+    model = read_model({"merges": [["a", "a"], ["aa", "aa"]], "special_tokens": ["aaa"], "extra": [[300, "aaa"]]})
+    lines = encoded(replace(model, special_tokens=("bbb",)), "aaaa", lookup)
+    assert ("  a a a a   is in the vocabulary as a whole" in lines) is is_whole
+    assert lines[-1] == "  = 257 'aaaa'"
+    assert not any("whole" in line for line in encoded(model, "a", lookup))
+    ranked = encoded(model, "aab", lookup)
+    assert "  [a a] b                   (a,a) of rank " + ("256" if lookup == "bytes" else "0") + " merges" in ranked
+
+
+@pytest.mark.parametrize("data", [b"\xe2\x82a\xff", b"ab\xffcd\xe2\x82"])
+def test_a_replacement_says_where_its_bytes_are(data: bytes) -> None:
+    for first, last, _ in replay.replacements(data):
+        kept = data[:first].decode("utf-8", "replace") + "\ufffd" + data[last:].decode("utf-8", "replace")
+        assert kept == data.decode("utf-8", "replace")
