@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,21 @@ from bpe_conformance import answer
 from bpe_conformance.answer import AnyError, Changed, EncodingDivergence, Ids, Lossless, NewIds, Pair, Rows, Unchanged
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
-from bpe_conformance.operations import Batch, Construct, Decode, Encode, Narrowed, Question, Setting, divergence
-from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome
+from bpe_conformance.operations import (
+    Batch,
+    Construct,
+    Decode,
+    DecodeBytes,
+    Encode,
+    Narrowed,
+    Question,
+    Save,
+    Setting,
+    Stream,
+    Train,
+    divergence,
+)
+from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome, Verdict
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
 
@@ -153,3 +167,161 @@ def test_the_clause_of_a_property_that_fails_under_another_one_is_explained() ->
     shown = describe(failed, Command("x:Y"))
     assert shown.explain == "bpe-conformance explain ERROR-STATE-1"
     assert shown.fact.endswith(" built a tokenizer, but the caller's vocab changed.")
+
+
+ABCD, ROWS = Question(Encode("abcd"), MODEL), Question(Batch(("a", "b")), MODEL)
+TRAINED, SAVED = Question(Train("abab", 257)), Question(Save(), MODEL)
+Training, Vocab = answer.TrainingDivergence, answer.VocabDivergence
+AB, CD = (b"a", b"b"), (b"c", b"d")
+WHOLE, TWO, BATCH = Ids((258,)), Ids((256, 257)), Rows(((97,), (98,)))
+LEARNED = answer.Table({}, ())
+FACTS: list[tuple[str, Question[Any], Any, Any, Any]] = [
+    ("gave no answer within 3 s", ABCD, WHOLE, answer.Fault(answer.TIMED_OUT, "no answer within 3 s"), None),
+    ("gave no usable answer: a float", ABCD, WHOLE, answer.Fault(answer.MALFORMED, "a float."), None),
+    ("raised KeyError: 9", ABCD, WHOLE, answer.Refusal("KeyError", "KeyError: 9"), None),
+    ("returned no ids", ABCD, WHOLE, Ids(()), EncodingDivergence(0, 0, answer.BytesLost(0))),
+    ("stopped after 1 of 2 tokens", ABCD, TWO, Ids((256,)), None),
+    ("returned 3 tokens instead of 2", ABCD, TWO, Ids((256, 257, 9)), None),
+    ("returned an incorrect token at index 1", ABCD, TWO, Ids((256, 9)), None),
+    (
+        "(first; after others) returned no ids",
+        replace(ABCD, about="first", context="after others"),
+        WHOLE,
+        Ids(()),
+        None,
+    ),
+    ("(after others) returned no ids", replace(ABCD, context="after others"), WHOLE, Ids(()), None),
+    ("returned the rows in another order", ROWS, BATCH, Rows(((98,), (97,))), answer.RowDivergence(0)),
+    ("returned incorrect ids in row 1", ROWS, BATCH, Rows(((97,), (97,))), answer.RowDivergence(1)),
+    ("returned 1 row for 2 texts", ROWS, BATCH, Rows(((97,),)), answer.RowDivergence(1)),
+    ("returned a vocabulary without 'a' and with an extra 'b'", TRAINED, LEARNED, LEARNED, Vocab((b"a",), (b"b",))),
+    ("returned a vocabulary with an extra 'b'", TRAINED, LEARNED, LEARNED, Vocab((), (b"b",))),
+    ("returned a vocabulary without 'a'", TRAINED, LEARNED, LEARNED, Vocab((b"a",), ())),
+    ("returned a vocabulary with an extra id 9, 'a'", TRAINED, LEARNED, LEARNED, answer.EntryDivergence(9, None, b"a")),
+    ("wrote a vocabulary without the id 9, 'a'", SAVED, LEARNED, LEARNED, answer.EntryDivergence(9, b"a", None)),
+    (
+        "wrote a vocabulary in which id 9 is 'b' instead of 'a'",
+        SAVED,
+        LEARNED,
+        LEARNED,
+        answer.EntryDivergence(9, b"a", b"b"),
+    ),
+    ("stopped before merge 2, a+b (count 3)", TRAINED, LEARNED, LEARNED, Training(1, AB, 3, None, 0)),
+    ("learned an extra merge 2, c+d (count 1)", TRAINED, LEARNED, LEARNED, Training(1, None, 0, CD, 1)),
+    ("chose c+d as merge 2 instead of a+b (tied at count 3)", TRAINED, LEARNED, LEARNED, Training(1, AB, 3, CD, 3)),
+    ("chose c+d (count 2) as merge 2 instead of a+b (count 3)", TRAINED, LEARNED, LEARNED, Training(1, AB, 3, CD, 2)),
+    ("left out the merge of rank 1, a+b", SAVED, LEARNED, LEARNED, Training(1, AB, 0, None, 0)),
+    ("wrote an extra merge of rank 1, c+d", SAVED, LEARNED, LEARNED, Training(1, None, 0, CD, 0)),
+    ("wrote c+d as the merge of rank 1 instead of a+b", SAVED, LEARNED, LEARNED, Training(1, AB, 0, CD, 0)),
+    (
+        "returned bytes that differ from byte 3 on",
+        Question(DecodeBytes((97,)), MODEL),
+        answer.Bytes(b"a"),
+        answer.Bytes(b""),
+        answer.ByteDivergence(3),
+    ),
+    (
+        "returned 'b' instead of 'a'",
+        Question(Decode((97,)), MODEL),
+        answer.Text("a"),
+        answer.Text("b"),
+        answer.TextDivergence(0),
+    ),
+    (
+        "returned a text that differs from character 2 on",
+        Question(Decode((97,)), MODEL),
+        answer.Text("a" * 21),
+        answer.Text("aab"),
+        answer.TextDivergence(2),
+    ),
+    (
+        "returned a text that differs from character 1 on",
+        Question(Decode((97,)), MODEL),
+        answer.Text("ab"),
+        answer.Text("a" * 21),
+        answer.TextDivergence(1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "asked", "right", "got", "where"), FACTS)
+def test_a_fact_says_what_differs(
+    said: str, asked: Question[Any], right: Any, got: answer.Answer, where: answer.Divergence | None
+) -> None:
+    assert wording.fact(Mismatch(asked, Expectation((right,)), got, where)) == f"{wording.call(asked)} {said}."
+
+
+def test_an_id_that_is_accepted_beside_an_error_is_not_said_to_be_in_use() -> None:
+    asked = Question(Encode("ab"), MODEL)
+    for token, did in ((b"ab", "answered incorrectly"), (b"<x>", "gave '<x>' the id 257, which is that of 'cd'")):
+        correct = Expectation((NewIds((token,)), AnyError("special")))
+        assert wording.fact(Mismatch(asked, correct, Ids((257,)))) == f"encode('ab') raised no error and {did}."
+    only = wording.fact(Mismatch(asked, Expectation((AnyError("surrogate"),)), Ids((257,))))
+    assert only.startswith("encode('ab') raised no error, although ")
+
+
+@pytest.mark.parametrize(
+    ("text", "special", "row"),
+    [
+        ("abcd", ("<e>",), None),
+        ("<e>", ("<e>",), None),
+        ("ab<e>", ("<e>",), "'ab' | special '<e>'"),
+        ("ab<e>", (), None),
+        ("a<e>" * show.MOST_TEXTS, ("<e>",), None),
+    ],
+)
+def test_segments_are_shown_if_there_are_several_and_not_too_many(
+    text: str, special: tuple[str, ...], row: str | None
+) -> None:
+    rows = dict(wording.setting(Question(Encode(text), replace(MODEL, special_tokens=special)), (), 999))
+    assert rows.get("segments") == row
+    assert ("special" in rows) is bool(special)
+    assert "pattern" not in rows
+    patterned = replace(MODEL, pattern="cl100k")
+    assert dict(wording.setting(Question(Encode(text), patterned), (), 999))["pattern"] == "cl100k"
+
+
+@pytest.mark.parametrize(("position", "inside"), [(0, ""), (1, "; chunk 1 ends inside 'abcd', at byte 2"), (9, "")])
+def test_a_chunk_that_ends_inside_a_token_is_named(position: int, inside: str) -> None:
+    """The correct tokens are a single byte or the whole text."""
+    asked = Question(Stream(("ab", "cd")), MODEL)
+    right, byte = ((258,), 0) if position else ((256, 257), 0)
+    where = EncodingDivergence(0 if position < 9 else 9, byte, answer.BytesLost(0))
+    assert wording.cut_inside(asked, where, right).replace("'", "") == inside.replace("'", "")
+    ends_there = Question(Stream(("abcd", "ab")), MODEL)
+    assert wording.cut_inside(ends_there, EncodingDivergence(0, 0, answer.BytesLost(0)), (258,)) == ""
+
+
+NONE_FAILED = Verdict("encoder", must=9, failed=0, known=0, errors=0, should=5, broken=0, stale=0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({}, "PASS: 9 MUST tests pass"),
+        ({"elsewhere": 2}, "PASS: 7 MUST tests pass; 2 more fail only because another class is incorrect"),
+        ({"failed": 2}, "FAIL: 2 of 9 MUST tests fail"),
+        ({"failed": 2, "known": 1}, "FAIL: 3 of 9 MUST tests fail (1 of them known)"),
+        ({"known": 1}, "FAIL: 1 of 9 MUST tests fails (1 of them known)"),
+        ({"errors": 1}, "ERROR: the suite itself failed in 1 of 9 MUST tests; please report it"),
+        ({"failed": 1, "errors": 1}, "FAIL: 1 of 9 MUST tests fails"),
+        ({"broken": 2}, "PASS: 9 MUST tests pass; 2 of 5 SHOULD tests fail"),
+        ({"stale": 1}, "PASS: 9 MUST tests pass; 1 that passes is listed as a known failure"),
+        ({"failed": 1, "stale": 2}, "FAIL: 1 of 9 MUST tests fails; 2 that pass are listed as known failures"),
+    ],
+)
+def test_a_verdict_has_all_its_counts(counts: dict[str, int], said: str) -> None:
+    assert wording.verdict(replace(NONE_FAILED, **counts)) == said
+
+
+def test_each_need_says_why_a_test_is_skipped() -> None:
+    for need, why in {
+        "decode": "decode is not implemented",
+        "two ids": "the constructor rejects a token with two ids",
+        "pattern:o200k": "the constructor does not take the pattern o200k",
+        "pattern": "the constructor takes no pattern",
+        "train-pattern:o200k": "train does not take the pattern o200k",
+        "train-pattern": "train takes no pattern",
+        "a reason": "a reason",
+    }.items():
+        assert wording.why_skipped(need) == why
