@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -100,6 +101,14 @@ def test_a_training_shows_its_first_steps_and_counts_all(room: int, steps: int, 
     more = [f"... {steps - shown} more steps (--all shows them)"] if shown < steps else []
     last = lines[-1 - len(more) :]
     assert last == [*more, f"the vocabulary is full: training ends with {steps} merges"]
+
+
+@pytest.mark.parametrize(("tie_break", "second"), [("smaller-ids", "(x,y)"), ("lex-greater", "(x,y)")])
+def test_a_merge_that_makes_a_special_token_adds_no_entry(tie_break: str, second: str) -> None:
+    words = [(b"a", b"b"), (b"a", b"b"), (b"x", b"y"), (b"x", b"y"), (b"x", b"y"), (b"ab", b"c")]
+    lines = [*replay.training(words, 2, tie_break, "raw", Cut(), ["ab"])]
+    assert [line.split()[1] for line in lines if line.startswith("  merge ")] == [f"{second}:", "(a,b):", "(ab,c):"]
+    assert lines[-1] == "the vocabulary is full: training ends with 3 merges"
 
 
 def test_a_training_shows_the_pairs_by_their_counts_and_the_merge_first() -> None:
@@ -207,7 +216,12 @@ def test_a_long_encoding_shows_twelve_merges_and_the_result_of_all() -> None:
         "      (a,a) of rank 0 merges; other ranks: (a,a) 0, (x,y) 2",
     ]
     assert any("  ... 1 before aa " in line for line in lines)
-    assert any(line.endswith(" x y") and "before" in line for line in encoded(model, "a" * 28 + "xy", everything=True))
+    rows = [line for line in encoded(model, "a" * 28 + "xy", everything=True) if "[" in line and "of rank" not in line]
+    for row in rows:
+        left_out = [int(number) for number in re.findall(r"(\d+) (?:before|more)", row)]
+        shown = re.sub(r"\.\.\. \d+ before|\d+ more \.\.\.", "", row).split()
+        assert len(shown) == 14 or not left_out
+    assert any(row.endswith(" x y") and "before" in row for row in rows)
 
 
 @pytest.mark.parametrize(("lookup", "is_whole"), [("pair", False), ("bytes", True), ("whole", True)])
@@ -216,6 +230,8 @@ def test_a_pre_token_in_the_vocabulary_is_not_merged_if_the_lookup_takes_it_whol
     lines = encoded(replace(model, special_tokens=("bbb",)), "aaaa", lookup)
     assert ("  a a a a   is in the vocabulary as a whole" in lines) is is_whole
     assert lines[-1] == "  = 257 'aaaa'"
+    entry = replace(model, special_tokens=None, vocab={**model.vocab, 301: b"aab"})
+    assert encoded(entry, "aab", lookup)[-1] == ("  = 301 'aab'" if is_whole else "  = 256 'aa' | 98 'b'")
     assert not any("whole" in line for line in encoded(model, "a", lookup))
     ranked = encoded(model, "aab", lookup)
     assert "  [a a] b                   (a,a) of rank " + ("256" if lookup == "bytes" else "0") + " merges" in ranked
