@@ -17,12 +17,34 @@ from typing import Any
 import pytest
 from helpers.expected import check
 
-from bpe_conformance.answer import MALFORMED, AtMost, Changed, Fault, Lossless, Measure, Table, Unchanged
+from bpe_conformance.answer import (
+    MALFORMED,
+    AtMost,
+    Changed,
+    Fault,
+    Lossless,
+    Measure,
+    Rows,
+    Table,
+    Text,
+    TextDivergence,
+    Unchanged,
+)
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import Encode, Question, Stream, Train
-from bpe_conformance.outcome import Bug, BugCause, Command, Diagnosis, Expectation, Mismatch, Outcome, State
+from bpe_conformance.operations import Batch, Decode, Encode, Question, Stream, Train
+from bpe_conformance.outcome import (
+    Bug,
+    BugCause,
+    Command,
+    ConventionCause,
+    Diagnosis,
+    Expectation,
+    Mismatch,
+    Outcome,
+    State,
+)
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, installed_spec
@@ -341,3 +363,107 @@ def test_the_heading_and_the_pointer_are_red(found: Mapping[str, Failure]) -> No
     assert [text for text, _, _ in writer.lines] == list(found["merge-order"].lines())
     red = [(text, bold) for text, is_red, bold in writer.lines if is_red]
     assert [(text.split()[0], bold) for text, bold in red] == [("FAILED", True), ("^^", False)]
+
+
+TEST = "merge-priority-beats-leftmost"
+
+
+def changed(**fields: Any) -> Outcome:
+    """Return the outcome of a failing case with other fields."""
+    case = cases()[TEST]
+    asked = Question(Encode("abc"), case.model)
+    return replace(outcome(case, Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,)))), **fields)
+
+
+def test_a_convention_or_a_bug_that_explains_a_failure_is_shown() -> None:
+    cause = ConventionCause((("lookup", "bytes"), ("tie_break", "first-seen")), (TEST,))
+    shown = " ".join(str(describe(changed(), COMMAND, Diagnosis((cause,), (TEST,)))).split())
+    assert "convention the answer is correct under lookup=bytes and tie_break=first-seen; if you intend this" in shown
+    bugs = tuple(replace(BUGS[0], id=f"bug-{number}") for number in range(5))
+    shown = str(describe(changed(), COMMAND, Diagnosis((BugCause(bugs, (TEST,)),), (TEST,))))
+    assert "  likely     bug-0 (also fits: bug-1, bug-2)\n" in shown
+    assert "bug-0" not in str(describe(changed(), COMMAND, Diagnosis((BugCause(bugs, ("other",)),), (TEST,))))
+
+
+@pytest.mark.parametrize(
+    ("state", "label"), [("failed", "FAILED"), ("known failure", "FAILED"), ("warning", "WARNING")]
+)
+def test_a_heading_says_how_much_a_failure_counts(state: State, label: str) -> None:
+    assert str(describe(changed(state=state), COMMAND)).startswith(f"{label} {TEST} [MERGE-ORDER-1, MUST]\n")
+
+
+def test_a_counterexample_in_a_file_is_run_from_there() -> None:
+    shown = describe(changed(kind="property", file="found/cases/law-x-1.yaml", examples=2), COMMAND)
+    assert shown.rerun == "pytest conformance --adapter mytok:Tokenizer --bpe-spec found --bpe-case law-x-1"
+    assert ("found by", "2 examples; this is the smallest that fails") in shown.evidence
+    assert "found by" not in dict(describe(changed(kind="property", examples=1), COMMAND).evidence)
+
+
+@pytest.mark.parametrize("length", [1, 200, 255, 300])
+def test_a_brief_rule_ends_with_a_sentence(length: int) -> None:
+    first, second, third = "An id MUST exist.", f"Otherwise {'x' * length}.", "`b` is next."
+    failure = Failure("a-case", "FAILED", "", "It failed.", rule=f"{first} {second} {third}", case="id: x")
+    shown = failure.brief()
+    assert shown.case == ""
+    is_short = length < 255
+    assert shown.rule.startswith(first)
+    assert (second in shown.rule) is is_short
+    assert len(shown.rule) <= 300
+    assert shown.rule.endswith(" ...") is (third not in shown.rule)
+
+
+def rows_of(right: list[str], got: list[str], place: int) -> list[str]:
+    return [text for _, text in aligned(right, got, place, "here")]
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_dots_stand_for_cells_beside_a_window(count: int) -> None:
+    cells = [str(number) for number in range(count)]
+    right, got, caret = rows_of(["x", *cells[1:]], cells, 0)
+    assert right.endswith("...") is got.endswith("...") is (count > 8)
+    assert caret == "^ here"
+    right, got, caret = rows_of([*cells[:-1], "x"], cells, count - 1)
+    assert got.split(" | ") == ["...", *cells[-4:]]
+    assert caret.index("^") == got.index(cells[-1])
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(27, False), (28, False), (29, True), (50, True)])
+def test_a_long_cell_is_cut_in_its_middle(length: int, is_cut: bool) -> None:
+    cell = f"<{'x' * (length - 2)}>"
+    _, got, _ = rows_of(["a"], [cell], 0)
+    assert (len(got) == 27 and "..." in got) if is_cut else got == cell
+    assert got[0] + got[-1] == "<>"
+
+
+def test_a_note_without_room_is_below_the_caret() -> None:
+    for length, lines in ((WIDTH - 15, 1), (WIDTH - 14, 2)):
+        _, _, pointer = [text for _, text in aligned(["a"], ["b"], 0, "n" * length)]
+        assert len(pointer.splitlines()) == lines
+
+
+def test_rows_that_are_only_missing_are_counted_and_not_compared() -> None:
+    model = cases()[TEST].model
+    right = Rows(((97,), (98,)))
+    for rows, labels in ((((97,),), ["expected", "got"]), (((99,),), ["text", "expected", "got", POINTER])):
+        mismatch = Mismatch(Question(Batch(("a", "b")), model), Expectation((right,)), Rows(rows))
+        shown = [row for row in describe(outcome(cases()[TEST], mismatch), COMMAND).evidence if row[0] != "merges"]
+        assert [label for label, _ in shown] == labels
+    assert dict(shown)["text"] == "'a' (row 0)"
+
+
+def test_an_entry_that_only_the_answer_has_is_shown() -> None:
+    right, wrong = Table({256: b"ab"}, ()), Table({256: b"ab", 300: b"x"}, ())
+    mismatch = Mismatch(Question(Train("ab", 300), None), Expectation((right,)), wrong)
+    shown = dict(describe(outcome(cases()[TEST], mismatch), COMMAND).evidence)
+    assert (shown["expected"], shown["got"]) == ("300: no entry", "300: 'x'")
+
+
+def test_a_text_is_compared_near_the_first_difference() -> None:
+    right, wrong = Text("a" * 100 + "b" + "c" * 100), Text("a" * 100 + "x" + "c" * 100)
+    mismatch = Mismatch(
+        Question(Decode((97,)), cases()[TEST].model), Expectation((right,)), wrong, TextDivergence(100, b"\xe2")
+    )
+    shown = dict(describe(outcome(cases()[TEST], mismatch), COMMAND).evidence)
+    column = shown[POINTER].index("^")
+    assert (shown["expected"][column], shown["got"][column]) == ("b", "x")
+    assert shown[POINTER].endswith("^ character 100, from the bytes e2")

@@ -133,3 +133,23 @@ def test_a_run_on_a_terminal_shows_its_progress(project: Project) -> None:
     dots = [line for line in screen(text) if line.startswith("conformance ")]
     assert [re.sub(r" +", " ", line) for line in dots] == [f"conformance {'.' * count} [100%]"]
     assert not any(" of " in line for line in screen(text))
+
+
+def test_a_line_is_drawn_at_intervals_and_erased_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setenv("COLUMNS", "40")
+    line, writer = made(monkeypatch)
+    monkeypatch.setattr(progress, "AFTER", 3)
+    monkeypatch.setattr(progress, "INTERVAL", 2)
+    drawn = []
+    for now in (101.0, 102.9, 103.0, 104.0, 105.0):
+        before = writer._file.getvalue()
+        line.show("x" * 60, 1, 2)
+        drawn.append(writer._file.getvalue() != before)
+    assert drawn == [False, False, True, False, True]
+    assert max(map(len, screen(writer._file.getvalue()))) == 39
+    line.erase()
+    erased = writer._file.getvalue()
+    line.erase()
+    assert writer._file.getvalue() == erased
