@@ -136,14 +136,14 @@ def test_a_run_on_a_terminal_shows_its_progress(project: Project) -> None:
 
 
 def test_a_line_is_drawn_at_intervals_and_erased_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now))
+    clock = [100.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setenv("COLUMNS", "40")
     line, writer = made(monkeypatch)
     monkeypatch.setattr(progress, "AFTER", 3)
     monkeypatch.setattr(progress, "INTERVAL", 2)
     drawn = []
-    for now in (101.0, 102.9, 103.0, 104.0, 105.0):
+    for clock[0] in (101.0, 102.9, 103.0, 104.0, 105.0):
         before = writer._file.getvalue()
         line.show("x" * 60, 1, 2)
         drawn.append(writer._file.getvalue() != before)
