@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import errno
+import gc
 import io
 import json
 import os
 import queue
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -718,3 +722,376 @@ def test_the_last_words_of_a_program_are_its_error() -> None:
         ("", [""]),
     ):
         assert check._last_words(stderr) == shown
+
+
+# A program in this process
+
+
+class InMemory:
+    """The program of a bridge: a server in this process, which answers each request when it is sent."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter, self.status = adapter, None
+        self.started, self.sent = 0, list[dict[str, Any]]()
+        self.popen = SimpleNamespace(pid=1)
+        self.change: Any = lambda request, reply: reply
+
+    def __call__(self, argv: Any, env: Any = None) -> InMemory:
+        self.started += 1
+        made = copy.copy(self)
+        made.server = server.Server(lambda: self.adapter)  # type: ignore[attr-defined]
+        made.replies = queue.SimpleQueue()  # type: ignore[attr-defined]
+        return made
+
+    def send(self, line: bytes) -> None:
+        request = json.loads(line)
+        self.sent.append(request)
+        reply = self.change(request, json.loads(self.server.answer(line)))  # type: ignore[attr-defined]
+        self.replies.put(None if reply is None else wire.dump(reply))  # type: ignore[attr-defined]
+
+    def stop(self, grace: float = 0) -> int | None:
+        return self.status
+
+    def stderr_tail(self) -> str:
+        return ""
+
+    def operations(self, name: str) -> list[Any]:
+        """Return the numbers of models or streams in the requests of an operation."""
+        return [one.get("model", one.get("stream")) for one in self.sent if one["op"] == name]
+
+
+class Streams(Tokenizer):
+    """Encodes each chunk when it knows whether another one follows."""
+
+    def encode_iterable(self, iterable: Any) -> Any:
+        held = ""
+        for chunk in iterable:
+            yield from self.encode(held)
+            held = chunk
+        yield from self.encode(held)
+
+
+@pytest.fixture
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[InMemory, Any]]:
+    def made(adapter: Any = Streams) -> tuple[InMemory, Any]:
+        program = InMemory(adapter)
+        monkeypatch.setattr(client, "Process", program)
+        return program, client.bridge(["program"])
+
+    return made
+
+
+def table(index: int) -> tuple[dict[int, bytes], list[Any]]:
+    return {**VOCAB, 999: bytes([index]) * 2}, MERGES
+
+
+def test_the_models_used_last_are_kept_and_the_others_unloaded(in_memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_MODELS_KEPT", 2)
+    program, adapter = in_memory()
+    right = Tokenizer(VOCAB, MERGES).encode("abc")
+    first, second = (adapter(*table(number)) for number in range(2))
+    assert first.encode("abc") == right
+    third = adapter(*table(2))
+    for tokenizer in (first, third, second):
+        assert tokenizer.encode("abc") == right
+    assert program.operations("unload") == [2, 1]
+    assert program.operations("encode") == [1, 1, 3, 4]
+    assert adapter(*table(1)).encode("abc") == right
+    assert len(program.operations("load")) == 4
+
+
+def test_a_trained_model_is_unloaded_when_nothing_needs_it(in_memory: Any) -> None:
+    program, adapter = in_memory()
+    trained, other = (adapter.train("abab", 257, []) for _ in range(2))
+    assert (trained.encode("ab"), other.encode("ab")) == ([256], [256])
+    del trained
+    gc.collect()
+    assert other.encode("ab") == [256]
+    assert program.operations("unload") == [1]
+
+
+def test_a_stream_gives_what_its_method_yields_and_is_closed_once(in_memory: Any) -> None:
+    program, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    chunks = ["abc ", "a", "ab"]
+    assert [*tokenizer.encode_iterable(chunks)] == [*Streams(VOCAB, MERGES).encode_iterable(chunks)]
+    assert program.operations("stream_close") == [2]
+    stream = tokenizer.encode_iterable(iter(["ab ", "ab ", "ab"]))
+    next(stream)
+    stream.close()
+    tokenizer.encode("a")
+    assert program.operations("stream_close") == [2, 3]
+    left = tokenizer.encode_iterable(iter(["ab ", "ab ", "ab"]))
+    next(left)
+    adapter.close()
+    left.close()
+    tokenizer.encode("a")
+    assert program.operations("stream_close") == [2, 3]
+
+
+def test_a_stream_that_ends_early_takes_no_more_items(in_memory: Any) -> None:
+    class TakesOne(Tokenizer):
+        def encode_iterable(self, iterable: Any) -> Any:
+            yield from self.encode(next(iter(iterable)))
+
+    program, adapter = in_memory(TakesOne)
+    taken = []
+    items = (taken.append(text) or text for text in ("ab", "c", "d"))  # type: ignore[func-returns-value]
+    assert [*adapter(VOCAB, MERGES).encode_iterable(items)] == Tokenizer(VOCAB, MERGES).encode("ab")
+    assert taken == ["ab"]
+    assert len(program.operations("stream_feed")) == 1
+    program.change = lambda request, reply: {**reply, "result": {"ids": [], "ended": 1}}
+    adapter.close()
+
+
+@pytest.mark.parametrize("result", [{"ids": "ab", "ended": False}, [97], None, {"tokens": [97]}])
+def test_a_stream_must_give_a_list(result: Any, in_memory: Any) -> None:
+    program, adapter = in_memory()
+    program.change = lambda request, reply: {**reply, "result": result} if request["op"] == "stream_feed" else reply
+    adapter.close()
+    with pytest.raises(MalformedAnswer, match=r'stream_feed returned .*; expected {"ids": \[...\]}'):
+        [*adapter(VOCAB, MERGES).encode_iterable(["a"])]
+
+
+@pytest.mark.parametrize(("ended", "fed"), [(True, 1), (False, 2), (1, 2), ("yes", 2)])
+def test_only_true_ends_a_stream(ended: Any, fed: int, in_memory: Any) -> None:
+    program, adapter = in_memory()
+    program.change = lambda request, reply: (
+        {**reply, "result": {"ids": [], "ended": ended}} if request["op"] == "stream_feed" else reply
+    )
+    adapter.close()
+    [*adapter(VOCAB, MERGES).encode_iterable(["a", "b"])]
+    assert len(program.operations("stream_feed")) == fed
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (3, "the program ended with status 3"),
+        (0, "the program ended with status 0"),
+        (-9, "signal 9 ended the program"),
+    ],
+)
+def test_an_end_is_reported_with_its_status_and_the_program_started_again(
+    status: int, said: str, in_memory: Any
+) -> None:
+    program, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    program.change = lambda request, reply: None if request.get("text") == "end" else reply
+    program.status = status
+    adapter.close()
+    stream = tokenizer.encode_iterable(iter(["ab ", "ab ", "ab"]))
+    next(stream)
+    with pytest.raises(CrashError, match=f"^encode: {said}"):
+        tokenizer.encode("end")
+    with pytest.raises(CrashError, match="the program was restarted, so this model or stream no longer exists"):
+        [*stream]
+    assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
+
+
+def test_a_program_that_does_not_start_is_started_six_times_in_a_row_only(in_memory: Any) -> None:
+    program, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    for failing in (5, 5, 9):
+        adapter.close()
+        before = program.started
+        program.change = lambda request, reply: None
+        for _ in range(failing):
+            with pytest.raises(CrashError, match=r"^start: "):
+                tokenizer.encode("abc")
+        assert program.started - before == min(failing, 6)
+        program.change = lambda request, reply: reply
+        if failing == 5:
+            tokenizer.encode("abc")
+    with pytest.raises(CrashError, match=r"^start: "):
+        tokenizer.encode("abc")
+
+
+def test_an_interrupted_request_ends_the_program(in_memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    with monkeypatch.context() as patch:
+        patch.setattr(adapter.client, "wait", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            tokenizer.encode("ab")
+    assert adapter.client.process is None
+    assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
+
+
+def test_a_program_must_announce_the_same_again(in_memory: Any) -> None:
+    program, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+
+    def with_capabilities(changed: Callable[[list[str]], list[str]]) -> Any:
+        def change(request: Any, reply: Any) -> Any:
+            if request["op"] == "start":
+                reply["result"]["capabilities"] = changed(reply["result"]["capabilities"])
+            return reply
+
+        return change
+
+    adapter.close()
+    program.change = with_capabilities(lambda names: names[::-1])
+    assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
+    adapter.close()
+    program.change = with_capabilities(lambda names: names[1:])
+    with pytest.raises(ProtocolError, match="announced something else at its first start"):
+        tokenizer.encode("abc")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({"error": {"type": "AdapterError", "message": "no module x"}}, r"^no module x$"),
+        ({"error": {"type": "AdapterUnavailable", "message": "no x"}}, r"^no x$"),
+        ({"error": {"type": "KeyError", "message": "9"}}, r"^the adapter, in a separate process, raised KeyError: 9$"),
+        ({"not_claimed": "no"}, r"^the adapter, in a separate process, supports no method: no$"),
+    ],
+)
+def test_an_error_of_the_start_is_one_line(reply: Any, said: str, in_memory: Any) -> None:
+    program, adapter = in_memory()
+    program.change = lambda request, _: {"seq": request["seq"], **reply}
+    adapter.close()
+    with pytest.raises(AdapterError, match=said):
+        adapter.client.start()
+
+
+@pytest.mark.parametrize("missing", ["type", "message"])
+def test_an_error_needs_a_type_and_a_message(missing: str, in_memory: Any) -> None:
+    program, adapter = in_memory()
+    error = {name: "x" for name in ("type", "message") if name != missing}
+    program.change = lambda request, reply: {"seq": 2, "error": error} if request["op"] != "start" else reply
+    adapter.close()
+    with pytest.raises(ProtocolError, match="no result, not_claimed or error"):
+        adapter(VOCAB, MERGES).encode("a")
+
+
+def test_a_sample_is_left_out_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "bridge", lambda argv, **_: argv[1:])
+    assert client.isolated("a:T", has_sample=False) == [*client.isolated("a:T"), "--no-sample"]
+
+
+# More of the server
+
+
+def test_an_end_inside_a_stream_is_the_reply_and_the_stream_has_ended() -> None:
+    class Ends(Tokenizer):
+        def encode_iterable(self, iterable: Any) -> Any:
+            for text in iterable:
+                if text == "end":
+                    raise SystemExit(3)
+                yield 97
+
+    stream = {"stream": 2}
+    feed = [{"op": "stream_feed", "text": text, **stream} for text in ("a", "end", "a")]
+    _, one, error, later = replies(Ends, {"op": "stream_open", "model": 1}, *feed)
+    assert one["result"] == {"ids": [97], "ended": False}
+    assert error["error"]["type"] == "SystemExit"
+    assert later["result"] == {"ids": [], "ended": True}
+
+
+def test_a_model_that_is_unloaded_is_gone() -> None:
+    done, again = replies(Tokenizer, {"op": "unload", "model": 1}, ENCODE)
+    assert done == {"result": None}
+    assert again["error"]["type"] == "KeyError"
+
+
+def started(adapter: Any, **options: Any) -> dict[str, Any]:
+    line = server.Server(lambda: adapter, **options).answer(wire.dump({"seq": 1, "op": "start", "protocol": 1}))
+    result: dict[str, Any] = json.loads(line)["result"]
+    return result
+
+
+def test_what_is_announced_without_a_sample_or_if_it_cannot_be_made() -> None:
+    made: list[int] = []
+
+    class Counts(Tokenizer):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            made.append(1)
+            super().__init__(*arguments, **more)
+
+    class Fails:
+        def __init__(self, vocab: Any, merges: Any) -> None:
+            raise ValueError
+
+        def decode(self, ids: Any) -> str:
+            return ""
+
+    def fails(vocab: Any, merges: Any) -> None:
+        raise ValueError
+
+    with_sample = started(Counts)["capabilities"]
+    assert (len(made), "allowed_special" in with_sample, "special_tokens" in with_sample) == (1, True, False)
+    assert {*started(Counts, has_sample=False)["capabilities"]} >= {*with_sample}
+    assert len(made) == 1
+    assert started(Fails)["capabilities"] == ["decode", "surrogates"]
+    assert started(fails)["capabilities"] == ["decode", "encode", "surrogates"]
+
+
+def test_an_error_shows_only_the_frames_of_the_adapter() -> None:
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            raise KeyError
+
+    for error, message in ((ValueError("no"), "no"), (Unreadable(), "(its message cannot be read: KeyError)")):
+        (reply,) = replies(raises(error), ENCODE)
+        assert reply["error"]["message"] == message
+        frames = [line for line in reply["error"]["traceback"].splitlines() if line.lstrip().startswith("File ")]
+        assert len(frames) == 1
+        assert "test_bridge_parts.py" in frames[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "least"), [((-1, -1), 1 << 30), ((5, -1), 5), ((-1, 7), 7), ((1 << 40, 1 << 41), 1 << 30)]
+)
+def test_the_memory_limit_is_never_raised(limits: tuple[int, int], least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    infinite = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(infinite if one == -1 else one for one in limits))
+    given: list[Any] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, both: given.append((kind, both)))
+    server.limit_memory(1)
+    assert given == [(resource.RLIMIT_DATA, (least, least))]
+
+
+# Lines
+
+
+def test_a_message_is_a_line_of_json_that_is_not_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "LONGEST_LINE", 10)
+    assert wire.dump({"a": 123}) == b'{"a":123}\n'
+    with pytest.raises(ValueError, match="the message has 11 bytes; a line may have at most 10"):
+        wire.dump({"a": 1234})
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(ValueError):  # noqa: PT011
+            wire.dump({"a": number})
+
+
+def test_a_choice_of_special_tokens_is_all_or_a_list() -> None:
+    for value in ("all", [], ["<e>", "all"]):
+        assert wire.read_choice(wire.write_choice(value)) == value
+    assert wire.write_choice("all") == "all"
+    for value in ("none", None, 5, {"all": 1}):
+        with pytest.raises(MalformedAnswer, match='instead of "all" or a list of texts'):
+            wire.read_choice(value)
+
+
+def test_only_the_end_of_stderr_is_kept_and_shown() -> None:
+    lines = [f"line {number}" for number in range(30_000)]
+    program = running(_tail=bytearray())
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as stream:
+        writer = threading.Thread(target=lambda: (stream.write("\n".join(lines).encode()), stream.close()))
+        writer.start()
+        program._drain(os.fdopen(reading, "rb"))
+        writer.join()
+    assert len(program._tail) == process._STDERR_KEPT
+    assert program.stderr_tail().splitlines() == lines[-process._STDERR_LINES :]
+
+
+def test_a_program_is_killed_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(process.os, "killpg", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(process, "_kill_marked", lambda mark: 0)
+    running(popen=SimpleNamespace(pid=123_456_789, wait=lambda: 0, returncode=0), _mark="m")._kill()
+    assert killed == [123_456_789]

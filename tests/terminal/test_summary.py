@@ -545,6 +545,18 @@ def test_what_follows_from_other_failures_is_in_full_only_if_nothing_else_is_sho
     assert (noted in shown) is bool(explained)
 
 
+def test_what_follows_from_other_failures_is_listed_last() -> None:
+    follows = outcome(
+        "follows",
+        "failed",
+        clause=installed_spec().clauses["BYTES-ATOM-1"],
+        mismatch=replace(mismatch(), depends_on=Dependence("encode", "abc")),
+    )
+    shown = end_of(failing_run(follows, *(outcome(f"{number}", "failed") for number in range(5))))
+    place = next(number for number, line in enumerate(shown) if " more failures; -v" in line)
+    assert [line.split()[0] for line in shown[place + 1 : place + 3]] == ["MERGE-ORDER-1", "BYTES-ATOM-1"]
+
+
 def test_an_entry_that_is_out_of_date_is_no_failure_without_a_cause() -> None:
     stale = outcome("stale", "failed", mismatch=None, stale=True)
     shown = end_of(failing_run(outcome("one", "failed"), stale, explained=["one"]))
