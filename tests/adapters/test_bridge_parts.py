@@ -885,7 +885,7 @@ def test_an_end_is_reported_with_its_status_and_the_program_started_again(
     with pytest.raises(CrashError, match=f"^encode: {said}"):
         tokenizer.encode("end")
     with pytest.raises(CrashError, match="the program was restarted, so this model or stream no longer exists"):
-        [*stream]
+        list(stream)
     assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
 
 
