@@ -13,15 +13,26 @@ import pytest
 from bpe_conformance import cli
 from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import Model, read_model
+from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.operations import TEXT_KEYS, TRAINING_KEYS
+from bpe_conformance.operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Train
 from bpe_conformance.operations.divergence import merge_steps
 from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
 from bpe_conformance.spec import Spec, installed_spec, load_spec
 from bpe_conformance.spec_tools import replay
-from bpe_conformance.spec_tools.explain import View, _model, explain
+from bpe_conformance.spec_tools.explain import (
+    View,
+    _first_sentence,
+    _headline,
+    _model,
+    _prose,
+    _text,
+    _training,
+    _value,
+    explain,
+)
 
 SMALL = Path(__file__).parents[1] / "spec"
 
@@ -327,3 +338,177 @@ def test_the_other_ranks_are_shown_up_to_five_and_counted(count: int) -> None:
 
 def test_the_type_of_the_ids_is_shown(spec: Spec) -> None:
     assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")
+
+
+def test_a_view_has_what_the_options_name() -> None:
+    for key in (*TRAINING_KEYS, *TEXT_KEYS):
+        assert View.checked(key, None, False) == View(tie_break=key)
+    for key in LOOKUP_KEYS:
+        assert View.checked(None, key, True) == View(lookup=key, cut=replay.Cut(everything=True))
+    with pytest.raises(SelectionError, match="no lookup 'pairs'; did you mean pair"):
+        View.checked(None, "pairs", False)
+
+
+@pytest.mark.parametrize(("columns", "width"), [(20, 59), (61, 60), (99, 98), (100, 99), (300, 99)])
+def test_the_width_is_that_of_the_terminal_between_limits(
+    columns: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = "byte-level " * 40
+    assert max(map(len, _prose(words))) <= width
+    assert max(map(len, _prose(words))) > width - 12
+    assert " ".join(" ".join(_prose(words)).split()) == words.strip()
+    for name in ("x" * 10, "x" * (width - 7), "x" * width):
+        lines = [*_headline(name, "right")]
+        assert lines == (
+            [f"{name}{'right':>{width - len(name)}}"] if len(name) + 7 <= width else [name, f"{'right':>{width}}"]
+        )
+
+
+def test_code_lists_and_tables_keep_their_lines() -> None:
+    lists = "- first\n- second\n\n1. number\n2. two\n\n| a | b |\n| c | d |"
+    text = f"One\nparagraph.\n\n{lists}\n\n```python\nx = 1\n    y = 2\n```\nLast."
+    assert [line.strip() for line in _prose(text, "why")] == [
+        *("why        One paragraph.", "- first", "- second", "1. number", "2. two", "| a | b |", "| c | d |"),
+        *("x = 1", "y = 2", "Last."),
+    ]
+    (first, *others) = _prose(text, "why")
+    assert all(line.startswith(" " * 13) for line in others)
+    assert first.startswith("  why        One")
+    assert "                   y = 2" in others
+
+
+@pytest.mark.parametrize("text", ["x" * 300, "ab " * 100, "a " + "b" * 200, "b" * 50 + " " + "c" * 100])
+def test_a_long_value_is_wrapped_without_loss(text: str) -> None:
+    lines = [*_value(text, "text")]
+    assert max(map(len, lines)) <= 79
+    parts = [line[13:] for line in lines]
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+    assert all(" " not in part.strip() or len(part) > 30 for part in parts[:-1])
+    assert lines[0].startswith("  text       ")
+    if " " in text[30:70]:
+        assert all(text[len(parts[0]) :].lstrip()[0] == after for after in parts[1][:1])
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("One rule. Two.", "One rule."),
+        ("It is 1.5\ntimes. Then", "It is 1.5 times."),
+        ("no stop", "no stop"),
+        ("a.", "a."),
+    ],
+)
+def test_the_first_sentence_of_a_rule_is_shown(text: str, first: str) -> None:
+    assert _first_sentence(text) == first
+
+
+def test_a_clause_has_all_its_cases_properties_sources_and_why_it_has_no_case(spec: Spec) -> None:
+    uncased = [clause for clause in spec.clauses.values() if clause.uncased]
+    for clause in [*[*spec.clauses.values()][::15], *uncased[:1]]:
+        lines = _shown(spec, clause.id).split("\n")
+        text = " ".join(" ".join(lines).split())
+        cases = [case.id for case in spec.cases if case.clause.id == clause.id]
+        shown = [line.split()[0] for line in lines if line.startswith("    ") and not line.startswith("     ")]
+        if cases:
+            assert shown[-len(cases) :] == cases
+            assert f" {counted(len(cases), 'case')}; bpe-conformance explain CASE replays one" in text
+        for about in (clause.uncased, clause.rationale, *clause.sources):
+            assert not about or about.split()[-1] in text
+        assert ("  no case    " in "\n".join(lines)) is bool(clause.uncased)
+        assert sum(line.startswith("  sources    ") for line in lines) == bool(clause.sources)
+        mine = [one.id for one in PROPERTIES if one.clause_id == clause.id]
+        assert ("  properties " in "\n".join(lines)) is bool(mine)
+        assert all(name in text for name in mine)
+
+
+def test_a_property_says_what_it_needs(spec: Spec) -> None:
+    for one in PROPERTIES[::9]:
+        text = " ".join(_shown(spec, one.id).split())
+        assert f" needs {', '.join(one.needs)} try it " in text
+
+
+def test_a_case_says_who_agrees_where_it_comes_from_and_its_note(spec: Spec) -> None:
+    cases = [case for case in spec.cases if case.model is None or not case.model.is_large]
+    for has in ("agrees", "by_hand", "source", "note"):
+        for is_there in (True, False):
+            case = next(case for case in cases if bool(getattr(case, has)) is is_there)
+            shown = _shown(spec, case.id)
+            label = {"source": "\n  from       ", "note": "\n  note       "}.get(has, "\n  agrees     ")
+            if has in ("source", "note"):
+                assert (label in shown) is is_there
+                continue
+            assert (label in shown) is bool(case.agrees or case.by_hand)
+            (row,) = [" ".join(part.split()) for part in shown.split(label)[1:]] or [""]
+            assert row.startswith(", ".join([*case.agrees, *["worked out by hand"] * case.by_hand]))
+
+
+def test_the_options_of_files_and_short_texts_are_shown_in_full(spec: Spec) -> None:
+    case = next(case for case in spec.cases if case.id == "file-version-none-one-merge")
+    (row,) = (line for line in _shown(spec, case.id).split("\n") if line.startswith("  files "))
+    assert row == "  files      version_line no"
+    for text, spelled in (
+        ("ab", "'ab'  = 61 62"),
+        ("", "''"),
+        ("a" * 24, f"'{'a' * 24}'  = {'61 ' * 23}61"),
+        ("a" * 25, f"'{'a' * 25}'"),
+    ):
+        assert _text(text, View()) == spelled
+    assert _text("a" * 700, View(cut=replay.Cut(everything=True))) == f"'{'a' * 700}'"
+    assert "700 characters" in _text("a" * 700, View())
+    assert _text("a" * 600, View()) == f"'{'a' * 600}'"
+
+
+def test_a_table_shows_its_pattern_and_the_bytes_that_it_lacks() -> None:
+    whole = {byte: bytes([byte]) for byte in range(256)}
+    lacks = {byte: token for byte, token in whole.items() if byte not in (0x41, 0xFF)}
+    rows = [" ".join(line.split()) for line in _model(Model(lacks, (), pattern="cl100k"), View())]
+    assert rows == ["merges none", "pattern cl100k", "vocab no entry for byte 41, ff"]
+    assert [" ".join(line.split()) for line in _model(Model(whole, ()), View())] == ["merges none"]
+
+
+def test_every_accepted_answer_is_shown(spec: Spec) -> None:
+    case = next(case for case in spec.cases if not case.expected.by_convention and len(case.expected.alternatives) > 1)
+    lines = _shown(spec, case.id).split("\n")
+    shown = [line.split()[0] for line in lines if line.startswith(("  expected ", "  or "))]
+    assert shown == ["expected", *["or"] * (len(case.expected.alternatives) - 1)]
+
+
+def test_a_text_that_does_not_have_its_bytes_shows_them() -> None:
+    shown = _shown(load_spec(SMALL), "decode-euro")
+    (row,) = (line for line in shown.split("\n") if line.startswith("  expected "))
+    assert row.endswith(", the bytes " + row.rpartition(", the bytes ")[2])
+    assert "e2" in row.rpartition(", the bytes ")[2].split()
+    plain = next(case for case in installed_spec().cases if case.id == "decode-bytes-ascii")
+    assert "the bytes" not in next(
+        line for line in _shown(installed_spec(), plain.id).split("\n") if "expected " in line
+    )
+
+
+@pytest.mark.parametrize(("size", "is_error"), [(257, True), (258, False), (259, False)])
+def test_a_vocabulary_that_is_too_small_for_the_special_tokens_is_an_error(size: int, is_error: bool) -> None:
+    lines = [*_training(Train("abab", size, ("<a>", "<b>", "<a>")), View())]
+    said = "256 bytes and 2 special tokens exceed vocab_size: training raises an error before any step"
+    assert (lines == [said]) is is_error
+    if not is_error:
+        assert lines[-1].endswith(f"training ends with {counted(size - 258, 'merge')}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "key", "corpus"),
+    [
+        (Train("a<x>b a<x>b", 300, ("<x>",)), "first-seen/text", "a | '<' x2 | x x2 | '>' x2 | b x2 | ' ' a"),
+        (Train("a<x>b a<x>b", 300, ("<x>",)), "first-seen", "a | b x2 | ' ' a"),
+        (Train("a b", 300, (), "none"), "lex-greater", "a ' ' b"),
+    ],
+)
+def test_a_training_is_replayed_with_its_pattern_and_special_tokens(asked: Train, key: str, corpus: str) -> None:
+    assert next(iter(_training(asked, View(tie_break=key)))) == f"corpus  {corpus}"
+
+
+def test_a_rejected_text_has_no_replay_and_each_text_of_a_batch_has_one(spec: Spec) -> None:
+    rejected = _shown(spec, "special-disallowed-alone")
+    assert rejected.endswith("  replay: none, the tokenizer rejects the text before it encodes anything")
+    case = next(case for case in spec.cases if case.operation.texts() == ("c", "abc", "ab", "b"))
+    replayed = _shown(spec, case.id).partition("\n  replay\n")[2]
+    assert re.findall(r"pre-token '(\w+)'", replayed) == ["c", "abc", "ab", "b"]

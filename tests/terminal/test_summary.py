@@ -747,6 +747,21 @@ def test_the_example_of_a_bug_is_of_the_clause_that_it_breaks() -> None:
 
 
 SMALL_MODEL = mismatch().asked.model
+WRONG_EARLIER = replace(mismatch(), asked=replace(mismatch().asked, context="after others"))
+
+
+def test_the_example_of_a_cause_follows_from_no_other_failure() -> None:
+    longer = replace(mismatch(), asked=LONGER)
+    follows = outcome("follows", "failed", mismatch=replace(mismatch(), depends_on=Dependence("encode", "abc")))
+    made = failing_run(follows, outcome("own", "failed", mismatch=longer))
+    assert causes.example(greedy(["follows", "own"]), made).test == "own"
+
+
+def test_a_failure_after_other_calls_comes_before_those_of_single_calls() -> None:
+    made = failing_run(outcome("single", "failed"), outcome("after", "failed", mismatch=WRONG_EARLIER))
+    assert [one.test for one in causes.in_order(made.outcomes, made)] == ["after", "single"]
+
+
 LONGER = Question(Encode("a" * 30), SMALL_MODEL)
 HARDER: dict[str, dict[str, Any]] = {
     "follows from another": {"depends_on": Dependence("encode", "abc")},
