@@ -17,6 +17,7 @@ from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
+from helpers.sample_reports import report
 
 import bpe_conformance
 from bpe_conformance import cli
@@ -655,3 +656,101 @@ def test_a_run_sees_only_some_variables(tmp_path: Path, monkeypatch: pytest.Monk
     }
     assert (found["TZ"], found["PYTHONPATH"], found["cwd"]) == ("UTC", os.pathsep.join("ab"), str(empty))
     assert {found[name] for name in ("TMPDIR", "TEMP", "TMP")} == {str(tmp_path / "tmp")}
+
+
+def test_the_results_have_every_option_and_are_written_after_each_submission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [write(tmp_path / name, {"tok.py": ""}) for name in ("ann", "=bob", "carl")]
+    results, jobs = tmp_path / "results", []
+
+    def graded(name: str, packed: Any, job: Any, where: str) -> tuple[grade.Grade, None]:
+        jobs.append(job)
+        before = [*marks(results)] if results.exists() else []
+        assert before == ["ann", "'=bob"][: len(jobs) - 1]
+        packed.seek(0)
+        with tarfile.open(fileobj=packed) as archive:
+            assert archive.getnames() == ["tok.py"]
+        made = None if name == "carl" else report(name, {"merge-pair-run": "failed"} if name == "ann" else {})
+        return grade.Grade(name, "graded" if made else "no module", 3, made, ("tried to import x", "b")), None
+
+    monkeypatch.setattr(grade, "_graded", graded)
+    monkeypatch.setattr(grade, "has_landlock", lambda: False)
+    options = ["--section", "MERGE", "--section", "BYTES", "--seed", "7", "--strict", "--allow-import", "tiktoken"]
+    assert cli.main(["grade", *folders, "--adapter", TOK, *options, "-o", str(results)]) == 1
+    first, head, ann, bob, carl, last = capsys.readouterr().out.splitlines()
+    assert first == "this system has no Landlock: a submission with native code is not confined; see the manual"
+    assert head.split() == ["submission", *grade.CLASSES, "must", "causes"]
+    assert ann.split()[0] == "ann"
+    assert " FAIL " in ann
+    assert ann.endswith("40/41  tried to import x; b")
+    assert bob.split()[0] == "=bob"
+    assert " PASS " in bob
+    assert carl.endswith("0/0  no module")
+    assert last == f"wrote {results / 'results.csv'}, results.json, and a page for each tested submission"
+    assert sorted(file.name for file in results.iterdir()) == ["ann.html", "bob.html", "results.csv", "results.json"]
+    whole = json.loads((results / "results.json").read_text("utf-8"))
+    assert {name: whole[name] for name in ("adapter", "seed", "sections", "strict", "allowed_imports", "landlock")} == {
+        "adapter": TOK,
+        "seed": 7,
+        "sections": ["MERGE", "BYTES"],
+        "strict": True,
+        "allowed_imports": ["tiktoken"],
+        "landlock": False,
+    }
+    assert [(row["submission"], row["page"], row["status"]) for row in whole["submissions"]] == [
+        ("ann", "ann.html", "graded"),
+        ("=bob", "bob.html", "graded"),
+        ("carl", "", "no module"),
+    ]
+    rows = marks(results)
+    assert [*rows] == ["ann", "'=bob", "carl"]
+    assert {row["notes"] for row in rows.values()} == {"tried to import x; b"}
+    assert (rows["ann"]["must_passed"], rows["ann"]["must_total"]) == ("40", "41")
+    hidden = {*folders, str(results)}
+    assert all({*job["confined"]["hidden"]} == hidden for job in jobs)
+    assert all("tiktoken" not in job["confined"]["blocked"] for job in jobs)
+    assert all("tokenizers" in job["confined"]["blocked"] for job in jobs)
+    assert "--bpe-strict" in jobs[0]["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("file", "is_named"), [("b/tok.py", True), ("b/tok/x.py", True), ("tok.py", False), ("tok/x.py", False)]
+)
+def test_a_directory_with_the_module_in_its_subdirectories_is_not_a_submission(
+    file: str, is_named: bool, tmp_path: Path
+) -> None:
+    folder = Path(write(tmp_path / "a", {file: RIGHT}))
+    if is_named:
+        with pytest.raises(CommandError, match="its subdirectories have tok"):
+            grade._named([folder], TOK)
+    else:
+        assert grade._named([folder], TOK) == {"a": folder}
+
+
+def test_pages_differ_in_more_than_their_case(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("Ann", "ann")]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    with pytest.raises(CommandError, match=r"2 submissions would have the page ann.html; rename"):
+        grade._named(folders, TOK)
+
+
+def test_an_allowed_import_allows_what_is_in_it_and_no_other_name() -> None:
+    every = {*grade._blocked([])}
+    assert every - {*grade._blocked(["bpe"])} == {"bpe"}
+    inside = every - {*grade._blocked(["bpe_conformance.adapters"])}
+    assert inside == {f"bpe_conformance.{name}" for name in grade.EXAMPLES}
+    for name in ("numpy", "tik", "tiktoken.core"):
+        with pytest.raises(CommandError, match=f"--allow-import {name}: submissions can import it"):
+            grade._blocked([name])
+
+
+def test_a_test_that_did_not_pass_costs_a_mark_and_a_fail_stays_one() -> None:
+    for name in ("failed", "known", "errors"):
+        verdict = {**VERDICT, name: 2, "verdict": "error" if name == "errors" else "fail"}
+        for status in ("graded", "interrupted"):
+            made = grade.Grade("ann", status, 1, {"verdicts": [verdict], "causes": []})  # type: ignore[arg-type]
+            assert made.must() == (3, 5)
+            assert made.verdicts["encoder"] == ("-" if name == "errors" else "FAIL")
+            assert " 3/5" in made.row(10)
