@@ -824,7 +824,8 @@ def test_a_stream_gives_what_its_method_yields_and_is_closed_once(in_memory: Any
     left = tokenizer.encode_iterable(iter(["ab ", "ab ", "ab"]))
     next(left)
     adapter.close()
-    left.close()
+    tokenizer.encode("a")
+    left.close()  # its program has ended
     tokenizer.encode("a")
     assert program.operations("stream_close") == [2, 3]
 
@@ -916,6 +917,20 @@ def test_an_interrupted_request_ends_the_program(in_memory: Any, monkeypatch: py
             tokenizer.encode("ab")
     assert adapter.client.process is None
     assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
+
+
+def test_a_reply_that_is_too_long_is_no_reply(in_memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    monkeypatch.setattr(answers, "LONGEST_LINE", 4_000)
+    for length, is_read in ((4_000, True), (4_001, False)):
+        padded = lambda process, *_, length=length: process.replies.get().ljust(length)  # noqa: E731
+        monkeypatch.setattr(adapter.client, "wait", padded)
+        if is_read:
+            assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
+            continue
+        with pytest.raises(ProtocolError, match="encode: a line longer than 4000 bytes"):
+            tokenizer.encode("abc")
 
 
 def test_a_program_must_announce_the_same_again(in_memory: Any) -> None:

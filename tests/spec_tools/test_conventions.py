@@ -485,3 +485,84 @@ def test_a_fixed_model_shows_no_lookup() -> None:
     (found,) = [one for one in probe(Implementation("x", Fixed)).findings if one.name == "lookup"]
     assert (found.value, found.broken) == (None, False)
     assert "the only model is gpt2" in found.why
+
+
+NAMES = ("tie_break", "byte_order", "lookup")
+FOLLOWS = {name: ProbeResult(name, DEFAULTS[name], "") for name in NAMES}
+FAILED, BROKEN, UNKNOWN = (
+    ProbeResult("lookup", None, "", **{state: True} if state else {}) for state in ("failed", "broken", "")
+)
+WHY = "not determined: lookup, because a call failed; run the suite, which shows why"
+SUPPORTS_TOO_LITTLE = "the tokenizer supports too little to determine a convention"
+NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which names likely bugs"
+
+
+@pytest.mark.parametrize(
+    ("declared", "findings", "status", "end"),
+    [
+        ({}, [FAILED], 1, [WHY]),
+        ({}, [UNKNOWN], 0, [SUPPORTS_TOO_LITTLE]),
+        ({}, [FOLLOWS["tie_break"], FAILED], 1, [WHY]),
+        (
+            {},
+            [FOLLOWS["tie_break"]],
+            0,
+            ["nothing to declare: the tokenizer follows the defaults", "the declaration is correct"],
+        ),
+        (
+            {},
+            [FOLLOWS["tie_break"], BROKEN],
+            1,
+            [NO_DECLARATION, "CONTRADICTION lookup: the default is pair, but the tokenizer follows no known value"],
+        ),
+        (
+            {"lookup": "whole"},
+            [BROKEN],
+            1,
+            [NO_DECLARATION, "CONTRADICTION lookup: whole is declared, but the tokenizer follows no known value"],
+        ),
+        (
+            {"lookup": "bytes"},
+            [FOLLOWS["lookup"], FOLLOWS["tie_break"]],
+            1,
+            [
+                "nothing to declare: the tokenizer follows the defaults",
+                "CONTRADICTION lookup: bytes is declared, but the tokenizer follows pair",
+            ],
+        ),
+        (
+            {"lookup": "bytes"},
+            [UNKNOWN, FOLLOWS["tie_break"]],
+            0,
+            ['declare: conventions = {"lookup": "bytes"}', "the declaration is correct"],
+        ),
+        (
+            {"tie_break": "unspecified"},
+            [FOLLOWS["tie_break"]],
+            0,
+            [
+                "nothing to declare: the tokenizer follows the defaults",
+                "the declaration is correct",
+                "for an exact test, declare tie_break lex-greater instead of unspecified",
+            ],
+        ),
+    ],
+)
+def test_a_report_says_what_to_declare_and_what_is_not_known(declared, findings, status, end):
+    report = Report("it", declared, findings)
+    assert [*report.lines][1 + len(findings) :] == end
+    assert report.status == status
+
+
+@pytest.mark.parametrize(
+    ("merges", "end"),
+    [
+        ([(b"a", b"b"), (b"ab", b"c")], ""),
+        ([(b"b", b"c")], "merge 1 is (b,c) with count 2; the highest is 3: (a,b)"),
+        ([(b"a", b"b")], "1 of 2 merges, although pairs remain"),
+        ([(b"a", b"b"), (b"ab", b"c"), (b"x", b"y")], "merge 3 is (x,y) with count 1; one too many"),
+    ],
+)
+def test_merges_that_are_no_maximum_too_few_or_too_many_are_named(merges, end):
+    text = "abc\nabc\nab\nxy"
+    assert not_a_maximum(Probe(text, 2), merges) == (f"{text!r}: {end}" if end else "")

@@ -273,6 +273,28 @@ def test_a_property_in_a_class_that_has_a_cause_may_have_the_same(class_: str, w
     assert line == f"  1 more failure {why}; start with:"
 
 
+def test_properties_of_a_class_without_a_cause_have_no_known_cause() -> None:
+    classes = {"one": "trainer", "law-a": "trainer", "law-b": "decoder"}
+    outcomes = [
+        outcome(name, "failed", kind="property" if "law" in name else "case", conformance_class=class_)
+        for name, class_ in classes.items()
+    ]
+    *_, line, _ = causes.steps(result(*outcomes, diagnosis=Diagnosis((greedy(["one"]),), (*classes,))))
+    assert line == "  2 more failures have no known cause; start with:"
+
+
+def test_the_end_of_a_run_names_the_part_the_unwritten_files_and_the_only_model() -> None:
+    shown = end_of(result(outcome("one"), part="MERGE", unwritten=("a.md: no space", "b.md: no space")))
+    assert "verdict       PASS: encoder (1 MUST test) (in part: MERGE)" in shown
+    assert [line for line in shown if line.startswith("NOT")] == [f"NOT WRITTEN   {x}.md: no space" for x in "ab"]
+    for model, said in (("other", "the attribute model, 'other', names a fixed"), ("/x/a.json", "make one: bpe-conf")):
+        text = " ".join(" ".join(end_of(result(model=model))).split())
+        assert said in text
+        assert "note" not in " ".join(end_of(result(outcome("one"), model=model)))
+    packed = " ".join(" ".join(end_of(result(model="other", pack="mine"))).split())
+    assert "the attribute model is 'other', and the pack is of 'mine'. If they have the same vocabulary" in packed
+
+
 SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print, decode-euro"
 
 
