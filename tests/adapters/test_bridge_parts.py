@@ -929,7 +929,7 @@ def test_a_reply_that_is_too_long_is_no_reply(in_memory: Any, monkeypatch: pytes
         if is_read:
             assert tokenizer.encode("abc") == Tokenizer(VOCAB, MERGES).encode("abc")
             continue
-        with pytest.raises(ProtocolError, match="encode: a line longer than 4000 bytes"):
+        with pytest.raises(ProtocolError, match="got a line longer than 4000 bytes"):
             tokenizer.encode("abc")
 
 

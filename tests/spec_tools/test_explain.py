@@ -512,3 +512,10 @@ def test_a_rejected_text_has_no_replay_and_each_text_of_a_batch_has_one(spec: Sp
     case = next(case for case in spec.cases if case.operation.texts() == ("c", "abc", "ab", "b"))
     replayed = _shown(spec, case.id).partition("\n  replay\n")[2]
     assert re.findall(r"pre-token '(\w+)'", replayed) == ["c", "abc", "ab", "b"]
+
+
+def test_a_property_whose_clause_another_specification_lacks_is_unknown() -> None:
+    small = load_spec(SMALL)
+    other = next(one.id for one in PROPERTIES if one.clause_id not in small.clauses)
+    with pytest.raises(SelectionError, match=f"no case, clause, section, property or known bug '{other}'"):
+        explain(small, other)
