@@ -26,6 +26,7 @@ from bpe_conformance.commands import encode as encoding
 from bpe_conformance.commands.common import size
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import Tokenizer, superbpe
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.session import corpus
@@ -630,3 +631,55 @@ def test_train_says_on_what_part_of_the_text_the_ratio_is(capsys: pytest.Capture
     assert main(["train", "text", "--vocab-size", "262", "-o", "tok"]) == 0
     (ratio,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("bytes/token")]
     assert re.fullmatch(r"bytes/token   \d\.\d{3}", ratio)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["encode", "gpt2", "text", "-o", "text"],
+        ["encode", "gpt2", "text", "--as", "uint16", "-o", "text"],
+        ["decode", "gpt2", "text", "--as", "jsonl", "-o", "link"],
+        ["train", "text", "vocab.json", "--vocab-size", "260", "--format", "gpt2", "-o", "."],
+    ],
+)
+def test_no_input_is_written_over(words: list[str], here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "link").hardlink_to(here / "text")
+    (here / "vocab.json").write_text("a text", "utf-8")
+    before = {file.name: file.read_bytes() for file in here.iterdir()}
+    assert refused(capsys, *words).endswith(": is also an input; name another file")
+    assert {file.name: file.read_bytes() for file in here.iterdir()} == before
+
+
+def test_a_tokenizer_is_made_again_after_a_failed_call_only() -> None:
+    made: list[int] = []
+
+    class Fails(Tokenizer):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(1)
+            super().__init__(*arguments)
+
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]
+            if text == "no":
+                raise ValueError
+            return super().encode(text)
+
+    side = compare.Side(Implementation("m:Fails", Fails), read_model({"merges": [["a", "b"]]}))
+    before = len(made)
+    built = []
+    for text in ("ab", "ab", "no", "ab", "ab"):
+        side.encode(text)
+        built.append(len(made) - before)
+    assert built == [1, 1, 1, 2, 2]
+    assert side.tokens == 4
+
+
+@pytest.mark.usefixtures("adapters")
+def test_a_model_or_a_transition_that_does_not_fit_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["compare", "compared:Fixed", "compared:Fixed", "--corpus", "text"], "other: there is no such file"),
+        (
+            ["train", "text", "--vocab-size", "300", "--transition", "255", "-o", "tok"],
+            "--transition 255: must be from 256",
+        ),
+    ):
+        assert refused(capsys, *words).startswith(said)
