@@ -301,3 +301,62 @@ def test_a_result_has_every_class_cause_and_part() -> None:
     assert len(titles) > 2
     assert all(f"<h4>{title}</h4>" in page for title in titles[:-1])
     assert f"<summary>{titles[-1]}</summary>" in page
+
+
+def test_a_list_of_any_kind_is_given_whole() -> None:
+    for cases in ([CASE, "merge-pair-run"], (CASE, "merge-pair-run"), frozenset({CASE, "merge-pair-run"})):
+        assert [*notebook._arguments({"case": cases})] == [f"--bpe-case={case}" for case in cases]
+    assert [*notebook._arguments({"strict": True, "seed": 0, "show": "failures"})] == [
+        *("--bpe-strict", "--bpe-seed=0", "--bpe-show=failures"),
+    ]
+    assert [*notebook._arguments({"report": Path("x.json"), "time_limit": 2.5})] == [
+        *("--bpe-report=x.json", "--bpe-time-limit=2.5"),
+    ]
+
+
+class CallableObject:
+    def __call__(self, *_: object) -> None: ...
+
+
+def shadowed() -> None: ...
+
+
+FIRST = shadowed
+
+
+def shadowed() -> None: ...  # type: ignore[no-redef]
+
+
+def test_a_trainer_is_a_function_that_its_module_has() -> None:
+    assert [*notebook._arguments({"trainer": train_nothing})] == [f"--bpe-trainer={__name__}:train_nothing"]
+    with pytest.raises(ValueError, match="trainer=shadowed: define the function in a cell or a module"):
+        [*notebook._arguments({"trainer": FIRST})]
+    for option, value in (("trainer", CallableObject()), ("section", train_nothing)):
+        with pytest.raises(ValueError, match=f"^{option}=.*: expected text"):
+            [*notebook._arguments({option: value})]
+
+
+def test_modules_and_objects_that_are_no_class_are_named() -> None:
+    trains, encodes = ModuleType("trains"), ModuleType("encodes")
+    trains.run_train_bpe = encodes.get_tokenizer = None  # type: ignore[attr-defined]
+    assert notebook._unusable(trains).endswith("is a module; write check('cs336:trains')")
+    assert notebook._unusable(encodes).endswith("is a module; write check('cs336:encodes')")
+    for method in ("encode", "decode", "train"):
+        made = type("Made", (), {method: lambda self: None})()
+        assert notebook._unusable(made).endswith("pass the class itself, as in check(Made)")
+    assert notebook._unusable(train_nothing) == notebook._unusable(Tokenizer) == notebook._unusable("x:Y") == ""
+
+
+class OnlyDecodes:
+    def __init__(self, vocab: object, merges: object) -> None: ...
+
+    def decode(self, ids: list[int]) -> str:
+        return ""
+
+
+def test_known_failures_are_no_failures_and_a_run_without_tests_does_not_pass(tmp_path: Path) -> None:
+    (tmp_path / "known.yaml").write_text(f"{CASE}: greedy\n", "utf-8")
+    known = check(GREEDY, case=[CASE, "merge-order-not-longest-left"], known_failures="known.yaml")
+    assert (known.failures, known.verdicts) == (["merge-order-not-longest-left"], {"encoder": "fail"})
+    nothing = check(OnlyDecodes, case=CASE)
+    assert (nothing.failures, nothing.passed, nothing.verdicts) == ([], False, {})
