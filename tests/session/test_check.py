@@ -348,7 +348,7 @@ def test_modules_and_objects_that_are_no_class_are_named() -> None:
 
 
 class OnlyDecodes:
-    def __init__(self, vocab: object, merges: object) -> None: ...
+    def __init__(self, vocab: object, merges: object, special_tokens: object = None) -> None: ...
 
     def decode(self, ids: list[int]) -> str:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,7 +21,7 @@ from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.answer import Bytes, Ids, Refusal, Rows, Table, Text
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures import gpt2_model
+from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Load, Question, Save, Train
 from bpe_conformance.outcome import Command, Mismatch, Outcome, RunResult, Tested
@@ -229,3 +231,109 @@ def test_command_only_loads_files_that_are_rejected() -> None:
     assert "from_files" in ast.unparse(loaded)
     assert ast.unparse(last) == "tokenizer"
     assert reproduce.one_line(asked, Command("mine:Tokenizer")) == ""
+
+
+TABLES: dict[str, dict[str, Any]] = {
+    "bytes first": {"merges": [["a", "b"]]},
+    "a byte without an entry": {"remove": [65]},
+    "other ids": {"merges": [["a", "b"]], "merge_ids": [300], "extra": [[256, "$`\\!"]]},
+    "other bytes": {"remove": [65, 66], "extra": [[70_000, "A"], [70_001, "B"]]},
+    "no special tokens": {"merges": [["a", "b"]], "special_tokens": []},
+    "special tokens": {"special_tokens": ["<e>", "é"], "extra": [[256, "<e>"], [257, "é"]]},
+}
+
+
+class Captured:
+    """A tokenizer that keeps its arguments."""
+
+    calls: ClassVar[list[Any]] = []
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.calls.append((arguments, named))
+
+    def encode(self, text: str) -> list[int]:
+        return [len(text)]
+
+    @classmethod
+    def train(cls, *arguments: Any, **named: Any) -> Any:
+        cls.calls.append((arguments, named))
+        return {}, [(b"x", b"y")]
+
+
+@pytest.fixture
+def captured(monkeypatch: pytest.MonkeyPatch) -> type[Captured]:
+    monkeypatch.setattr(Captured, "calls", [])
+    names = {"T": Captured, "get_tokenizer": Captured}
+    monkeypatch.setitem(sys.modules, "captured", SimpleNamespace(**names))  # type: ignore[arg-type]
+    return Captured
+
+
+def run_both(asked: Question[Any], command: Command) -> None:
+    """Run the program that repeats a call, and the code of the line that does, as a shell reads it."""
+    exec(reproduce.program(asked, command), {})
+    quoted = reproduce.one_line(asked, command).removeprefix("python -c ")
+    done = subprocess.run(["sh", "-c", f"printf %s {quoted}"], capture_output=True, text=True, check=True)
+    exec(done.stdout, {})
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_written_as_it_is(name: str, captured: type[Captured], capsys: pytest.CaptureFixture[str]) -> None:
+    model = read_model(TABLES[name])
+    special = [] if model.special_tokens is None else [[*model.special_tokens]]
+    asked = Question(Encode("a"), model)
+    for command, further in (
+        (Command("captured:T"), special),
+        (Command("cs336:captured"), special or [None]),
+        (Command("captured:T", spellings={"gpt2": "G"}), special),
+    ):
+        captured.calls.clear()
+        run_both(asked, command)
+        named = {"pattern": "G"} if command.spellings else {}
+        assert captured.calls == [((dict(model.vocab), list(model.merges), *further), named)] * 2
+    run_both(asked, Command("captured:T", fixed_model=True))
+    assert captured.calls[2:] == [((), {})] * 2
+    assert capsys.readouterr().out == "[1]\n" * 8
+
+
+def test_another_order_of_the_bytes_is_written_in_a_program(captured: type[Captured]) -> None:
+    model = read_model({"byte_ids": "gpt2", "merges": [["a", "b"]]})
+    program = reproduce.program(Question(Encode("a"), model), Command("captured:T"))
+    exec(program, {})
+    assert captured.calls == [((dict(model.vocab), list(model.merges)), {})]
+    assert max(map(len, program.splitlines())) < 700
+
+
+def test_the_table_of_gpt2_is_read_from_its_file(captured: type[Captured]) -> None:
+    model = gpt2_model()
+    asked = Question(Encode("a"), model)
+    exec(reproduce.program(asked, Command("captured:T")), {})
+    (((vocab, merges, *further), _),) = captured.calls
+    assert (vocab, merges) == (dict(model.vocab), list(model.merges))
+    assert further == ([] if model.special_tokens is None else [[*model.special_tokens]])
+    assert reproduce.one_line(asked, Command("captured:T")) == ""
+
+
+def test_a_training_prints_the_merges(captured: type[Captured], capsys: pytest.CaptureFixture[str]) -> None:
+    asked = Question(Train('a$`\\"b', 260, ("<e>",)))
+    run_both(asked, Command("captured:T", returns_pair=True, spellings={"train-gpt2": "G"}))
+    assert captured.calls == [(('a$`\\"b', 260, ["<e>"]), {"pattern": "G"})] * 2
+    assert capsys.readouterr().out == "[(b'x', b'y')]\n" * 2
+
+
+def test_a_line_is_at_most_400_characters_long() -> None:
+    for argument in ("", "T"):
+        command = Command(argument or "captured:T", argument=argument)
+        lengths = set()
+        for size in range(150, 400):
+            line = reproduce.one_line(Question(Encode("a" * size), read_model({})), command)
+            lengths.add(len(shlex.split(line)[-1] if line and not argument else line))
+        assert max(lengths) == 400
+        assert 0 in lengths
+
+
+def test_a_program_that_cannot_be_written_is_not_shown(project: Path) -> None:
+    asked, command = Question(Encode("a"), read_model({})), Command("captured:T")
+    tested = Tested("", "", "", "", None, {}, frozenset())
+    for programs, is_shown in ((project, True), (project / "none", False), (None, False)):
+        result = RunResult(tested, command, {}, [], programs=programs)
+        assert bool(reproduce.save(asked, "x", result)) is is_shown
