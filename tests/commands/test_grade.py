@@ -715,12 +715,20 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
 
 
 @pytest.mark.parametrize(
-    ("file", "is_named"), [("b/tok.py", True), ("b/tok/x.py", True), ("tok.py", False), ("tok/x.py", False)]
+    ("files", "is_named"),
+    [
+        (["b/tok.py"], True),
+        (["b/tok/x.py"], True),
+        (["tok.py"], False),
+        (["tok/x.py"], False),
+        (["tok.py", "b/tok.py"], False),
+        (["tok/x.py", "b/tok.py"], False),
+    ],
 )
-def test_a_directory_with_the_module_in_its_subdirectories_is_not_a_submission(
-    file: str, is_named: bool, tmp_path: Path
+def test_a_directory_with_the_module_only_in_its_subdirectories_is_not_a_submission(
+    files: list[str], is_named: bool, tmp_path: Path
 ) -> None:
-    folder = Path(write(tmp_path / "a", {file: RIGHT}))
+    folder = Path(write(tmp_path / "a", dict.fromkeys(files, RIGHT)))
     if is_named:
         with pytest.raises(CommandError, match="its subdirectories have tok"):
             grade._named([folder], TOK)
