@@ -22,6 +22,7 @@ from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.answer import Bytes, Ids, Refusal, Rows, Table, Text
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import gpt2_model, read_model
+from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Load, Question, Save, Train
 from bpe_conformance.outcome import Command, Mismatch, Outcome, RunResult, Tested
@@ -337,3 +338,12 @@ def test_a_program_that_cannot_be_written_is_not_shown(project: Path) -> None:
     for programs, is_shown in ((project, True), (project / "none", False), (None, False)):
         result = RunResult(tested, command, {}, [], programs=programs)
         assert bool(reproduce.save(asked, "x", result)) is is_shown
+
+
+@pytest.mark.parametrize(("adapter", "pipeline"), [("captured:T", Pipeline()), ("tokenizer-json:captured:T", None)])
+def test_a_tokenizer_that_is_read_from_a_file_has_a_program_and_no_line(
+    adapter: str, pipeline: Pipeline | None
+) -> None:
+    asked = Question(Encode("a"), replace(read_model({}), pipeline=pipeline))
+    assert reproduce.one_line(asked, Command(adapter)) == ""
+    assert "T.from_tokenizer_json(str(path))" in reproduce.program(asked, Command(adapter))
