@@ -265,6 +265,12 @@ def test_a_start_without_the_protocol_is_refused(hello: Any, monkeypatch: pytest
         program._handshake()
 
 
+def test_a_result_counts_beside_an_error_without_a_value() -> None:
+    """As in JSON-RPC 1.0."""
+    reply = Reply("encode", "", {"seq": 1, "error": None, "result": [97]})
+    assert (reply.kind, reply.value) == ("result", [97])
+
+
 def test_all_requests_that_wait_are_sent_and_none_of_them_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     program, sent = Dead(), []
     answered = iter(

@@ -113,7 +113,7 @@ def test_ids_that_are_added_at_the_ends_are_named(ids: tuple[int, ...], put: str
     assert wording.fact(mismatch) == f"encode('abcd') {put}."
 
 
-@pytest.mark.parametrize(("count", "more"), [(3, False), (4, True)])
+@pytest.mark.parametrize(("count", "more"), [(3, False), (4, True), (9, True)])
 def test_other_texts_that_are_not_shown_are_not_concealed(count: int, more: bool) -> None:
     others = tuple(Narrowed(Encode("cd" * (at + 1)), (Ids((257,) * (at + 1)),), Ids((99,))) for at in range(count))
     found = wording.others(Mismatch(Question(Encode("ab"), MODEL), Expectation((Ids((256,)),)), Ids(()), others=others))
