@@ -480,7 +480,7 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
         "tokens            2 of 4 occur in answers, 66.67 % of those that can",
         "merges            0 of 1 apply in answers, none can",
         "        1 token a reason, such as 'a'",
-        "        2 tokens: another, such as 'b', 'c'",
+        "        2 tokens another, such as 'b', 'c'",
         "pattern   2 of 3 alternatives matched, 8 of 9 mistakes in the pattern detected"
         "; with the others, all texts that were tried have the same ids",
         "encoders  1 of 3 incorrect ways to merge detected; no text was found that exposes never, single-pass",
