@@ -97,6 +97,7 @@ Answer: TypeAlias = (
 )
 
 TIMED_OUT = "TimedOut"
+PROTOCOL_ERROR = "ProtocolError"  # of a program behind a bridge
 NO_RESULT = "NoResult"  # of a test that did not run
 MALFORMED = "Malformed"
 

@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeAlias
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
-from .answer import NO_RESULT, Acceptable, Answer, Divergence, Fault, Table, fingerprint
+from .answer import NO_RESULT, PROTOCOL_ERROR, Acceptable, Answer, Divergence, Fault, Table, fingerprint
 from .operations import CLASSES, Narrowed, Operation, Question
 from .spec import SECTIONS, Clause
 
 MOST_CAUSES = 5
 """The most causes that one search takes, and the most bugs whose answers under other conventions are computed."""
-PROCESS_FAILED = ("CrashError", "HangError", "OutOfMemoryError", "ProtocolError")
+PROCESS_FAILED = ("CrashError", "HangError", "OutOfMemoryError", PROTOCOL_ERROR)
 """Kinds of faults whose traceback is the end of stderr."""
 READS_FILES = "tokenizer-json:"
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]

@@ -156,9 +156,8 @@ class Server:
         names: set[str] = set()
         sample = None
         try:
-            if not self._has_sample and isinstance(
-                self._adapter, type
-            ):  # the first tokenizer may decide for all others
+            # Without a sample, because the first tokenizer may decide for all others.
+            if not self._has_sample and isinstance(self._adapter, type):
                 names |= {*wire.METHODS}
             else:
                 sample = answers.made(_MAKER["load"], self._adapter(*table))

@@ -22,7 +22,20 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE, TRAINING_CONVENTIONS
 
-from ..answer import TIMED_OUT, Answer, AnyError, Fault, Ids, Measure, Refusal, Table, Text, fingerprint, surplus_ends
+from ..answer import (
+    PROTOCOL_ERROR,
+    TIMED_OUT,
+    Answer,
+    AnyError,
+    Fault,
+    Ids,
+    Measure,
+    Refusal,
+    Table,
+    Text,
+    fingerprint,
+    surplus_ends,
+)
 from ..cases.dependence import LONGEST_IN_PARTS
 from ..cases.judging import is_correct_up_to_ties, judge
 from ..implementation.implementation import Implementation
@@ -355,7 +368,7 @@ class _Search:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
                 last = "".join(error.traceback[-1:]) if error.kind != TIMED_OUT else ""
-                is_protocol = error.kind == "ProtocolError"  # what a program writes in place of a reply varies
+                is_protocol = error.kind == PROTOCOL_ERROR  # what a program writes in place of a reply varies
                 key = error.kind, "" if is_protocol else _place(error) or last or _message(error)
                 groups.setdefault(key, {})[test] = error
         found = []

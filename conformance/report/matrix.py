@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Test the implementations and write the page; the status is 1 if one could not be tested."""
     reports = {word: _reports(word) for word in options.words}
-    adapters = [word for word, found in reports.items() if found is None for _ in range(options.words.count(word))]
+    adapters = [word for word in options.words if reports[word] is None]
     if repeated := next((word for word in adapters if adapters.count(word) > 1), None):
         raise CommandError(f"{repeated} is named more than once; name each implementation once")
     if options.jobs < 1:

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
-from ..answer import TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, Refusal, TrainingDivergence, UnknownId
+from ..answer import (
+    PROTOCOL_ERROR,
+    TIMED_OUT,
+    BytesLost,
+    Changed,
+    EncodingDivergence,
+    Fault,
+    Refusal,
+    TrainingDivergence,
+    UnknownId,
+)
 from ..operations import tie_clause
 from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
@@ -248,7 +258,9 @@ def steps(result: RunResult) -> Iterator[str]:
     causes = result.diagnosis.causes
     if result.command.selecting[:1] == ("--bpe-case",) and [one.state for one in result.tested_outcomes] == ["passed"]:
         yield f"next          test everything again: {result.command.base}"
-        yield from wrapped("A test that fails there and passes alone depends on earlier calls.", " " * 14, " " * 14)
+        yield from wrapped(
+            "A test that fails there and passes alone depends on earlier calls, or on chance.", " " * 14, " " * 14
+        )
     if not text or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
@@ -312,7 +324,7 @@ def _next(text: str) -> list[str]:
 
 def _breaks_protocol(outcome: Outcome) -> bool:
     answer = outcome.mismatch.answer if outcome.mismatch else None
-    return isinstance(answer, Fault) and answer.kind == "ProtocolError"
+    return isinstance(answer, Fault) and answer.kind == PROTOCOL_ERROR
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
