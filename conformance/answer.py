@@ -97,7 +97,7 @@ Answer: TypeAlias = (
 )
 
 TIMED_OUT = "TimedOut"
-PROTOCOL_ERROR = "ProtocolError"  # of a program behind a bridge
+PROTOCOL_ERROR = "ProtocolError"  # of a program that does not follow the wire protocol
 NO_RESULT = "NoResult"  # of a test that did not run
 MALFORMED = "Malformed"
 
