@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import regex
+
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
 
@@ -100,6 +102,16 @@ class SpecialsRescanned(BaseEncoder):
         for token in filter(None, _longest_first(self.special)):
             parts = [piece for part in parts for piece in re.split(f"({re.escape(token)})", part)]
         return [(part, part in self.special) for part in parts if part]
+
+
+class SpecialsOverlapping(_Alternation):
+    def cut(self, text: str) -> Segments:
+        segments: Segments = []
+        start = 0
+        for match in regex.finditer(self.expression(), text, overlapped=True) if self.special else ():
+            segments += [(text[start : match.start()], False), (match[0], True)]
+            start = max(start, match.end())
+        return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
 
 
 class SpecialsFoundOnce(BaseEncoder):
