@@ -416,9 +416,11 @@ def _several_models(program: Program) -> str:
     if again != before:
         got = f"{before} from model {first}, with merges, and {again} after load of model {second}, without merges"
         raise Breach(got, "kept")
-    if first != second and other == before and len(before) == len("bcbc"):
+    if first == second:
+        raise Breach(f"the number {first} for both of two models", "named")
+    if other == before and len(before) == len("bcbc"):
         return "both models give an id for each byte, as if there were no merges; the suite tests this"
-    if first == second or other == before:
+    if other == before != []:
         got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
         raise Breach(got, "named")
     return ""

@@ -507,11 +507,15 @@ class _Search:
         values = [test for test in failures if _error(self.wrong[test]) is None]
         values.sort(key=lambda test: len(ascii(self.golden[test].operation)))
         for number, test in enumerate(values):
-            alike = [one for one in fitting if self._tested_again(one, [test]).get(test)]
+            alike = [one for one in fitting if self._is_alike(_implementation(one, self.declared), test)]
             fitting, is_any = alike or fitting, is_any or bool(alike)
             if len(fitting) == 1 or (number > SAME_ERROR and not is_any):
                 break
         return fitting[0] if is_any else None
+
+    def _is_alike(self, implementation: Implementation, test: str) -> bool:
+        wrong = self.wrong[test].mismatch
+        return wrong is not None and _alike(ask(implementation, wrong.asked), wrong.answer)
 
     def _tested_again(self, bug: KnownBug, tests: Iterable[str]) -> dict[str, bool]:
         """Return the golden cases that a bug fails, and whether it fails them as the implementation does."""

@@ -195,6 +195,13 @@ def _is_special(tokenizer: BaseEncoder, index: int) -> bool:
     return tokenizer.vocab[index].decode("utf-8", "replace") in tokenizer.special
 
 
+def _awaited(data: bytes) -> int:
+    """Return how many bytes at the end Python's incremental decoder holds back."""
+    decoder: Any = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return len(decoder.getstate()[0])
+
+
 def _is_utf8(data: bytes) -> bool:
     return "\udc80" not in re.sub("[\udc80-\udcff]", "\udc80", data.decode("utf-8", "surrogateescape"))
 
@@ -255,7 +262,7 @@ add_variants(
     __name__,
     _EndNotSent,
     ready_bytes={
-        "EndOfStreamLost": lambda self, held: BaseEncoder.ready_bytes(self, held),
+        "EndOfStreamLost": lambda self, held: len(held) - _awaited(held),
         "ReplacementAtEndAwaited": lambda self, held: 0 if self.delta(held).endswith("\ufffd") else len(held),
         "LastTextDropped": sized(
             24, lambda self, held: len(held.decode("utf-8", "ignore")[: -self.size].encode("utf-8"))

@@ -63,6 +63,15 @@ class OnlySpaceAndLineEndMapped(BaseEncoder):
         return text.encode("utf-8") if len(spelling) > 1 else unspell(spelling)
 
 
+class BytesSpelledAsLatin1(BaseEncoder):
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        return spelling.encode("latin-1")
+
+    def spelling(self, token: bytes) -> str:
+        return token.decode("latin-1")
+
+
 class _OtherMap(BaseEncoder):
     """Reads and writes with a byte map other than GPT-2's. The bytes in `printable` are spelled as themselves."""
 

@@ -229,6 +229,8 @@ def entries(expected: Mapping[int, bytes], got: Mapping[int, bytes], clause: str
     if clause == "TRAIN-IDS-2":
         index = min((index for index in {*expected, *got} if expected.get(index) != got.get(index)), default=None)
         return None if index is None else answer.EntryDivergence(index, expected.get(index), got.get(index))
+    if expected == got:
+        return None
     right, found = Counter(expected.values()), Counter(got.values())
     if clause != "TRAIN-IDS-1":
         right, found = Counter({*right}), Counter({*found})

@@ -629,6 +629,8 @@ IDS, OTHERS, BYTES = [98, 99], [256], [98, 99, 98, 99]
         ((1, 1), [OTHERS, IDS, OTHERS], "names a model"),
         ((1, 2), [BYTES, BYTES, BYTES], ""),
         ((1, 1), [BYTES, BYTES, BYTES], "names a model"),
+        ((1, 2), [[], [], []], ""),
+        ((1, 1), [[], [], []], "names a model"),
     ],
 )
 def test_two_models_have_two_numbers_and_their_own_merges(numbers: Any, encoded: list[Any], rule: str) -> None:

@@ -247,7 +247,7 @@ FAULTS = {
     "hex-table": ("train", "hex"),
     "save": ("save", "merges.txt"),
     "files": ("from_files", "that the program announces, is a result"),
-    "unload": ("table", "that the program announces, is a result"),
+    "unload": ("table", "is a result, or not_claimed"),
     "unload-result": ("train", "null"),
     "farewell": ("exits within", "to standard output, and nothing else"),
     "restart": ("restarted", "gives the same answers"),
