@@ -194,7 +194,7 @@ def load_module(name: str, form: str = "pkg.module:Class") -> ModuleType:
         raise AdapterError(f"{name!a} is not the name of a module; write {form}")
     here = str(Path.cwd())
     if sys.path[:1] != [here]:
-        sys.path[:] = [here, *(entry for entry in sys.path if entry != here)]
+        sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)

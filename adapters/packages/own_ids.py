@@ -58,7 +58,7 @@ class OwnIds:
         """Use the ids that the package itself assigned to the special tokens, even if they are in use."""
         for token, index in special.items():
             given = self._outside[self.special[token]]
-            self._outside[index], self._inside[given], self.special[token] = given, index, index
+            self._outside[index], self._inside[given] = given, index
 
     def outside(self, ids: Iterable[int]) -> list[int]:
         """Translate the package's own ids into those of the given vocabulary."""

@@ -16,7 +16,7 @@ from ..errors import AdapterError
 from ..loading import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
-_CARRIED = ("conventions", "pattern", "model", "from_files", "from_tokenizer_json")
+_CARRIED = ("pattern", "model", "from_files", "from_tokenizer_json")
 
 
 class LazilyBuilt:

@@ -18,7 +18,7 @@ def tokenizer_json(spec: str) -> object:
     The tokenizers are those of the class, and so are its conventions. The adapter refuses a vocabulary in which a token
     has two ids, which the file cannot give it, or a byte is missing, for which the format has rules of its own.
     """
-    cls: Any = load(spec if ":" in spec else f"tokenizer-json:{spec}")
+    cls: Any = load(spec)
     if not callable(getattr(cls, "from_tokenizer_json", None)):
         raise AdapterError(f"tokenizer-json:{spec} has no from_tokenizer_json(path), a class method that reads a file")
 
