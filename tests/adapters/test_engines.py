@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from helpers.project import Project
 
-from bpe_conformance.adapters import AdapterError, engines, loading, resolve
+from bpe_conformance.adapters import AdapterError, CrashError, engines, loading, resolve
 from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
@@ -120,22 +120,50 @@ def test_the_name_of_an_engine_is_that_before_the_colon(folder: Path) -> None:
     assert adapter() is adapter()
 
 
-def test_mistral_names_the_file_that_it_reads(folder: Path) -> None:
-    pytest.importorskip("mistral_common")
-    message = "mistral does not load it: this is no tekken.json, which has `config` and `vocab`"
-    with pytest.raises(AdapterError, match=message):
-        resolve("mistral:m")
-
-
-def test_a_tekken_file_is_tested_with_the_engines_that_read_it(folder: Path) -> None:
-    pytest.importorskip("tiktoken")
+def write_tekken(pattern: str) -> None:
     vocab = [{"rank": rank, "token_bytes": base64.b64encode(bytes([rank])).decode()} for rank in range(256)]
     vocab.append({"rank": 256, "token_bytes": base64.b64encode(b"ab").decode()})
-    config = {"pattern": r"\w+|\W", "default_vocab_size": 259, "default_num_special_tokens": 2}
+    config = {"pattern": pattern, "default_vocab_size": 259, "default_num_special_tokens": 2}
     Path("tekken.json").write_text(json.dumps({"config": config, "vocab": vocab}), "utf-8")
+
+
+def test_a_tekken_file_is_tested_with_the_engines_that_read_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tiktoken")
+    write_tekken(PATTERNS["llama3"])
+    monkeypatch.setattr(engines, "_program", lambda name, spec, path: SimpleNamespace(path=path))
+    adapter: Any = resolve("llamacpp:tekken.json")
+    assert gguf.read(adapter.path).vocab[258] == b"ab"
+    write_tekken(r"\w+|\W")
     assert resolve("tiktoken:tekken.json")().encode("ab a") == [258, 34, 99]
     with pytest.raises(AdapterError, match=r"does not load it: it is a tekken\.json; mistral, tiktoken and llamacpp"):
         resolve("huggingface:tekken.json")
+
+
+def test_mistral_decodes_special_tokens_and_adds_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tekkenizer:
+        @classmethod
+        def from_file(cls, path: Path) -> Tekkenizer:
+            assert path.name == "tekken.json"
+            return cls()
+
+        def encode(self, text: str, bos: bool = True, eos: bool = True) -> list[object]:
+            return [bos, eos, text]
+
+        def decode(self, ids: list[int], special_token_policy: str = "ignore") -> str:
+            return f"{ids} {special_token_policy}"
+
+    base = SimpleNamespace(SpecialTokenPolicy=SimpleNamespace(KEEP="keep"))
+    modules = {"base": base, "tekken": SimpleNamespace(Tekkenizer=Tekkenizer)}
+    monkeypatch.setattr(
+        engines, "require", lambda name, _: modules.get(name.split(".")[-1]) or SimpleNamespace(__version__="1.2")
+    )
+    write_tekken(r"\w+|\W")
+    adapter: Any = resolve("mistral:tekken.json")
+    assert adapter().encode("ab") == [False, False, "ab"]
+    assert adapter().decode((1,)) == "[1] keep"
+    assert adapter.version == "1.2"
+    with pytest.raises(AdapterError, match="mistral does not load it: this is no tekken"):
+        resolve("mistral:m")
 
 
 @pytest.mark.parametrize("name", ["tekken.json", "other.json"])
@@ -261,6 +289,21 @@ def test_llamacpp_reads_a_copy_and_is_the_engine_of_the_given_file(
     assert adapter.model == str(folder / "small.json")
     assert adapter.path.is_file()  # the program may be started again
     assert adapter.path.name == "small.gguf"
+
+
+def test_a_program_gets_the_path_of_the_model_and_its_errors_are_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bridge(arguments: list[str]) -> object:
+        program, script, path = arguments
+        assert (program, path) == ("node", str(folder / "m" / "tokenizer.json"))
+        assert Path(script).is_file()
+        raise CrashError("start", "status 1", stderr="Error: no such module\nnode v20")
+
+    monkeypatch.setattr(engines, "bridge", bridge)
+    with pytest.raises(AdapterError) as caught:
+        resolve("transformersjs:m")
+    assert str(caught.value) == "transformersjs:m: start: status 1"
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from functools import partial
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from bpe_conformance.adapters import BUILT_IN, AdapterError, AdapterUnavailable, resolve, with_trainer
+from bpe_conformance.adapters import (
+    BUILT_IN,
+    AdapterError,
+    AdapterUnavailable,
+    CrashError,
+    ProtocolError,
+    loading,
+    resolve,
+    with_trainer,
+)
 from bpe_conformance.adapters.shapes.functions import is_written, train_by_file
 from bpe_conformance.fixtures.answers import NoAnswer
 from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
@@ -55,6 +67,9 @@ MODULES = {
     "only_tokenizer": "from homework import get_tokenizer\n",
     "typo": "from homework import get_tokenizer, run_train_bpe as run_train_bp\n",
     "other_typo": "from homework import get_tokenizer as get_tokenizr, run_train_bpe\n",
+    "late_skeleton": "def get_tokenizer(vocab, merges, special_tokens=None):\n"
+    "    raise vocab[255] and NotImplementedError\n",
+    "constants": "get_tokenizer = 5\n",
     "both_typos": "from homework import get_tokenizer as get_tokenizr, run_train_bpe as train\n",
 }
 
@@ -67,6 +82,7 @@ def folder(tmp_path, monkeypatch):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "inside.py").write_text("import pack.absent\n")
+    (tmp_path / f"native{EXTENSION_SUFFIXES[0]}").write_bytes(b"no library")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
@@ -81,6 +97,14 @@ def folder(tmp_path, monkeypatch):
     [
         ("tikoken", "did you mean 'tiktoken'"),
         ("nonsense", "reference, textbook"),
+        ("tinybpe-cl100", "did you mean 'tinybpe-cl100k' or 'tinybpe-o200k' or 'tinybpe'?"),
+        ("a-b.T", "for your own class, write pkg.module:Class"),
+        ("sub/good.py", "write sub.good:Class"),
+        ("pack", "for a class or function in pack, write pack:Class"),
+        ("homework:U", "it has get_tokenizer"),
+        ("cmdd:node tok.js", "did you mean 'cmd'?"),
+        ("refernce:m.json", "did you mean 'reference'?"),
+        ("native:T", "importing native failed: ImportError: "),
         ("good.T", "good:T"),
         ("", "pkg.module:Class"),
         (":T", "pkg.module:Class"),
@@ -127,6 +151,8 @@ def folder(tmp_path, monkeypatch):
         ("pytest", "there is no adapter 'pytest'; for your own class"),
         ("cs336:good.py", "is a path; a module is named with dots: write good"),
         ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; implement at least one"),
+        ("cs336:late_skeleton", "late_skeleton: get_tokenizer raises NotImplementedError"),
+        ("cs336:constants", "constants has neither get_tokenizer"),
         ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
         ("good", "for a class or function in good, write good:Class"),
         ("pack.inside", "for a class or function in pack.inside, write pack.inside:Class"),
@@ -174,6 +200,38 @@ def test_error_line_of_stderr_is_shown(folder, stderr, reported):
     assert str(caught.value).endswith(reported)
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (CrashError("start", "status 0"), "cmd:node a b: start: status 0"),
+        (CrashError("start", "status 1", stderr="x\nbye"), "cmd:node a b: start: status 1; it wrote to stderr: bye"),
+        (
+            ProtocolError("start", "text"),
+            "cmd:node a b: start: text; to see the messages, run bpe-conformance check-bridge 'cmd:node a b'",
+        ),
+    ],
+)
+def test_an_error_of_a_program_says_where_to_look(
+    error: BaseException, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bridge(arguments: list[str]) -> object:
+        raise error
+
+    monkeypatch.setattr(loading, "bridge", bridge)
+    with pytest.raises(AdapterError) as caught:
+        resolve("cmd:node a b")
+    assert str(caught.value) == message
+
+
+def test_a_module_that_was_written_after_a_failed_import_is_found(folder: Path) -> None:
+    with pytest.raises(AdapterError, match="there is no module 'written'"):
+        resolve("written:T")
+    before = folder.stat()
+    (folder / "written.py").write_text("class T: pass\n")
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))  # as if within one tick of the clock
+    assert isinstance(resolve("written:T"), type)
+
+
 def test_a_training_function_is_called_once_before_anything_is_tested():
     for name, reported in (
         ("wrong", "returned int"),
@@ -210,17 +268,15 @@ def test_every_short_name_resolves():
 
 
 @pytest.mark.parametrize("package", ["tiktoken", "tokenizers", "rustbpe", "bpeasy"])
-def test_missing_package_error_says_what_to_install(package):
+def test_missing_package_error_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = {"tokenizers": "huggingface"}.get(package, package)
     needed = next(one for one in requires("bpe-conformance") or () if one.endswith(f'extra == "{name}"'))
-    code = (
-        f"import sys; sys.modules[{package!r}] = None\n"
-        "from bpe_conformance.adapters import AdapterUnavailable, resolve\n"
-        f"try: resolve({name!r})\n"
-        "except AdapterUnavailable as error: assert isinstance(error, ImportError); print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{package} is not installed; install it: pip install '{needed.partition(';')[0]}'\n"
+    monkeypatch.delitem(sys.modules, BUILT_IN[name].partition(":")[0], raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(AdapterUnavailable) as caught:
+        resolve(name)
+    assert isinstance(caught.value, ImportError)
+    assert str(caught.value) == f"{package} is not installed; install it: pip install '{needed.partition(';')[0]}'"
 
 
 def test_naming_an_adapter_imports_no_third_party_package():
@@ -361,7 +417,9 @@ def test_what_a_training_function_learns_becomes_one_tokenizer_when_it_is_used()
 
     def train(path: Path, vocab_size: int, special_tokens: list[str]) -> object:
         merges = learn(path.read_bytes().decode(), vocab_size, special_tokens)
-        return build_vocab(merges, special_tokens), merges
+        vocab = build_vocab(merges, special_tokens)
+        special_tokens.clear()  # of its own
+        return vocab, merges
 
     trained = train_by_file(train, make, "é\r\nlow low<|e|>", 260, ["<|e|>"])
     assert trained.merges == learn("é\r\nlow low<|e|>", 260, ["<|e|>"])
@@ -398,6 +456,8 @@ def test_a_training_without_a_pair_is_an_error_of_the_function(
     with pytest.raises(kind) as caught:
         train_by_file(train, Tokenizer, "low", 257, [])
     assert str(caught.value) == message
+    with pytest.raises(kind, match="the training function returned"):
+        train_by_file(partial(train), Tokenizer, "low", 257, [])  # without a name
 
 
 def test_a_trainer_changes_nothing_but_train_and_its_conventions() -> None:

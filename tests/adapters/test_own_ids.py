@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import types
+from typing import ClassVar
 
 import pytest
 
 from bpe_conformance.adapters.packages.own_ids import OwnIds, OwnIdsTokenizer, trained_table
 from bpe_conformance.adapters.packages.ranks import RankTable, ranks_of
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.textbook import build_vocab, learn
 
 
@@ -84,6 +86,7 @@ def test_ranks_are_the_ids_of_all_but_special_tokens() -> None:
     assert ranks.special == {"<|e|>": 300, "<|new|>": 302, "ab": 256}
     assert ranks.ordinary == {token: index for index, token in vocab.items() if token != b"<|e|>"}
     assert ranks.vocab == {**vocab, 302: b"<|new|>"}
+    assert ranks_of(build_vocab([]), [(b"a", b"b")], None).ordinary == {bytes([byte]): byte for byte in range(256)}
 
 
 def test_a_rank_file_is_sorted_by_rank() -> None:
@@ -96,11 +99,52 @@ def test_a_rank_file_is_sorted_by_rank() -> None:
     [
         ({**build_vocab([]), 256: b"a"}, [], "two ids have the same bytes"),
         ({**build_vocab([]), 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")], "not in the order of the merges"),
+        ({**build_vocab([]), 256: b"aaa"}, [(b"a", b"aa"), (b"aa", b"a")], "not in the order of the merges"),
     ],
 )
 def test_tables_that_ranks_cannot_represent_are_rejected(vocab: dict[int, bytes], merges: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ranks_of(vocab, merges, None)
+
+
+class LikeMinbpe:
+    def __init__(self, pattern: str) -> None:
+        self.pattern, self.merges, self.vocab = pattern, {}, {}
+
+    def register_special_tokens(self, special_tokens: dict[str, int]) -> None:
+        self.special_tokens = special_tokens
+
+    def train(self, text: str, vocab_size: int, verbose: bool = True) -> None:
+        assert (text, vocab_size, verbose) == ("ab", 257, False)
+        self.merges, self.vocab = {(97, 98): 256}, build_vocab([(b"a", b"b")])
+
+    def encode(self, text: str, allowed_special: str = "none") -> list[int]:
+        assert allowed_special == "all"
+        return [self.special_tokens[text]] if text in self.special_tokens else [self.merges[97, 98]]
+
+    def decode(self, ids: list[int]) -> str:
+        return b"".join(self.vocab[index] for index in ids).decode()
+
+
+def test_a_package_gets_its_own_ids_and_the_caller_those_of_the_vocabulary() -> None:
+    class Adapter(OwnIdsTokenizer):
+        package = types.SimpleNamespace(LikeMinbpe=LikeMinbpe)
+        engine = "LikeMinbpe"
+        encode_arguments: ClassVar = {"allowed_special": "all"}
+        train_arguments: ClassVar = {"verbose": False}
+
+    merges = [(b"a", b"b")]
+    vocab = {1000 + byte: bytes([byte]) for byte in range(256)} | {7: b"ab"}
+    tokenizer = Adapter(vocab, merges, ["<|e|>"])
+    assert (tokenizer.vocab, tokenizer.merges) == ({**vocab, 1256: b"<|e|>"}, merges)
+    assert (tokenizer.encode("ab"), tokenizer.encode("<|e|>")) == ([7], [1256])
+    assert tokenizer.decode((7, 1097)) == "aba"
+    assert tokenizer._tokenizer.pattern == PATTERNS["gpt2"]
+    trained = Adapter.train("ab", 257, [], "x")
+    assert (trained.vocab, trained.merges) == (build_vocab(merges), merges)
+    assert trained._tokenizer.pattern == "x"
+    with pytest.raises(NotImplementedError, match="does not support special tokens"):
+        Adapter.train("ab", 257, ["<|e|>"])
 
 
 def test_a_package_without_patterns_refuses_one() -> None:

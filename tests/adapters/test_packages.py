@@ -14,7 +14,7 @@ import tokenizers
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
-from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_tokens, require
+from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_tokens, require, temporary_file
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
@@ -147,9 +147,15 @@ def test_a_package_without_the_module_that_the_adapter_needs_is_said_to_be_insta
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half.py").touch()
+    (tmp_path / "whole.py").write_text("import no_such_thing_at_all", "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(AdapterUnavailable, match=r"^half cannot be imported: No module named 'half\.part'"):
-        require("half.part")
+    for name, lacks in (("half.part", "half.part"), ("whole", "no_such_thing_at_all")):
+        with pytest.raises(AdapterUnavailable) as caught:
+            require(name, "the-package")
+        package = name.partition(".")[0]
+        help_line = "install it: pip install the-package"
+        assert str(caught.value).startswith(f"{package} cannot be imported: No module named {lacks!r}")
+        assert str(caught.value).endswith(help_line)
 
 
 @pytest.mark.parametrize(("installed", "said"), [("1.2", "1.2"), ("", "1.0")])
@@ -202,6 +208,13 @@ def test_a_method_of_a_package_gets_a_list_or_a_text() -> None:
     assert Adapter().encode("ab") == ("ab",)
     assert Adapter().encode((1, 2)) == ([1, 2],)
     assert Adapter().encode_batch(("a", "b")) == [["a", "b"], 1, 2]
+
+
+def test_a_file_for_a_package_holds_the_data_while_it_is_loaded() -> None:
+    with temporary_file("name.json", b"ab") as path:
+        assert Path(path).name == "name.json"
+        assert Path(path).read_bytes() == b"ab"
+    assert not Path(path).exists()
 
 
 def test_a_package_without_special_tokens_refuses_them() -> None:

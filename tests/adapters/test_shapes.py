@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +17,7 @@ from bpe_conformance.adapters.shapes import tokenizer_json
 from bpe_conformance.adapters.shapes.minbpe import MinbpeTokenizer
 from bpe_conformance.adapters.shapes.tiktoken_encoding import EncodingTokenizer
 from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.spec import installed_spec
 
@@ -114,6 +116,9 @@ class Encoding:
     def decode(self, ids):
         return bytes(ids).decode("utf-8", errors="replace")
 
+    def __call__(self):
+        raise OSError("this is no factory")
+
 
 made = Encoding()
 
@@ -196,7 +201,9 @@ def test_minbpe_adapter_rejects_what_the_class_cannot_represent() -> None:
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", ["made", "Encoding"])
 def test_tiktoken_encoding_is_adapted(name: str) -> None:
-    implementation = Implementation("x", resolve(f"encoding:encodings_like:{name}"))
+    adapter: Any = resolve(f"encoding:encodings_like:{name}")
+    assert adapter().encode("ab") == [97, 98]
+    implementation = Implementation("x", adapter)
     assert implementation.fixed_model == "gpt2"
     assert implementation.capabilities & {"encode", "decode", "decode_bytes", "encode_batch"} == {"encode", "decode"}
     assert judge(SPEC_CASES["merge-gpt2-sentence"], implementation) is not None
@@ -307,13 +314,15 @@ def test_an_encoding_is_asked_as_the_caller_asks() -> None:
 
     made: Any = EncodingTokenizer(Both())
     made.encode("x")
+    made.encode("x", allowed_special={"<|e|>"})
     made.encode("x", allowed_special={"<|e|>"}, disallowed_special=())
     assert asked == [
         {"allowed_special": "all", "disallowed_special": "all"},
+        {"allowed_special": {"<|e|>"}, "disallowed_special": "all"},
         {"allowed_special": {"<|e|>"}, "disallowed_special": ()},
     ]
     assert made.encode_batch(("x", "y")) == [[1], [2, 3]]
-    assert asked[2] == {"allowed_special": "all"}
+    assert asked[3] == {"allowed_special": "all"}
     with pytest.raises(NotImplementedError, match="the encoding has no decode_bytes"):
         made.decode_bytes([1])
     one: Any = EncodingTokenizer(SimpleNamespace(encode=lambda text, allowed_special: []))
@@ -335,20 +344,29 @@ def test_an_encoding_of_another_name_is_its_own_model() -> None:
 def test_a_class_that_reads_a_tokenizer_json_refuses_what_the_file_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     class Reads:
         conventions: ClassVar = {"lookup": "bytes"}
+        pattern, version = "x", "7"
 
         @classmethod
         def from_tokenizer_json(cls, path: str) -> Any:
-            return Path(path).read_text("utf-8")
+            return json.loads(Path(path).read_text("utf-8"))
+
+        @classmethod
+        def train(cls, *arguments: Any) -> None: ...
 
     monkeypatch.setattr(tokenizer_json, "load", lambda _: Reads)
     adapter: Any = tokenizer_json.tokenizer_json("mine:Reads")
     table = {byte: bytes([byte]) for byte in range(256)}
-    assert '"a"' in adapter(table, [])
-    assert adapter.conventions == {"lookup": "bytes"}
+    written = adapter(table, [], ["<|e|>"], PATTERNS["llama3"])
+    assert "a" in written["model"]["vocab"]
+    assert [token["content"] for token in written["added_tokens"]] == ["<|e|>"]
+    assert written["pre_tokenizer"]["pretokenizers"][0]["pattern"] == {"Regex": PATTERNS["llama3"]}
+    for name in ("from_tokenizer_json", "train", "conventions", "pattern", "version"):
+        assert getattr(adapter, name) == getattr(Reads, name)
     with pytest.raises(NotImplementedError, match="one token two ids"):
         adapter({**table, 300: b"a"}, [])
-    with pytest.raises(ValueError, match="the vocabulary lacks the byte 0x61"):
-        adapter({index: token for index, token in table.items() if token != b"a"}, [])
+    for absent, named in ((b"az", "0x61"), (b"\xff", "0xff")):
+        with pytest.raises(ValueError, match=f"the vocabulary lacks the byte {named}"):
+            adapter({index: token for index, token in table.items() if token not in absent}, [])
     monkeypatch.setattr(tokenizer_json, "load", lambda _: str)
     with pytest.raises(AdapterError, match=r"tokenizer-json:x:y has no from_tokenizer_json\(path\)"):
         tokenizer_json.tokenizer_json("x:y")

@@ -240,6 +240,18 @@ def test_failing_file_does_not_stop_the_others(
     assert encoded(out) == {str(file): one.encode(text(file)) for file in files}
 
 
+def test_file_that_cannot_be_cut_gets_the_same_ids_and_errors(
+    trained: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = Tokenizer(trained.vocab, trained.merges, ["a b"])
+    Path("text").write_bytes(b"low\xff a b\xe2\x82 lower\xe2")
+    one.encode_file("text", "ids", bits=16)
+    assert np.fromfile("ids", "<u2").tolist() == one.encode("low\ufffd a b\ufffd lower\ufffd")
+    with pytest.raises(ValueError, match="^text contains 'a b' at character 5"):
+        one.encode_file("text", "ids", allowed_special=(), disallowed_special="all")
+
+
 def test_run_does_not_resume_one_with_other_errors(trained: Tokenizer, tmp_path: Path) -> None:
     invalid, out = tmp_path / "invalid.txt", tmp_path / "out"
     invalid.write_bytes(b"low\xff")
@@ -248,15 +260,17 @@ def test_run_does_not_resume_one_with_other_errors(trained: Tokenizer, tmp_path:
         trained.encode_files([invalid], out, errors="strict")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "special"), [(1, "<|e|>"), (2, "<|e|>"), (1, "a b")])
 def test_file_that_changes_during_the_run_is_a_failure(
-    workers: int, trained: Tokenizer, files: list[Path], tmp_path: Path
+    workers: int, special: str, trained: Tokenizer, files: list[Path], tmp_path: Path
 ) -> None:
+    one = Tokenizer(trained.vocab, trained.merges, [special])  # with "a b", a file cannot be cut, and is a stream
+
     def change(*_: object) -> None:
         files[0].write_bytes(b"lower")
         files[4].unlink(missing_ok=True)
 
-    done = trained.encode_files(files, tmp_path / "out", workers=workers, progress=change)
+    done = one.encode_files(files, tmp_path / "out", workers=workers, progress=change)
     assert done.arrays == 3
     changed, gone = [line.split(": ", 1)[1] for line in done.failures]
     assert re.fullmatch("changed (from [0-9]+ to [0-9]+ bytes )?while it was read; try again", changed)
