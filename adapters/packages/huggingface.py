@@ -33,12 +33,11 @@ class Tokenizer(GivesEncodings):
     def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: Pattern = None) -> None:
         self.merges = list(merges)
         learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
-        self._plain = {token.encode("utf-8"): token for token in special_tokens or ()}
-        for token in learned:
-            self._plain.pop(token, None)
+        self._special = set(special_tokens or ())
+        plain = {data: token for token in self._special if (data := token.encode("utf-8")) not in learned}
         spelled: dict[str, int] = {}
         for token, index in {token: index for index, token in reversed(dict(vocab).items())}.items():
-            spelling = self._plain.get(token) or spell(token)
+            spelling = plain.get(token) or spell(token)
             if spelling in spelled:
                 raise ValueError(f"a vocab.json cannot represent both tokens that are spelled {spelling!a}")
             spelled[spelling] = index
@@ -50,12 +49,12 @@ class Tokenizer(GivesEncodings):
     @classmethod
     def from_tokenizer_json(cls, path: str) -> Tokenizer:
         loaded = cls.__new__(cls)
-        loaded.merges, loaded._plain, loaded._tokenizer = [], {}, tokenizers.Tokenizer.from_file(path)
+        loaded.merges, loaded._special, loaded._tokenizer = [], set(), tokenizers.Tokenizer.from_file(path)
         return loaded
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))
+        return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), self._special)
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: Pattern = None) -> Tokenizer:
@@ -108,7 +107,7 @@ def _tokenizer(model: Any, pattern: Pattern) -> Any:
 
 
 def _added(special_tokens: Iterable[str]) -> list[Any]:
-    return [tokenizers.AddedToken(token, normalized=False, special=True) for token in special_tokens]
+    return [tokenizers.AddedToken(token, special=True) for token in special_tokens]
 
 
 def _oniguruma(pattern: str) -> str:

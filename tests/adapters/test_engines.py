@@ -135,6 +135,8 @@ def test_a_tekken_file_is_tested_with_the_engines_that_read_it(folder: Path, mon
     assert gguf.read(adapter.path).vocab[258] == b"ab"
     write_tekken(r"\w+|\W")
     assert resolve("tiktoken:tekken.json")().encode("ab a") == [258, 34, 99]
+    write_tekken(r"\w|\W")
+    assert resolve("tiktoken:tekken.json")().encode("ab") == [99, 100]  # type: ignore[operator]
     with pytest.raises(AdapterError, match=r"does not load it: it is a tekken\.json; mistral, tiktoken and llamacpp"):
         resolve("huggingface:tekken.json")
 
@@ -221,6 +223,7 @@ def test_tiktoken_has_the_ids_of_the_file_as_ranks(folder: Path) -> None:
     huggingface.write("p.json", Model(swapped, SMALL.merges, ("<|e|>",), pipeline=whole))
     adapter: Any = resolve("tiktoken:p.json")
     assert adapter().encode("abc ab<|e|>") == [256, 32, 257, 258]
+    assert adapter().encode("<|e|>", allowed_special=set(), disallowed_special=()) == [*b"<|e|>"]
 
 
 def test_the_vocabulary_of_a_gguf_file_is_compared_with_the_pack(folder: Path) -> None:

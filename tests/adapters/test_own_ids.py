@@ -82,8 +82,8 @@ def test_learned_merges_are_in_the_order_of_their_ids() -> None:
 
 def test_ranks_are_the_ids_of_all_but_special_tokens() -> None:
     vocab = {**build_vocab([(b"a", b"b")]), 300: b"<|e|>", 301: b"xyz"}
-    ranks = ranks_of(vocab, [(b"a", b"b")], ["<|e|>", "<|new|>", "ab"])
-    assert ranks.special == {"<|e|>": 300, "<|new|>": 302, "ab": 256}
+    ranks = ranks_of(vocab, [(b"a", b"b")], ["<|e|>", "<|new|>", "ab", "a"])
+    assert ranks.special == {"<|e|>": 300, "<|new|>": 302, "ab": 256, "a": 97}
     assert ranks.ordinary == {token: index for index, token in vocab.items() if token != b"<|e|>"}
     assert ranks.vocab == {**vocab, 302: b"<|new|>"}
     assert ranks_of(build_vocab([]), [(b"a", b"b")], None).ordinary == {bytes([byte]): byte for byte in range(256)}

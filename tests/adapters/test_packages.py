@@ -9,15 +9,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
 from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_tokens, require, temporary_file
-from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
+from bpe_conformance.adapters.packages.tokenizer_json import (
+    QuicktokEncoding,
+    characters_of,
+    write_gpt2_files,
+    write_tokenizer_json,
+)
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.reference.textbook import build_vocab
 from bpe_conformance.spec import installed_spec
 
 SPEC_CASES = {case.id: case for case in installed_spec().cases}
@@ -237,3 +244,71 @@ def test_tiktoken_flushes_what_is_cut_and_spans_whole_characters() -> None:
     ids, spans = tokenizer.encode_with_offsets("a\u0100\u00bf\u0800")
     assert ids == [*"a\u0100\u00bf\u0800".encode()]
     assert spans == [(0, 1), (1, 2), (1, 2), (2, 3), (2, 3), (3, 4), (3, 4), (3, 4)]
+
+
+def test_huggingface_keeps_every_special_token_and_the_first_of_two_ids() -> None:
+    merges = [(b" ", b"a"), (b"\xc3", b"\xa9")]
+    vocab = {**build_vocab(merges), 300: b"a"}
+    adapter: Any = resolve("huggingface")
+    tokenizer = adapter(vocab, merges, [" ", " a", "\xe9", "<|\u65e5|>"])  # three of them are other tokens, too
+    entries = tokenizer.vocab
+    ids = tokenizer.encode("a<|\u65e5|> a")
+    assert [entries[index] for index in ids] == [b"a", "<|\u65e5|>".encode(), b" a"]
+    assert ids[0] == 97
+    assert "".join(tokenizer.decode_iterable([*ids, 0xE2, 0x82])) == "a<|\u65e5|> a\ufffd"
+
+
+def test_what_huggingface_learns_has_the_same_special_tokens_and_pattern(tmp_path: Path) -> None:
+    adapter: Any = resolve("huggingface")
+    trained = adapter.train("a.a.a<|e|>", 258, ["<|e|>"], ".+")  # with GPT-2's pattern, there is no pair
+    assert trained.merges == [(b".", b"a")]
+    ids = trained.encode("a.a<|e|>")
+    assert [trained.vocab[index] for index in ids] == [b"a", b".a", b"<|e|>"]
+    template = tokenizers.processors.TemplateProcessing(single="<|e|> $A", special_tokens=[("<|e|>", ids[-1])])
+    trained._tokenizer.post_processor = template
+    trained._tokenizer.save(str(tmp_path / "tokenizer.json"))
+    loaded = adapter.from_tokenizer_json(str(tmp_path / "tokenizer.json"))  # the template adds nothing
+    assert loaded.encode("a") == ids[:1]
+    assert loaded.encode_batch(["a"]) == [ids[:1]]
+    assert loaded.encode_with_offsets("a") == (ids[:1], [(0, 1)])
+
+
+@pytest.mark.parametrize(("name", "merge"), [("rustbpe", (b".", b"a")), ("bpeasy", (b".", b"a"))])
+def test_a_trainer_gets_the_pattern_and_has_no_longest_token(name: str, merge: tuple[bytes, bytes]) -> None:
+    pytest.importorskip(name)
+    adapter: Any = resolve(name)
+    learned = adapter.train("a.a.a", 257, [], ".+")
+    assert (learned.merges, learned.vocab) == ([merge], build_vocab([merge]))
+    assert b" " + b"b" * 40 in adapter.train("aa " + "b" * 40, 300, []).vocab.values()
+    with pytest.raises(NotImplementedError, match="does not support special tokens"):
+        adapter.train("ab", 257, ["<|e|>"])
+
+
+def test_the_trainer_of_tiktoken_and_its_engine_have_the_same_pattern() -> None:
+    pytest.importorskip("tiktoken")
+    adapter: Any = resolve("tiktoken-educational")
+    trained = adapter.train("a.a.a", 257, [], ".+")
+    assert trained.merges == [(b"a", b".")]
+    assert trained.encode("a.a") == [256, 97]
+
+
+def test_the_files_of_gpt2_hold_the_merges_of_a_tokenizer_json(tmp_path: Path) -> None:
+    for merges in (["a b", "ab c"], [["a", "b"], ["ab", "c"]]):  # two spellings of the same
+        vocab, written = write_gpt2_files(str(tmp_path), {"vocab": {"a": 1}, "merges": merges})
+        assert json.loads(vocab.read_text("utf-8")) == {"a": 1}
+        assert written.read_bytes() == b"#version: 0.2\na b\nab c\n"
+
+
+def test_spans_in_bytes_become_spans_in_characters() -> None:
+    assert characters_of("a\u20acb", [(0, 1), (1, 4), (4, 5), (0, 5), (1, 2), (2, 4)]) == [
+        *((0, 1), (1, 2), (2, 3), (0, 3), (1, 2), (1, 2))
+    ]
+
+
+def test_an_array_of_ids_is_cut_where_each_text_starts() -> None:
+    def encode_batch(texts: list[str], with_special: bool = False) -> tuple[Any, Any]:
+        assert with_special
+        return np.array([1, 2, 3, 4]), np.array([0, 1, 1, 4])
+
+    tokenizer = QuicktokEncoding(SimpleNamespace(encode_batch=encode_batch))
+    assert tokenizer.encode_batch(("a", "", "bcd")) == [[1], [], [2, 3, 4]]
