@@ -31,8 +31,8 @@ class Tokenizer:
         for token in dict.fromkeys(filter(None, special_tokens or [])):
             if token.encode() not in known:
                 self.vocab[max(self.vocab) + 1] = token.encode()
-        self._ids = {token: index for index, token in reversed(self.vocab.items())}
-        self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(self.merges)))}
+        self._ids = {token: index for index, token in self.vocab.items()}
+        self._ranks = {pair: rank for rank, pair in enumerate(self.merges)}
         needed = [bytes([byte]) for byte in range(256)] + [left + right for left, right in self.merges]
         missing = next((token for token in needed if token not in self._ids), None)
         if missing is not None:
