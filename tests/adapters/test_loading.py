@@ -113,6 +113,7 @@ def folder(tmp_path, monkeypatch):
         ("sub/good.py:T", "write sub.good:T"),
         ("./good.py:T", "write good:T"),
         ("good-thing:T", "not the name of a module"),
+        ("pack..inside:T", "'pack..inside' is not the name of a module"),
         ("absent:T", "no module 'absent'"),
         ("absent.deep:T", "no module 'absent'"),
         ("good.deep:T", "good is a module, not a package"),

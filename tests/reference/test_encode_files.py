@@ -248,7 +248,7 @@ def test_file_that_cannot_be_cut_gets_the_same_ids_and_errors(
     Path("text").write_bytes(b"low\xff a b\xe2\x82 lower\xe2")
     one.encode_file("text", "ids", bits=16)
     assert np.fromfile("ids", "<u2").tolist() == one.encode("low\ufffd a b\ufffd lower\ufffd")
-    with pytest.raises(ValueError, match="^text contains 'a b' at character 5"):
+    with pytest.raises(ValueError, match=r"^text contains 'a b' at character 5"):
         one.encode_file("text", "ids", allowed_special=(), disallowed_special="all")
 
 
