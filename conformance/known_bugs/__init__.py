@@ -61,7 +61,7 @@ class KnownBug:
     @property
     def target(self) -> type:
         """The class, for the adapter protocol."""
-        name = "".join(part[0].upper() + part[1:] for part in self.id.split("-"))
+        name = "".join(map(str.capitalize, self.id.split("-")))
         target: type = getattr(importlib.import_module(f"{__name__}.{self.section}"), name)
         return type(name, (target,), {"size": self.changed_size}) if self.changed_size else target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,29 @@ def test_a_bug_is_described_by_the_smallest_cases_of_its_clause(bug: KnownBug) -
     assert lines[-1].endswith(f"--bpe-case {first}")
 
 
+def test_a_bug_with_the_most_cases_that_are_named_has_no_more() -> None:
+    bug = next(bug for bug, cases in matrix.read().answers.items() if len(cases) == MOST_CASES)
+    assert not any(" more" in line for line in described(bug))
+
+
+@pytest.mark.parametrize("bug", PUBLISHED["varying"])
+def test_a_bug_whose_answers_vary_is_described_by_the_case_that_always_catches_it(bug: str) -> None:
+    names = PUBLISHED["varying"][bug].split() or [PUBLISHED["properties"][bug]]
+    assert names[0] in " ".join(described(bug))
+
+
+def test_a_sized_bug_is_described_with_its_size() -> None:
+    bug = next(bug for bug in known_bugs() if bug.is_sized)
+    one = bug.with_size(4096)
+    assert (one.target.size, one.size) == (4096, 4096)  # type: ignore[attr-defined]
+    for least, words in ((0, "4,096"), (4096, "4,096"), (2048, "2,048 to 4,096")):
+        assert replace(one, least_size=least).sentence == bug.wording.replace("{size}", words)
+    assert bug.sentence == bug.wording.replace("{size}", f"{bug.size:,}")
+
+
 def test_an_unknown_bug_is_refused() -> None:
+    with pytest.raises(SelectionError, match=r"no known bug 'zzz'; see bpe-conformance known-bugs$"):
+        list(described("zzz"))
     with pytest.raises(SelectionError, match="no known bug 'greedy-left-to-rigth'; did you mean greedy-left-to-right"):
         list(described("greedy-left-to-rigth"))
 
@@ -67,6 +90,7 @@ def test_the_list_has_what_catches_each_bug_and_what_each_property_catches(capsy
     first, varying = PUBLISHED["properties"], PUBLISHED["varying"]
     count = Counter(bug for rows in PUBLISHED["cases"].values() for some in rows.values() for bug in some)
     rows = {row.split()[0]: " ".join(row.split()) for row in re.findall(r"^  \S.*$", bugs, re.MULTILINE)}
+    assert re.findall(r"^\S.*$", bugs, re.MULTILINE) == [*dict.fromkeys(bug.section for bug in known_bugs())]
     for bug in known_bugs():
         cases = "varies" if bug.id in varying else f"{count[bug.id]:,} case{'s' * (count[bug.id] != 1)}"
         assert rows[bug.id] == f"{bug.id} {cases}, {first[bug.id] or 'no property'} {bug.clause}"
