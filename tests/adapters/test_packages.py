@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,12 +18,18 @@ from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
 from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_tokens, require, temporary_file
 from bpe_conformance.adapters.packages.tokenizer_json import (
+    BpeQwen,
+    OnnxruntimeExtensions,
+    Quicktok,
     QuicktokEncoding,
+    TuetokenCore,
     characters_of,
     write_gpt2_files,
     write_tokenizer_json,
 )
+from bpe_conformance.adapters.packages.unitoken import UniTokenizer
 from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference.textbook import build_vocab
 from bpe_conformance.spec import installed_spec
@@ -323,3 +330,46 @@ def test_the_minimal_adapter_passes_the_cases_of_an_encoder() -> None:
     assert len(few) > 50
     empty: Any = resolve("minimal")(build_vocab([]), [], [""])
     assert (empty.encode(""), empty.encode("ab")) == ([], [97, 98])
+
+
+@pytest.mark.parametrize(
+    ("load", "why"),
+    [
+        (
+            lambda path: TuetokenCore.from_tokenizer_json(path),
+            "the core ignores the added tokens of a file; test tuetoken",
+        ),
+        (lambda _: TuetokenCore({}, [], ["<|e|>"]), "this package does not support special tokens"),
+        (lambda path: BpeQwen.from_tokenizer_json(path), "bpe-qwen has one .*; test it with a model: bpe-qwen:PATH"),
+        (
+            lambda path: Quicktok.from_tokenizer_json(path),
+            "quicktok imports few .*; test it with a model: quicktok:PATH",
+        ),
+        (lambda path: BpeQwen.from_model_file(path), "its first step is not a split by Qwen2's expression"),
+    ],
+)
+def test_a_package_that_does_not_do_what_a_file_says_refuses_it(
+    load: Callable[[str], object], why: str, tmp_path: Path
+) -> None:
+    path = write_tokenizer_json(str(tmp_path), build_vocab([]), [], ["<|e|>"], PATTERNS["llama3"])
+    with pytest.raises((NotImplementedError, ValueError), match=f"^{why}"):
+        load(path)
+
+
+def test_onnxruntime_extensions_reads_the_split_of_a_file_that_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tokenizer(folder: str, options: dict[str, bool]) -> Any:
+        assert options == {"skip_special_tokens": False}
+        return json.loads(Path(folder, "tokenizer_config.json").read_text("utf-8"))["tokenizer_class"]
+
+    package = SimpleNamespace(Tokenizer=tokenizer)
+    monkeypatch.setattr(OnnxruntimeExtensions, "package", package, raising=False)
+    for pattern, kind in ((None, "GPT2Tokenizer"), (PATTERNS["llama3"], "PreTrainedTokenizerFast")):
+        assert OnnxruntimeExtensions(build_vocab([]), [], None, pattern)._tokenizer == kind
+
+
+def test_the_crate_unitoken_gets_the_first_of_two_ids_and_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = SimpleNamespace(BpeEncoder=lambda **arguments: arguments)
+    monkeypatch.setattr(UniTokenizer, "package", package, raising=False)
+    for pattern, passed in ((None, PATTERNS["gpt2"]), ("x", "x")):
+        given = UniTokenizer({1: b"a", 2: b"a"}, [], ("<|e|>",), pattern)._tokenizer
+        assert given == {"vocab": {b"a": 1}, "merges": [], "special_tokens": ["<|e|>"], "pat_str": passed}
