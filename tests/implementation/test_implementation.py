@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
+from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
@@ -1104,6 +1105,33 @@ def test_a_program_is_in_a_process_of_its_own_in_any_case(monkeypatch: pytest.Mo
         assert found.pop() == way
 
 
+def test_each_process_has_the_trainer_the_limit_and_the_confinement_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    for name in ("isolated", "bridge"):
+        monkeypatch.setattr(loaded, name, lambda *given, **named: started.append((given, named)) or Right)
+    monkeypatch.setattr(loaded, "resolve", lambda name: Right)
+    monkeypatch.setattr(loaded, "with_trainer", lambda target, trainer: started.append(((trainer,), {})) or target)
+    variables, confinement = {"PYTHONHASHSEED": "1"}, Confinement("scratch", ())
+    common = {"time_limit": 3, "confinement": confinement}
+
+    implementation = loaded.load("a:T", "b:train", isolate=confinement, limit=3)
+    assert started.pop() == (("a:T", "b:train"), common)
+    assert implementation.spawn is not None
+    implementation.spawn(variables)
+    given, named = started.pop()
+    assert given == ("a:T", "b:train")
+    assert {**named, **common, "env": variables} == named
+
+    program = loaded.load("cmd:x y", limit=3)
+    assert program.spawn is not None
+    program.spawn(variables)
+    assert started.pop() == ((["x", "y"],), {"time_limit": 3, "env": variables})
+
+    assert loaded.load("a:T", "b:train").target is Right
+    assert started == [(("b:train",), {})]
+    assert loaded.load("a:T", target=Right).spawn is None  # a notebook's class, which no other process can import
+
+
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
 @pytest.mark.parametrize(
     ("name", "message"),
@@ -1117,6 +1145,22 @@ def test_an_import_that_does_not_end_is_named(name: str, message: str, monkeypat
     monkeypatch.setattr(loaded, "IMPORT_FACTOR", 1)
     with pytest.raises(LoadError, match=re.escape(message)):
         loaded.load(name, limit=0.05)
+
+
+def test_an_error_while_a_class_is_inspected_is_one_line_with_its_place() -> None:
+    class Meta(type):
+        @property
+        def conventions(cls) -> NoReturn:
+            raise ValueError("no\nor two")
+
+    class Odd(Right, metaclass=Meta): ...
+
+    with pytest.raises(
+        LoadError, match=r"^a:T: inspecting it raised ValueError: no \(.*test_implementation\.py:\d+\)$"
+    ):
+        loaded.load("a:T", target=Odd)
+    with pytest.raises(LoadError, match=r"^there is no adapter 'textbok'"):
+        loaded.load("textbok")
 
 
 def test_what_announces_a_probe_ends_with_it() -> None:
