@@ -341,17 +341,27 @@ def test_bytes_in_neither_order_are_reported():
     assert found.why.startswith("the ids are in neither order: ")
 
 
-def test_unknown_layout_is_reported():
+@pytest.mark.parametrize(
+    ("lost", "specials"),
+    [
+        (["<|a|>"], "specials 261 to 261, 1 without an id"),
+        (["<|a|>", "<|b|>"], "specials none"),
+    ],
+)
+def test_unknown_layout_is_reported(lost, specials):
     class Shifted(Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):
             trained = super().train(text, vocab_size, special_tokens, pattern)
-            trained.vocab = {index + 5: token for index, token in trained.vocab.items()}
+            entries = [
+                (index + 5, token) for index, token in trained.vocab.items() if token.decode("latin-1") not in lost
+            ]
+            trained.vocab = dict(reversed(entries))
             return trained
 
     report = report_of(Shifted)
     assert report.findings[2].broken
-    assert report.findings[2].why == "the ids are bytes 5 to 260; specials 261 to 262; merges 263 to 264"
+    assert report.findings[2].why == f"the ids are bytes 5 to 260; {specials}; merges 263 to 264"
     assert report.found["byte_order"] == "raw"
     assert report.status == 1
 

@@ -308,6 +308,8 @@ def test_of_several_recorded_disagreements_those_that_do_not_exist_are_errors(sp
         ({"witness": "honest", "case": "nothing", "reason": "r", "source": "s"}, "there is no case nothing"),
         ({"witness": "nobody", "case": "first", "reason": "r", "source": "s"}, "there is no witness nobody"),
         ({"witness": "honest", "case": "first", "source": "s"}, "has the keys"),
+        ({"witness": "honest", "case": "first", "reason": "r", "source": "s", "more": "m"}, "has the keys"),
+        ("first", "has the keys"),
     ],
 )
 def test_malformed_disagreement_is_rejected(spec, entry, message):
