@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bpe_conformance.fixtures.files import AnyPath, replacing
 
-from .chunks import Cuts, FileChunk, check_size, check_unchanged
+from .chunks import Cuts, FileChunk, check_unchanged
 from .dispatch import Progress
 from .formats import one_line_errors
 from .text_encoder import TextEncoder
@@ -85,7 +85,6 @@ class FileEncoder(NamedTuple):
                 while data := stream.read(STREAMED):
                     done += len(data)
                     yield decoder.decode(data)
-            check_size(whole.path, whole.file.size, done)
             yield decoder.decode(b"", final=True)
 
         ids = self.encoder.stream(read(), name)
