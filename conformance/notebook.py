@@ -144,7 +144,7 @@ class _Plugin:
     def _write(self, line: str) -> None:
         self._stderr.write(f"\r{line:<{self._width}}{'' if line else chr(13)}")
         self._stderr.flush()
-        self._width = max(self._width, len(line))
+        self._width = len(line)
 
 
 def check(tokenizer: object, **options: Any) -> Result:
@@ -200,7 +200,7 @@ def check(tokenizer: object, **options: Any) -> Result:
 
 def _unusable(tokenizer: object) -> str:
     """Return why `check` cannot test this, and what to pass instead, or ""."""
-    if isinstance(tokenizer, str | type) or inspect.isroutine(tokenizer):
+    if isinstance(tokenizer, str | type):
         return ""
     kind = type(tokenizer).__name__
     if isinstance(tokenizer, ModuleType):

@@ -13,17 +13,20 @@ import signal
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from helpers.sample_reports import greedy, outcome, result
 
 import bpe_conformance
-from bpe_conformance import check, notebook
+from bpe_conformance import check, notebook, plugin
 from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.notebook import COLOURS, Result
+from bpe_conformance.outcome import Diagnosis
 
 GREEDY = next(bug.target for bug in known_bugs() if bug.id == "greedy-left-to-right")
 CASE = "merge-priority-beats-leftmost"
@@ -156,6 +159,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
         (Tokenizer, {"strict": "yes"}, ValueError, "strict='yes': expected True or False"),
         (Tokenizer, {"scale": 0}, ValueError, "scale=0: expected True or False"),
         (Tokenizer, {"trainer": 5}, ValueError, "trainer=5: expected text"),
+        (Tokenizer, {"spec": "nowhere"}, ValueError, "nowhere: there is no directory cases/ here"),
         (Tokenizer, {"trainer": lambda *_: None}, ValueError, "trainer=<lambda>: define the function in a cell or a "),
         (
             Tokenizer,
@@ -168,6 +172,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
         (Tokenizer, {"isolate": True}, ValueError, "isolate=True needs a name that a new process can import"),
         ("no-such", {}, ValueError, "there is no adapter 'no-such'"),
         ("Mine", {}, ValueError, "to test your class Mine, leave out the quotes: check(Mine); there is no adapter"),
+        ("Data", {}, ValueError, "there is no adapter 'Data'"),
         (None, {}, ValueError, "check: this is of type NoneType; expected a class, a function, or the name of an "),
         (3, {}, ValueError, "check: this is of type int; expected a class"),
         ([Tokenizer], {}, ValueError, "check: this is of type list; expected a class"),
@@ -185,6 +190,7 @@ def test_what_cannot_be_used_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys.modules["__main__"], "Mine", Tokenizer, raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "Data", 3, raising=False)
     with pytest.raises(error) as raised:
         check(tokenizer, **options)
     assert str(raised.value).startswith(message)
@@ -199,6 +205,27 @@ def test_a_trainer_can_be_a_function() -> None:
     result = check(Tokenizer, trainer=train_nothing, section="TRAIN", case={"train-low-lower-essay"})
     assert (result.verdicts, result.failures) == ({"trainer": "fail"}, ["train-low-lower-essay"])
     assert f"trainer='{__name__}:train_nothing'" in result.report["run"]["command"]
+
+
+class Moves(Tokenizer):
+    def encode(self, text: str) -> list[int]:
+        os.chdir("/")
+        sys.path.insert(0, "/nowhere")
+        return super().encode(text)
+
+
+def test_neither_the_project_of_the_user_nor_the_tokenizer_changes_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The suite can be inside the project, in its virtual environment."""
+    suite = tmp_path / "environment" / "bpe_conformance"
+    suite.mkdir(parents=True)
+    monkeypatch.setattr(plugin, "SUITE", suite)
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('of the user')", "utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", "utf-8")
+    path = [*sys.path]
+    assert check(Moves, case=CASE).verdicts
+    assert (Path.cwd(), sys.path) == (tmp_path, path)
 
 
 def test_an_interrupted_run_prints_what_it_has_found(capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,6 +330,35 @@ def test_a_result_has_every_class_cause_and_part() -> None:
     assert f"<summary>{titles[-1]}</summary>" in page
 
 
+@pytest.mark.parametrize(
+    ("show", "selecting", "options", "failures", "warnings"),
+    [
+        (None, (), {}, 3, 0),
+        (None, ("--bpe-case", "x"), {}, 5, 2),
+        (None, (), {"--bpe-fuzz": "1"}, 5, 2),
+        ("failures", (), {}, 5, 0),
+        ("warnings", (), {}, 0, 2),
+    ],
+)
+def test_a_result_shows_what_the_options_ask_for(
+    show: str | None, selecting: tuple[str, ...], options: dict[str, str], failures: int, warnings: int
+) -> None:
+    states = [*["failed"] * 4, "error", "warning", "warning"]
+    made = result(*(outcome(f"test-{number}", state) for number, state in enumerate(states)))
+    command = replace(made.command, selecting=selecting, options=options)
+    found = Result(replace(made, command=command), show)
+    lines = repr(found).splitlines()
+    assert sum(line.startswith(("FAILED ", "ERROR ")) for line in lines) == failures
+    assert sum(line.startswith("WARNING ") for line in lines) == warnings
+    assert found.failures == [f"test-{number}" for number in range(5)]
+
+
+def test_a_cause_of_warnings_is_no_cause_of_failures() -> None:
+    for is_of_warnings, names in ((False, ["greedy"]), (True, [])):
+        diagnosis = Diagnosis((greedy(["one"]),), ("one",), warnings=is_of_warnings)
+        assert Result(result(outcome("one", "failed"), diagnosis=diagnosis), None).causes == names
+
+
 def test_a_list_of_any_kind_is_given_whole() -> None:
     for cases in ([CASE, "merge-pair-run"], (CASE, "merge-pair-run"), frozenset({CASE, "merge-pair-run"})):
         assert [*notebook._arguments({"case": cases})] == [f"--bpe-case={case}" for case in cases]
@@ -356,7 +412,9 @@ class OnlyDecodes:
 
 def test_known_failures_are_no_failures_and_a_run_without_tests_does_not_pass(tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text(f"{CASE}: greedy\n", "utf-8")
-    known = check(GREEDY, case=[CASE, "merge-order-not-longest-left"], known_failures="known.yaml")
+    cases = [CASE, "merge-order-not-longest-left"]
+    known = check(GREEDY, case=cases, known_failures="known.yaml", show="warnings")
+    assert "FAILED " not in repr(known)
     assert (known.failures, known.verdicts) == (["merge-order-not-longest-left"], {"encoder": "fail"})
     nothing = check(OnlyDecodes, case=CASE)
     assert (nothing.failures, nothing.passed, nothing.verdicts) == ([], False, {})
