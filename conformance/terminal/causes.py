@@ -64,7 +64,7 @@ def _values(cause: ConventionCause) -> str:
 def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]:
     """Yield the lines about the likely causes of a run, each with its style; with `examples`, failures too."""
     diagnosis = result.diagnosis
-    total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
+    total = counted(len(diagnosis.failing), "failure")
     if diagnosis.passes_alone:
         yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls, or chance, change answers.", ""
         yield from ((line, "") for line in _row("fix", SHARED))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from helpers.expected import check
+from helpers.sample_reports import result
 
 from bpe_conformance.answer import (
     MALFORMED,
@@ -32,6 +33,7 @@ from bpe_conformance.answer import (
 )
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Batch, Decode, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -48,7 +50,7 @@ from bpe_conformance.outcome import (
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, installed_spec
-from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, aligned, describe
+from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, aligned, describe, for_terminal
 
 EXPECTED = Path(__file__).parent / "expected"
 COMMAND = Command("mytok:Tokenizer")
@@ -297,6 +299,7 @@ def test_up_to_six_entries_that_differ_are_compared(count: int) -> None:
 
 
 def test_rule_and_fix_spell_signs_in_ascii() -> None:
+    assert Failure("a-case", "FAILED", "", "It returned aa·a.").reprcrash.message.isascii()
     bug = Bug("a-bug", "Joins aa·a.", "Write aa, …, not aa·a.", "MERGE-ID-2")
     lines = list(Failure("a-case", "FAILED", "", "It failed.", rule="Ids of 2²⁰ and more.", bugs=(bug,)).lines())
     assert lines[-3:] == [
@@ -304,6 +307,15 @@ def test_rule_and_fix_spell_signs_in_ascii() -> None:
         "  likely     a-bug",
         "  fix        Write aa, ..., not aa|a.",
     ]
+
+
+@pytest.mark.parametrize("length", [1, 400, 401])
+def test_a_counterexample_is_shown_unless_a_line_is_too_long_and_its_file_is_named(length: int) -> None:
+    case = "\n".join(letter * length for letter in "abc")
+    shown = list(Failure("a-case", "FAILED", "", "It failed.", case=case, file="cases/x.yaml").lines())
+    rows = case.split("\n") if length <= 400 else ["too long for a terminal; a report contains it"]
+    assert [line[13:] for line in shown[3:-1]] == rows
+    assert shown[-1] == "  written to cases/x.yaml"
 
 
 @pytest.mark.parametrize("area", AREAS)
@@ -397,6 +409,28 @@ def test_a_counterexample_in_a_file_is_run_from_there() -> None:
     assert shown.rerun == "pytest conformance --adapter mytok:Tokenizer --bpe-spec found --bpe-case law-x-1"
     assert ("found by", "2 examples; this is the smallest that fails") in shown.evidence
     assert "found by" not in dict(describe(changed(kind="property", examples=1), COMMAND).evidence)
+
+
+def test_only_a_case_is_explained_under_the_declared_convention() -> None:
+    command = Command("a:B", conventions={**DEFAULTS, "tie_break": "first-seen"})
+    wrong = Mismatch(Question(Train("ab", 300), None), Expectation((Unchanged(),)), Changed((LOCALE,)))
+    for kind, view in (("case", " --tie-break first-seen"), ("property", "")):
+        shown = describe(changed(test="x", kind=kind, mismatch=wrong), command)
+        assert shown.explain == f"bpe-conformance explain x{view}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "program"),
+    [({}, TEST), ({"kind": "property", "file": "found/cases/law-x-1.yaml"}, "law-x-1"), ({"kind": "corpus"}, "")],
+)
+def test_a_long_program_is_in_a_file_that_is_named_as_the_test_or_the_case(
+    fields: dict[str, Any], program: str, tmp_path: Path
+) -> None:
+    wrong = Mismatch(Question(Encode("a" * 999), cases()[TEST].model), Expectation((Unchanged(),)), Changed((LOCALE,)))
+    made = replace(result(), command=Command("a:B"), programs=tmp_path)
+    shown = for_terminal(changed(mismatch=wrong, **fields), made).reproduce
+    assert shown == (f"python {tmp_path / program}.py" if program else "")
+    assert [file.stem for file in tmp_path.iterdir()] == ([program] if program else [])
 
 
 @pytest.mark.parametrize("length", [1, 200, 255, 300])

@@ -19,7 +19,7 @@ from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
-from bpe_conformance.answer import TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, UnknownId
+from bpe_conformance.answer import PROTOCOL_ERROR, TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, UnknownId
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
@@ -156,10 +156,11 @@ def test_what_shows_more_failures_fits_how_the_suite_was_started(argument: str, 
     assert any(f" more failures; {shown} show them in full:" in line for line in written)
 
 
+@pytest.mark.parametrize("further", [(), (("train_special", "text"),)])
 @pytest.mark.parametrize("declared", ["lex-greater", "first-seen"])
-def test_ties_that_follow_no_rule_may_be_a_bug(declared: str) -> None:
+def test_ties_that_follow_no_rule_may_be_a_bug(declared: str, further: tuple[tuple[str, str], ...]) -> None:
     outcomes = [outcome("one", "failed"), outcome("two", "failed")]
-    cause = ConventionCause((("tie_break", "unspecified"),), ("one", "two"))
+    cause = ConventionCause((("tie_break", "unspecified"), *further), ("one", "two"))
     made = result(*outcomes, diagnosis=Diagnosis((cause,), ("one", "two")))
     made = replace(made, command=replace(made.command, conventions={**DEFAULTS, "tie_break": declared}))
     shown = " ".join(line.strip() for line, _ in causes.lines(made))
@@ -769,6 +770,19 @@ def test_the_example_of_a_bug_is_of_the_clause_that_it_breaks() -> None:
     assert causes.example(greedy(["easy", "own"], clause="MERGE-PAIR-1"), made).test == "easy"
 
 
+def test_the_example_is_of_any_clause_that_the_cause_breaks_and_of_the_most_frequent_one_for_a_convention() -> None:
+    order, pair = (installed_spec().clauses[name] for name in ("MERGE-ORDER-1", "MERGE-PAIR-1"))
+    easy = replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("a")))
+    outcomes = [outcome("easy", "failed", clause=order, mismatch=easy)]
+    outcomes += [outcome(name, "failed", clause=pair) for name in ("two", "three")]
+    made, names = failing_run(*outcomes), ("easy", "two", "three")
+    bugs = [replace(greedy(names).bugs[0], clause=clause) for clause in ("BYTES-ATOM-1", "MERGE-PAIR-1")]
+    assert causes.example(BugCause(tuple(bugs), names), made).test == "two"
+    several = ConventionCause((("byte_order", "gpt2"), ("tie_break", "first-seen")), names)
+    assert causes.example(several, made).test == "two"
+    assert causes.name(several) == "undeclared byte_order=gpt2, tie_break=first-seen"
+
+
 SMALL_MODEL = mismatch().asked.model
 WRONG_EARLIER = replace(mismatch(), asked=replace(mismatch().asked, context="after others"))
 
@@ -829,10 +843,11 @@ def test_of_two_alike_a_case_and_the_one_with_the_smaller_tokenizer_come_first()
         ("fff", "dfp", "split"),
         ("fdd", "fpp", "merge"),
         ("fff", "fppggg", "split"),
+        ("fff", "fppll", "split"),
     ],
 )
 def test_splits_come_first_if_they_fail_more_than_twice_as_often(splits: str, merges: str, first: str) -> None:
-    """d: follows from another failure; f: fails; g: fails with the vocabulary of GPT-2; p: passes."""
+    """d: follows from another failure; f: fails; g: fails with GPT-2's vocabulary; l: a property fails; p: passes."""
     clauses = installed_spec().clauses
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
     longer = replace(mismatch(), asked=LONGER)
@@ -841,7 +856,8 @@ def test_splits_come_first_if_they_fail_more_than_twice_as_often(splits: str, me
         wrong = follows if state == "d" else wrong
         clause = "MERGE-GPT2-1" if state == "g" else clause
         found = "passed" if state == "p" else "failed"
-        return outcome(name, found, clause=clauses[clause], mismatch=None if state == "p" else wrong)
+        kind = "property" if state == "l" else "case"
+        return outcome(name, found, kind=kind, clause=clauses[clause], mismatch=None if state == "p" else wrong)
 
     outcomes = [made(f"split-{n}", state, "SPLIT-SPACE-1", longer) for n, state in enumerate(splits)]
     outcomes += [made(f"merge-{n}", state, "MERGE-ORDER-1", mismatch()) for n, state in enumerate(merges)]
@@ -872,6 +888,42 @@ def test_the_next_step_counts_what_all_causes_explain() -> None:
     assert text.startswith("2 likely causes explain 5 of 6 failures: undeclared lookup=bytes; greedy; start with")
     assert command.endswith("--bpe-case test-0")
     alone = result(outcomes[0], outcome("good"), diagnosis=Diagnosis((greedy(names[:1]),), (names[0],)))
+    first, *rest = causes.steps(alone)
+    assert first.endswith("which may be:")
     assert causes.advice(alone)[0].startswith(
         "One failure is not enough to be certain of its cause, which may be: greedy"
     )
+
+
+def test_the_next_step_of_a_convention_names_the_clause_of_its_default() -> None:
+    outcomes = [outcome(name, "failed") for name in ("one", "two", "three")]
+    for convention, clause in {
+        "lookup": "MERGE-LOOKUP-1",
+        "train_special": "TRAIN-SPECIAL-1",
+        "tie_break": "TRAIN-TIE-1",
+        "byte_order": "MERGE-ORDER-1",  # that of the failure
+    }.items():
+        cause = ConventionCause(((convention, "other"),), ("one", "two"))
+        made = result(*outcomes, diagnosis=Diagnosis((cause, greedy(["three"])), ("one", "two", "three")))
+        made = replace(made, command=replace(made.command, conventions={**DEFAULTS}))
+        assert f"if not, follow {clause}" in " ".join(" ".join(causes.steps(made)).split())
+
+
+@pytest.mark.parametrize("adapter", ["cmd:node t.js", "m:T"])
+def test_only_a_program_that_breaks_the_protocol_is_to_be_checked(adapter: str) -> None:
+    for kind in (PROTOCOL_ERROR, TIMED_OUT):
+        broken = outcome("one", "failed", mismatch=replace(mismatch(), answer=Fault(kind, "no")))
+        diagnosis = Diagnosis((ErrorCause("no", "", ("one", "two")),), ("one", "two"))
+        made = result(broken, replace(broken, test="two"), diagnosis=diagnosis)
+        shown = [*causes.steps(replace(made, command=replace(made.command, adapter=adapter)))]
+        is_checked = "     bpe-conformance check-bridge 'cmd:node t.js'" in shown
+        assert is_checked is (kind == PROTOCOL_ERROR and adapter.startswith("cmd:"))
+        assert any("check-bridge" in line for line in shown) is is_checked
+
+
+def test_the_easiest_failure_without_a_cause_is_to_be_run_first() -> None:
+    hard = replace(mismatch(), asked=LONGER)
+    outcomes = [outcome("hard", "failed", mismatch=hard), outcome("easy", "failed"), outcome("one", "failed")]
+    for explained in ([], ["one"]):
+        named = [line for line in causes.steps(failing_run(*outcomes, explained=explained)) if "--bpe-case" in line]
+        assert named[-1].endswith("--bpe-case easy")
