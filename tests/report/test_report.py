@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from helpers.sample_reports import HOSTILE, greedy, lost, mismatch, outcome, rep
 
 from bpe_conformance.answer import TIMED_OUT, Fault
 from bpe_conformance.fixtures.one_line import counted
-from bpe_conformance.operations import CLASSES
+from bpe_conformance.operations import CLASSES, Encode
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
 from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
@@ -512,9 +513,10 @@ def test_markdown_shows_each_test_that_did_not_pass(state: str, title: str) -> N
 
 
 def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
-    text = markdown.text(made(*(outcome(f"case-{number}", "failed") for number in range(25))))
-    assert text.count("\nFAILED case-") == markdown.SHOWN
-    assert "... and 5 more: `case-20`, `case-21`" in text
+    names = [f"case-{number}" for number in range(45)]
+    text = markdown.text(made(*(outcome(name, "failed") for name in names)))
+    assert re.findall(r"^FAILED (\S+)", text, re.MULTILINE) == names[: markdown.SHOWN]
+    assert f"... and 25 more: {', '.join(f'`{name}`' for name in names[20:])}\n" in text
 
 
 def test_markdown_of_several_runs_has_a_table() -> None:
@@ -609,3 +611,28 @@ def test_markdown_says_what_was_tested_and_each_reason_for_skipping() -> None:
     assert "MUST test passes (in part: MERGE)\n" in text
     assert "nothing was tested" not in text
     assert markdown.code("`a`") == "`` `a` ``"
+
+
+def test_markdown_counts_each_state_in_its_column() -> None:
+    states = ["failed", *["warning"] * 2, *["known failure"] * 3, *["skipped"] * 4]
+    text = markdown.text(made(*(outcome(f"test-{number}", state) for number, state in enumerate(states))))
+    assert "\n| section | MUST | SHOULD | failed | warnings | known | skipped |\n" in text
+    (row,) = re.findall(r"^\| MERGE \| (.*) \|$", text, re.MULTILINE)
+    assert row.split(" | ")[2:] == ["1", "2", "3", "4"]
+    assert "| MERGE | 0/1 | - | 1 | - | - | - |" in markdown.text(made(outcome(state="failed")))
+
+
+def test_markdown_shows_the_smallest_failure_of_a_cause() -> None:
+    hard = replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("abc" * 20)))
+    outcomes = [outcome("hard", "failed", mismatch=hard), outcome("easy", "failed")]
+    text = markdown.text(made(*outcomes, diagnosis=Diagnosis((greedy(["hard", "easy"]),), ("hard", "easy"))))
+    assert "The smallest failing case:\n\n```\nFAILED easy " in text
+
+
+def test_only_code_is_markup_in_a_text() -> None:
+    for value, shown in (("a", "`a`"), ("a`", "`` a` ``"), ("a\nb", "`a b`"), (" ", "`   `")):
+        assert markdown.code(value) == shown
+    bug = replace(greedy(["one"]).bugs[0], sentence="Merges *all* of `a*b`.")
+    found = made(outcome("one", "failed"), diagnosis=Diagnosis((BugCause((bug,), ("one",)),), ("one",)))
+    assert "\nMerges \\*all\\* of `a*b`. **Fix:** " in markdown.text(found)
+    assert markdown.plain("a\n# b ") == "a \\# b"

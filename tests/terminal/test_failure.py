@@ -461,6 +461,13 @@ def test_dots_stand_for_cells_beside_a_window(count: int) -> None:
     assert caret.index("^") == got.index(cells[-1])
 
 
+@pytest.mark.parametrize(("right", "got"), [(20, 3), (3, 20), (3, 0), (0, 3)])
+def test_rows_of_different_lengths_end_where_they_do(right: int, got: int) -> None:
+    rows = rows_of(["a"] * right, ["b"] * got, 0)
+    for row, count, cell in zip(rows, (right, got), "ab", strict=False):
+        assert row.split(" | ") == ([cell] * min(count, 8) + ["..."] * (count > 8) or ["none"])
+
+
 @pytest.mark.parametrize(("length", "is_cut"), [(27, False), (28, False), (29, True), (50, True)])
 def test_a_long_cell_is_cut_in_its_middle(length: int, is_cut: bool) -> None:
     cell = f"<{'x' * (length - 2)}>"

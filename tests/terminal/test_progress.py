@@ -50,8 +50,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def made(monkeypatch: pytest.MonkeyPatch, verbose: int = 0, capture: str = "fd", term: str = "xterm") -> Any:
-    monkeypatch.setenv("TERM", term)
+def made(monkeypatch: pytest.MonkeyPatch, verbose: int = 0, capture: str = "fd", term: str | None = "xterm") -> Any:
+    monkeypatch.delenv("TERM", raising=False) if term is None else monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(progress, "AFTER", 0)
     monkeypatch.setattr(progress, "INTERVAL", 0)
     writer = SimpleNamespace(_file=Terminal(), width_of_current_line=0)
@@ -81,7 +81,9 @@ def test_progress_line_keeps_the_dots(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen(terminal.getvalue()) == ["..... [62%]", "..."]
 
 
-@pytest.mark.parametrize("options", [{"verbose": 1}, {"verbose": -2}, {"capture": "no"}, {"term": "dumb"}])
+@pytest.mark.parametrize(
+    "options", [{"verbose": 1}, {"verbose": -2}, {"capture": "no"}, {"term": "dumb"}, {"term": None}]
+)
 def test_progress_line_needs_the_dots_of_pytest(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
     line, writer = made(monkeypatch, **options)
     line.show("MERGE", 1, 2)
