@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
+import shutil
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
@@ -135,6 +138,57 @@ def test_only_a_utf8_output_gets_more_than_ascii(
     assert output.getvalue() == f"{shown}\nbpe-conformance: {shown}\n"
 
 
+@pytest.mark.parametrize("flush", [False, True])
+def test_lines_are_shown_at_once_if_they_are_to_be(flush: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    output = SimpleNamespace(encoding="utf-8", write=done.append, flush=lambda: done.append("flushed"))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output)
+        command_line.print_lines(["a", "b"], flush=flush)
+    assert "".join(done) == ("a\nflushedb\nflushed" if flush else "a\nb\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda target: None, ""),
+        (lambda target: shutil.rmtree(target), ""),
+        (lambda target: (target / "manifest").unlink(), "exists and is not an earlier pack"),
+        (lambda target: (target / "manifest").write_text("{", "utf-8"), "exists and is not an earlier pack"),
+        (
+            lambda target: (target / "manifest").write_text('{"kind": "other", "files": ["in/a"]}', "utf-8"),
+            "exists and is not an earlier pack",
+        ),
+        (lambda target: (target / "own").write_text("", "utf-8"), "contains own, which is not part of the pack"),
+        (lambda target: (target / "in" / "own").mkdir(), "contains in/own, which is not part of the pack"),
+        (lambda target: (target / "empty").mkdir(), "contains empty, which is not part of the pack"),
+        (lambda target: (target / "in" / "a").unlink(), ""),
+        (
+            lambda target: ((target / "in" / "a").unlink(), (target / "in" / "a").symlink_to("b")),
+            "contains in/a, which is not part of the pack",
+        ),
+        (
+            lambda target: (target.rename(target.with_name("b")), target.symlink_to("b")),
+            "exists and is not an earlier pack",
+        ),
+        (lambda target: (shutil.rmtree(target), target.symlink_to("none")), "exists and is not an earlier pack"),
+        (lambda target: (shutil.rmtree(target), target.write_text("", "utf-8")), "exists and is not an earlier pack"),
+    ],
+)
+def test_only_what_an_earlier_run_of_the_command_wrote_is_replaced(
+    change: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    (target / "in").mkdir(parents=True)
+    (target / "in" / "a").write_text("", "utf-8")
+    (target / "manifest").write_text('{"kind": "pack", "files": ["in/a"]}', "utf-8")
+    change(target)
+    with pytest.raises(CommandError) if why else contextlib.nullcontext() as refused:
+        command_line.check_replaced(target, "pack", "manifest", "pack")
+    if refused is not None:
+        assert str(refused.value) == f"{target} {why}; name a directory that does not exist"
+
+
 def test_standard_error_that_is_closed_or_full_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(_: str) -> None:
         raise OSError(28, "No space left")
@@ -149,10 +203,11 @@ def test_standard_error_that_is_closed_or_full_is_no_error(tmp_path: Path, monke
 
 
 def test_a_signal_raises_an_exception() -> None:
-    with pytest.raises(command_line.TerminatedBySignal) as caught, command_line.raised_signals():
-        signal.raise_signal(signal.SIGTERM)
-    assert caught.value.number == signal.SIGTERM
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with pytest.raises(command_line.TerminatedBySignal) as caught, command_line.raised_signals():
+            signal.raise_signal(number)
+        assert caught.value.number == number
+        assert signal.getsignal(signal.SIGTERM) is signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
 
 
 def test_a_signal_that_is_ignored_or_another_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +27,7 @@ from bpe_conformance.report import badge, document, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.report.matrix import MatrixResult
 from bpe_conformance.terminal import show, wording
-from bpe_conformance.terminal.failure import describe
+from bpe_conformance.terminal.failure import NAMES, describe
 
 SCHEMA = json.loads(document.SCHEMA.read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -636,3 +639,138 @@ def test_only_code_is_markup_in_a_text() -> None:
     found = made(outcome("one", "failed"), diagnosis=Diagnosis((BugCause((bug,), ("one",)),), ("one",)))
     assert "\nMerges \\*all\\* of `a*b`. **Fix:** " in markdown.text(found)
     assert markdown.plain("a\n# b ") == "a \\# b"
+
+
+# The page, before it is HTML; tests/slow/report/test_page.py tests the whole of it
+
+
+def test_the_page_shows_the_smallest_failure_of_a_cause_and_its_bugs() -> None:
+    hard = replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("abc" * 20)))
+    outcomes = [outcome("hard", "failed", mismatch=hard), outcome("easy", "failed")]
+    bugs = tuple(replace(greedy(()).bugs[0], id=f"bug-{number}") for number in range(NAMES + 1))
+    found = made(*outcomes, diagnosis=Diagnosis((BugCause(bugs, ("hard", "easy")),), ("hard", "easy")))
+    (cause,) = page.ShownRun("x", found).causes
+    assert (cause["smallest"], cause["result"]["id"]) == ("easy", "easy")
+    assert [bug["id"] for bug in cause["bugs"]] == [f"bug-{number}" for number in range(NAMES)]
+
+
+def test_a_number_of_a_cell_counts_skipped_tests_only_if_there_are_no_others() -> None:
+    for states, number in ((["skipped"] * 3, 3), (["skipped", "passed", "passed"], 2), ([], 0)):
+        assert page.Cell(Counter(states)).rest == number
+
+
+@pytest.mark.parametrize(
+    ("states", "why"),
+    [(["skipped"], "skipped"), (["skipped", "failed", "failed"], "no verdict"), ([], "not tested")],
+)
+def test_a_class_without_a_verdict_says_why(states: list[str], why: str) -> None:
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    outcomes = [
+        outcome(f"s{n}", state, conformance_class="streaming", mismatch=follows if state == "failed" else None)
+        for n, state in enumerate(states)
+    ]
+    run = page.ShownRun("x", made(outcome("e", "failed"), *outcomes))
+    assert run.verdict("streaming") is None
+    assert run.untested("streaming") == why
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("reference", "reference"),
+        ("mypkg.mymodule:Tokenizer", "mymodule:Tokenizer"),
+        ("cmd:/usr/bin/node src/tok.js", "node tok.js"),
+    ],
+)
+def test_a_label_is_the_last_part_of_a_path_or_a_module(name: str, label: str) -> None:
+    assert page.ShownRun(name, made(outcome())).label == label
+
+
+def test_a_run_is_in_part_if_it_did_not_end_or_tests_were_selected() -> None:
+    for more, why in (
+        ({}, ""),
+        ({"part": "MERGE", "selected": True}, "MERGE"),
+        ({"selected": True}, "some tests selected"),
+        ({"part": "MERGE", "complete": False}, "the run did not end"),
+    ):
+        assert page.ShownRun("x", made(outcome(), **more)).in_part == why
+
+
+def test_results_are_shown_by_their_state_and_cause_and_the_others_are_named() -> None:
+    names = {state: [f"{state}-{number}" for number in range(30)] for state in ("error", "failed", "warning")}
+    outcomes = [outcome(name, state) for state, some in names.items() for name in some]
+    first, second = names["failed"][:7], names["failed"][7:9]
+    causes = (replace(greedy(first), bugs=(replace(greedy(()).bugs[0], id="a"),)), greedy(second))
+    found = made(*outcomes, diagnosis=Diagnosis(causes, tuple(names["failed"])))
+    for state, shown, rest in page.ShownRun("x", found).broken():
+        ids = [result["id"] for result in shown]
+        if state == "failed":
+            assert ids == [*first[:5], *second, *names[state][9:29]]
+            assert rest == {"a": first[5:], "": names[state][29:]}
+        else:
+            assert (ids, rest) == (names[state][:20], {"": names[state][20:]})
+
+
+def test_a_page_of_several_runs_has_the_clauses_cases_and_dates_of_all() -> None:
+    clauses = spec().clauses
+    named = {"a": "MERGE-ORDER-1", "b": "ERROR-TABLE-2", "d": "MERGE-PAIR-1"}
+    older = made(*(outcome(name, clause=clauses[clause]) for name, clause in named.items()))
+    newer = made(outcome("b", clause=clauses["ERROR-TABLE-2"]), outcome("c", clause=clauses["BYTES-ATOM-1"]))
+    older["created"], newer["created"] = "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"
+    newer["clauses"].append({**newer["clauses"][0], "id": "OWN-1", "section": "OWN"})
+    shown = page.contents([older, newer])
+    assert shown.created == "2021-01-01T00:00:00Z"
+    assert (shown.cases, shown.one) == (4, None)
+    names = [(section.name, [row.clause["id"] for row in section.clauses]) for section in shown.sections]
+    assert names == [
+        ("BYTES", ["BYTES-ATOM-1"]),
+        ("MERGE", ["MERGE-ORDER-1", "MERGE-PAIR-1"]),
+        ("ERROR", ["ERROR-TABLE-2"]),
+        ("OWN", ["OWN-1"]),
+    ]
+    assert [[cell.words for cell in section.cells] for section in shown.sections] == [
+        ["not tested", "1 passed"],
+        ["2 passed", "not tested"],
+        ["1 passed", "1 passed"],
+        ["not tested", "not tested"],
+    ]
+    assert shown.levels == ["must", "should"]
+    assert page.contents([older]).one is not None
+    assert page.contents([made(outcome())]).levels == ["must"]
+
+
+def test_more_than_eight_runs_have_narrow_columns() -> None:
+    found = made(outcome())
+    for count in (1, 8, 9):
+        shown = page.contents([found] * count)
+        assert shown.dense is (count > 8)
+        assert shown.fits == 27 + count * (2.4 if count > 8 else 6.5)
+        assert len({run.name for run in shown.runs}) == count
+
+
+def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs() -> None:
+    several = next(case for case in spec().cases if sum(map(len, case.expected.values.values())) > 1)
+    first = made(
+        outcome("a", "failed"),
+        *(outcome(name, "skipped", reason="train") for name in "bc"),
+        diagnosis=Diagnosis((greedy(["a"], id="one-bug"),), ("a",)),
+    )
+    second = made(
+        outcome("d", "warning"),
+        outcome("e", "failed"),
+        outcome(several.id, clause=several.clause),
+        diagnosis=Diagnosis((greedy(["e"], id="other-bug"),), ("e",)),
+    )
+    found = json.loads(gzip.decompress(base64.b64decode(page.data(page.contents([first, second])))))
+    names = [name for name, *_ in found["cases"]]
+    assert sorted(names) == sorted([*"abcde", several.id])
+    for run, states in zip(
+        found["implementations"], ({"a": "f", "b": "s", "c": "s"}, {"d": "w", "e": "f"}), strict=True
+    ):
+        own = {**states, several.id: "p"} if "d" in states else states
+        assert run["states"] == "".join(own.get(name, "x") for name in names)
+        assert {names[int(index)] for index in run["failures"]} == {name for name in own if own[name] in "wf"}
+    assert found["implementations"][0]["reasons"] == [["train", [names.index("b"), names.index("c")]]]
+    assert {*found["bugs"]} == {"one-bug", "other-bug"}
+    rows = dict(found["cases"][names.index(several.id)][4])
+    assert len(rows["expected"].splitlines()) == sum(map(len, several.expected.values.values()))

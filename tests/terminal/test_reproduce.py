@@ -189,6 +189,9 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     assert not reproduce.program(in_context, command)
     unnamed = replace(command, options={"--bpe-trainer": "a trainer"})
     training = Question(Train("a", 257))
+    tested = Tested("", "", "", "", None, {}, frozenset())
+    assert reproduce.save(in_context, "x", RunResult(tested, command, {}, [], programs=project)) == ""
+    assert not (project / "x.py").exists()
     assert not reproduce.one_line(training, unnamed)
     assert not reproduce.program(training, unnamed)
 
@@ -199,6 +202,9 @@ def test_a_model_of_the_name_gpt2_is_not_reproduced_with_the_shipped_one() -> No
     own = replace(gpt2, merges=(*merges, second, first))
     assert "vocab.bpe" in reproduce.program(Question(Encode("a"), replace(gpt2, name="mine")), command)
     assert not reproduce.program(Question(Encode("a"), own), command)
+    assert "tokenizer = Tokenizer()\n" in reproduce.program(
+        Question(Encode("a"), own), replace(command, fixed_model=True)
+    )
 
 
 def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) -> None:
@@ -301,6 +307,7 @@ def test_another_order_of_the_bytes_is_written_in_a_program(captured: type[Captu
     program = reproduce.program(Question(Encode("a"), model), Command("captured:T"))
     exec(program, {})
     assert captured.calls == [((dict(model.vocab), list(model.merges)), {})]
+    assert sys.path[0] == ""  # a program in another directory imports what the current one has
     assert max(map(len, program.splitlines())) < 700
 
 
@@ -321,6 +328,30 @@ def test_a_training_prints_the_merges(captured: type[Captured], capsys: pytest.C
     assert capsys.readouterr().out == "[(b'x', b'y')]\n" * 2
 
 
+def test_a_function_that_trains_gets_a_file_with_the_whole_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = []
+
+    def run_train_bpe(path: Any, *arguments: Any) -> Any:
+        read.append((Path(path).read_text("utf-8"), arguments))
+        return {}, [(b"x", b"y")]
+
+    monkeypatch.setitem(sys.modules, "captured", SimpleNamespace(run_train_bpe=run_train_bpe))  # type: ignore[arg-type]
+    text = "\u00e9\n" * 999
+    asked, command = Question(Train(text, 260, ("<e>",))), Command("cs336:captured")
+    exec(reproduce.program(asked, command), {})
+    assert read == [(text, (260, ["<e>"]))]
+    assert capsys.readouterr().out == "[(b'x', b'y')]\n"
+    assert reproduce.one_line(asked, command) == ""
+
+
+def test_a_shell_does_not_expand_an_exclamation_mark() -> None:
+    for text, quote in (("a", '"'), ("a!", "'")):
+        line = reproduce.one_line(Question(Encode(text), read_model({})), Command("captured:T"))
+        assert line.startswith(f"python -c {quote}from captured import T; ")
+
+
 def test_a_line_is_at_most_400_characters_long() -> None:
     for argument in ("", "T"):
         command = Command(argument or "captured:T", argument=argument)
@@ -332,12 +363,21 @@ def test_a_line_is_at_most_400_characters_long() -> None:
         assert 0 in lengths
 
 
-def test_a_program_that_cannot_be_written_is_not_shown(project: Path) -> None:
+def test_a_program_that_cannot_be_written_is_not_shown(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, command = Question(Encode("a"), read_model({})), Command("captured:T")
     tested = Tested("", "", "", "", None, {}, frozenset())
-    for programs, is_shown in ((project, True), (project / "none", False), (None, False)):
+    other = project / "other"
+    (other / "current").mkdir(parents=True)
+    monkeypatch.chdir(other / "current")
+    for programs, shown in (
+        (Path.cwd(), "python x.py"),
+        (other, f"python {other / 'x.py'}"),
+        (project / "none", ""),
+        (project / "student.py", ""),
+        (None, ""),
+    ):
         result = RunResult(tested, command, {}, [], programs=programs)
-        assert bool(reproduce.save(asked, "x", result)) is is_shown
+        assert reproduce.save(asked, "x", result) == shown
 
 
 @pytest.mark.parametrize(("adapter", "pipeline"), [("captured:T", Pipeline()), ("tokenizer-json:captured:T", None)])
