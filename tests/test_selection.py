@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bpe_conformance.selection import Selection, SelectionError, known
-from bpe_conformance.spec import installed_spec
+from bpe_conformance.spec import SECTIONS, installed_spec
 
 NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
 
@@ -20,6 +20,8 @@ NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
         ("merge-order-1", "there is no clause 'merge-order-1'; did you mean MERGE-ORDER-1?"),
         ("tie", "there is no clause 'tie'; did you mean TRAIN-TIE-1?"),
         ("train", "there is no clause 'train'; did you mean TRAIN-TIE-1?"),
+        ("TIE", "there is no clause 'TIE'; did you mean TRAIN-TIE-1?"),
+        ("MERG", "there is no clause 'MERG'; did you mean MERGE-ORDER-1 or MERGE-LEFT-1?"),
         ("", "there is no clause ''; see LIST"),
         ("qqq\n", "there is no clause 'qqq\\n'; see LIST"),
     ],
@@ -42,6 +44,7 @@ def test_a_short_list_of_names_is_shown() -> None:
         (Selection(clauses=["TRAIN-TEI-1"]), "no clause 'TRAIN-TEI-1'; did you mean TRAIN-TIE-1"),
         (Selection(clauses=["MERGE-ORDE"]), "no clause 'MERGE-ORDE'; did you mean MERGE-ORDER"),
         (Selection(sections=["merg"]), "no section 'MERG'; did you mean MERGE?"),
+        (Selection(sections=["qqq"]), f"no section 'QQQ'; choose one of {', '.join(SECTIONS)}"),
         (Selection(levels=["mst"]), "no level 'mst'; did you mean must?"),
         (Selection(operations=["x"]), "no operation 'x'; choose one of train, encode"),
     ],
@@ -59,9 +62,17 @@ def test_filters_combine() -> None:
     section = [case for case in cases if Selection(sections=["merge"]).matches(case)]
     assert len(section) > len(selected)
     assert section == [case for case in cases if Selection(clauses=["MERGE-"]).matches(case)]
+    clauses = {
+        prefix: Selection(clauses=[prefix]) for prefix in ("ERROR-TABLE", "ERROR-TABLE-", "ERROR-TAB", "ERROR-TABLE-1")
+    }
+    found = {prefix: {case.clause.id for case in cases if one.matches(case)} for prefix, one in clauses.items()}
+    assert found["ERROR-TABLE"] == found["ERROR-TABLE-"] > found["ERROR-TABLE-1"] == {"ERROR-TABLE-1"}
+    assert found["ERROR-TAB"] == set()
+    assert len([case for case in cases if Selection(levels=["must", "should"]).matches(case)]) == len(cases)
+    clauses["ERROR-TABLE-"].check([], installed_spec().clauses)
     several = Selection(sections=["STREAM"], operations=["stream"], levels=["must"])
-    found = {(case.operation.name, case.clause.section, case.level) for case in cases if several.matches(case)}
-    assert found == {("stream", "STREAM", "must")}
+    kinds = {(case.operation.name, case.clause.section, case.level) for case in cases if several.matches(case)}
+    assert kinds == {("stream", "STREAM", "must")}
     assert [case.id for case in cases if Selection(ids=[cases[3].id]).matches(case)] == [cases[3].id]
 
 
@@ -70,6 +81,9 @@ def test_at_most_three_names_are_suggested() -> None:
     with pytest.raises(SelectionError) as caught:
         known("merge", names, "case")
     assert str(caught.value) == "there is no case 'merge'; did you mean merge-a or merge-b or merge-c?"
+    with pytest.raises(SelectionError) as caught:
+        known("merge", ["merge-a", "merged"], "case")
+    assert str(caught.value) == "there is no case 'merge'; did you mean merge-a or merged?"
 
 
 def test_what_has_no_operation_is_of_none() -> None:

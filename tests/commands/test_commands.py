@@ -10,21 +10,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
 import pytest
 
+from bpe_conformance.adapters.bridge import check as bridge_check
 from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.commands import common, compare
 from bpe_conformance.commands import encode as encoding
 from bpe_conformance.commands.common import size
-from bpe_conformance.fixtures import gpt2_model, read_model
+from bpe_conformance.fixtures import PATTERNS, gpt2_model, read_model
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import Tokenizer, superbpe
@@ -51,6 +57,13 @@ def give(monkeypatch: pytest.MonkeyPatch) -> Give:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
     return stdin
+
+
+@pytest.fixture
+def tiny(here: Path) -> str:
+    """Return the name of a small table, which is read faster than gpt2."""
+    huggingface.write(here / "tiny.json", read_model({"merges": [["l", "o"]]}))
+    return "tiny.json"
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -119,10 +132,20 @@ def test_train_learns_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -
         assert list(map(int, capsys.readouterr().out.split())) == own.encode(Path("sea").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("chosen", ["gpt2", "huggingface"])
+@pytest.mark.parametrize("chosen", ["gpt2", "huggingface", "tiktoken"])
 def test_train_says_when_a_format_does_not_store_the_pattern(chosen: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "text", "--vocab-size", "260", "--pattern", "cl100k", "--format", chosen, "-o", "tok"]) == 0
-    assert ("note          gpt2 files do not store" in capsys.readouterr().out) == (chosen == "gpt2")
+    assert (f"note          {chosen} files do not store" in capsys.readouterr().out) == (chosen != "huggingface")
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", PATTERNS["gpt2"], "cl100k"])
+def test_train_writes_the_files_of_gpt2_if_the_pattern_is_that_of_gpt2(pattern: str, here: Path) -> None:
+    assert main(["train", "text", "--vocab-size", "257", "--pattern", pattern, "-o", "tok"]) == 0
+    further = [] if pattern == "cl100k" else ["vocab.json"]
+    assert sorted(file.name for file in (here / "tok").iterdir() if file.suffix == ".json") == [
+        "tokenizer.json",
+        *further,
+    ]
 
 
 def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +154,13 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
     out = capsys.readouterr().out
     assert "trained       259 tokens, 3 of them merges, on 7 bytes in " in out
     assert "exhausted     no pair is left to merge; --vocab-size 1,000 is not reached\n" in out
+    for vocab_size, is_reached in (("259", True), ("260", False)):
+        give("aé aé".encode())
+        assert main(["train", "-", "--vocab-size", vocab_size, "-o", "tok"]) == 0
+        assert ("exhausted  " not in capsys.readouterr().out) is is_reached
+    give(b"a\xff a\xff")
+    assert main(["train", "-", "--vocab-size", "258", "-o", "tok", "--errors", "replace"]) == 0
+    assert re.search(r"^memory        \d+\.\d MB at most", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +178,7 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' contains `}+`"),
         (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; it must be at least 1"),
         (["text", "--vocab-size", "300", "--transition", "301"], "--transition 301: must be from 256 to 300"),
+        (["text", "--vocab-size", "300", "--most-words", "0"], "--most-words: belongs to SuperBPE; add --transition"),
         (["text", "--vocab-size", "300", "--most-words", "2"], "--most-words: belongs to SuperBPE; add --transition"),
         (["text", "--vocab-size", "300", "--transition", "280", "--most-words", "0"], "--most-words 0: must be at"),
         (["text", "--vocab-size", "300", "--transition", "280", "--unit-pattern", "("], "the pattern '(' is not"),
@@ -247,6 +278,13 @@ def test_input_is_read_in_parts_of_any_size(
             ["encode", "gpt2"],
             "ab".encode("utf-16"),
             "standard input: UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8\n",
+        ),
+        (["encode", "gpt2"], b"\xfe\xff\0a", "standard input: UTF-16, not UTF-8; convert it: "),
+        (["encode", "gpt2", "text", "-o", "text/x"], b"", "text/x: there is no directory"),
+        (
+            ["decode", "gpt2", "--special", "<|e|>=70000"],
+            b"1 60000 70000",
+            "standard input: the id 60000 at index 1 is not in the vocabulary",
         ),
         (["encode", "gpt2", "none"], b"", "none: No such file or directory"),
         (["encode", "gpt2", "text", "-o", "a/b"], b"", "a/b: there is no directory"),
@@ -398,6 +436,144 @@ def test_binary_ids_are_not_written_to_a_terminal(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     error = "binary ids cannot be shown in a terminal; add -o FILE, or use a pipe"
     assert refused(capsys, "encode", "gpt2", "text", "--as", "uint16") == error
+    assert main(["encode", "gpt2", "text"]) == 0
+
+
+def test_a_closed_input_or_output_is_named(
+    tiny: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert refused(capsys, "encode", tiny) == "standard input is closed"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        assert main(["encode", tiny, "text"]) == 2
+    assert capsys.readouterr().err == "bpe-conformance: standard output is closed; add -o FILE\n"
+
+
+def test_standard_input_can_be_the_output_too_and_a_device_both(here: Path) -> None:
+    earlier, file = os.dup(0), os.open("text", os.O_RDONLY)
+    try:
+        os.dup2(file, 0)
+        with pytest.raises(CommandError, match="text: is also an input; name another file"):
+            common.check_other(["-"], "text")
+        common.check_other(["-"], "other")
+    finally:
+        os.dup2(earlier, 0)
+        os.close(earlier)
+        os.close(file)
+    common.check_other([os.devnull], os.devnull)
+
+
+@pytest.mark.parametrize("name", ["standard output", "out"])
+def test_an_output_that_is_full_is_named(name: str) -> None:
+    full = SimpleNamespace(flush=Mock(side_effect=OSError(28, "No space left")))
+    with pytest.raises(CommandError, match=f"^{name}: No space left$"), common._named(nullcontext(full), name):  # type: ignore[arg-type]
+        pass
+
+
+@pytest.mark.parametrize(("command", "form"), [("encode", "text"), ("encode", "jsonl"), ("decode", "text")])
+def test_each_part_is_written_at_once(
+    command: str, form: str, tiny: str, give: Give, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    target = SimpleNamespace(write=lambda data: done.append("written"), flush=lambda: done.append("flushed"))
+    monkeypatch.setattr(common, "written", lambda *_, **__: nullcontext(target))
+    monkeypatch.setattr(common.chunks, "__defaults__", (6,))
+    monkeypatch.setattr(encoding, "BATCH", 1)
+    give(b'"low"\n' * 5 if form == "jsonl" else b"1 2 3 4 5 6 7 8 9 10 11 12")
+    assert main([command, tiny, "--as", form]) == 0
+    assert len(done) >= 6
+    assert done == ["written", "flushed"] * (len(done) // 2)
+
+
+def test_a_number_without_end_is_refused_before_all_of_it_is_read(
+    tiny: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = iter([b"1" * 30] * 100)
+    read = Mock(side_effect=lambda size: next(parts, b""))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read1=read, read=read)))
+    assert refused(capsys, "decode", tiny).startswith("standard input: '111")
+    assert read.call_count < 4
+
+
+def test_the_number_of_workers_is_passed_on(
+    here: Path, tiny: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, int] = {}
+
+    class Stopped(ValueError): ...
+
+    def called(name: str) -> Callable[..., None]:
+        def call(*_: object, workers: int, **__: object) -> None:
+            asked[name] = workers
+            raise Stopped
+
+        return call
+
+    for name in ("train", "encode_file", "encode_files"):
+        monkeypatch.setattr(Tokenizer, name, called(name))
+    monkeypatch.setattr(superbpe, "train", called("superbpe"))
+    for workers, words in enumerate(
+        (
+            ["train", "text", "--vocab-size", "300", "-o", "tok"],
+            ["train", "text", "--vocab-size", "300", "--transition", "280", "-o", "tok"],
+            ["encode", tiny, "text", "--as", "uint16", "-o", "ids"],
+            ["encode", tiny, (here / "text").as_uri(), "-o", "ids"],
+        ),
+        start=2,
+    ):
+        assert main([*words, "--workers", str(workers)]) == 2
+    assert asked == {"train": 2, "superbpe": 3, "encode_file": 4, "encode_files": 5}
+
+
+@pytest.mark.parametrize("unit", ["B", ""])
+def test_each_phase_has_a_bar_which_is_closed_before_the_next(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+
+    class Bar:
+        def __init__(self, desc: str, total: int | None, **settings: Any) -> None:
+            self.desc, self.n = desc, 0
+            done.append((desc, total, settings["unit"], settings["unit_scale"]))
+
+        def update(self, number: int) -> None:
+            self.n += number
+            done.append((self.desc, self.n))
+
+        def close(self) -> None:
+            done.append((self.desc, "closed"))
+
+    monkeypatch.setattr(common, "_Bar", Bar)
+    with pytest.raises(KeyError), common.bars(unit) as show:
+        raise KeyError([show(*phase) for phase in (("a", 1, 3), ("a", 3, 3), ("b", 2, 0))])  # type: ignore[func-returns-value]
+    closed = done.pop(-2) if done[-1] == ("b", "closed") else None
+    assert closed == ("a", "closed")  # to close a bar twice changes nothing
+    assert done == [
+        ("a", 3, unit, unit == "B"),
+        *(("a", 1), ("a", 3), ("a", "closed")),
+        ("b", None, unit, unit == "B"),
+        *(("b", 2), ("b", "closed")),
+    ]
+
+
+@pytest.mark.parametrize(("states", "status"), [("", 0), (("ok", "note", "skip"), 0), (("ok", "FAIL", "ok"), 1)])
+def test_a_program_that_breaks_a_rule_has_the_exit_status_1(
+    states: Sequence[str], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = []
+
+    def check(adapter: str, limit: float) -> Iterator[Any]:
+        limits.append(limit)
+        yield from (SimpleNamespace(state=state, text=[f"{state} {adapter}"]) for state in states)
+
+    monkeypatch.setattr(bridge_check, "check", check)
+    assert main(["check-bridge", "cmd:x"]) == status
+    assert capsys.readouterr().out.splitlines()[: len(states)] == [f"{state} cmd:x" for state in states]
+    assert main(["check-bridge", "cmd:x", "--time-limit", "0.5"]) == status
+    assert limits == [10, 0.5]
+    capsys.readouterr()
+    for limit in ("0", "-1", "nan", "86401"):
+        message = refused(capsys, "check-bridge", "cmd:x", "--time-limit", limit)
+        assert message == f"--time-limit {limit}: must be above 0 seconds and at most a day"
 
 
 def test_a_pipe_that_closes_ends_the_command_quietly(here: Path) -> None:
@@ -451,6 +627,11 @@ class Fails(Tokenizer):
     def encode(self, text):
         if "lowest" in text:
             raise RuntimeError("no superlatives")
+        return super().encode(text)
+
+class Loud(Tokenizer):
+    def encode(self, text):
+        print("encoding")
         return super().encode(text)
 
 class OnlyDecodes:
@@ -514,6 +695,17 @@ def test_compare_reports_an_error_of_a_tokenizer(capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert "RuntimeError: no superlatives" in out
     assert "Traceback" not in out
+    assert f"\n  reference   {len(GPT2.encode(TEXT))} ids\n" in out
+
+
+@pytest.mark.usefixtures("adapters")
+def test_compare_shows_nothing_that_a_tokenizer_prints(tiny: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "compared:Loud", "reference", "--corpus", "text", "--table", tiny]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        "compared",
+        "different",
+        "bytes/token",
+    ]
 
 
 @pytest.mark.usefixtures("adapters")
@@ -534,6 +726,8 @@ def test_tokenizers_of_different_models_differ_only_in_errors(
     out = capsys.readouterr().out
     assert ("the ids of different models are not compared" in out) is (status == 0)
     assert ("different     1 of 1 block" in out) is (status == 1)
+    assert "in 1 file, model gpt2 and gpt2\n" in out
+    assert ("bytes/token" in out) is (status == 0)  # one of them has returned no ids
 
 
 @pytest.mark.usefixtures("adapters")
@@ -568,6 +762,10 @@ def test_train_does_not_mix_files_of_two_tokenizers(capsys: pytest.CaptureFixtur
     )
     assert sorted(path.name for path in Path("stale").iterdir()) == ["merges.txt", "vocab.json"]
     assert main([*train, "--format", "huggingface", "--format", "gpt2"]) == 0
+    train[-1] = "ranks"
+    assert main([*train, "--format", "tiktoken"]) == 0
+    capsys.readouterr()
+    assert refused(capsys, *train).startswith("ranks/ranks.tiktoken: belongs to an earlier tokenizer; delete it")
 
 
 @pytest.mark.usefixtures("adapters")
@@ -605,8 +803,8 @@ def test_compare_counts_all_differences_and_shows_the_first(
 def test_compare_needs_what_the_model_does(adapter: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     model = replace(read_model({"merges": [["l", "o"]]}), pipeline=Pipeline(normalizer=("NFC",), steps=(ByteLevel(),)))
     huggingface.write(Path("model.json"), model)
-    words = ["compare", adapter, "reference", "--corpus", "text", "--table", "model.json"]
-    assert refused(capsys, *words) == message
+    for adapters in ([adapter, "reference"], ["reference", adapter]):
+        assert refused(capsys, "compare", *adapters, "--corpus", "text", "--table", "model.json") == message
 
 
 def test_a_position_counts_all_that_was_read_before(
@@ -650,7 +848,8 @@ def test_no_input_is_written_over(words: list[str], here: Path, capsys: pytest.C
     assert {file.name: file.read_bytes() for file in here.iterdir()} == before
 
 
-def test_a_tokenizer_is_made_again_after_a_failed_call_only() -> None:
+def test_a_tokenizer_is_made_again_after_a_failed_call_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "time", SimpleNamespace(perf_counter=count().__next__))
     made: list[int] = []
 
     class Fails(Tokenizer):
@@ -670,7 +869,19 @@ def test_a_tokenizer_is_made_again_after_a_failed_call_only() -> None:
         side.encode(text)
         built.append(len(made) - before)
     assert built == [1, 1, 1, 2, 2]
-    assert side.tokens == 4
+    assert (side.tokens, side.seconds) == (4, 4)
+
+
+def test_a_call_of_a_compared_tokenizer_has_a_time_limit() -> None:
+    class Hangs(Tokenizer):
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]
+            for _ in range(30 * (text == "no")):
+                time.sleep(0.01)
+            return super().encode(text)
+
+    side = compare.Side(Implementation("m:Hangs", Hangs, 0.1), read_model({"merges": [["a", "b"]]}))
+    assert side.encode("ab") == [256]
+    assert "within 0.1 s" in str(side.encode("no"))
 
 
 @pytest.mark.usefixtures("adapters")

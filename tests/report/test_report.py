@@ -713,7 +713,7 @@ def test_results_are_shown_by_their_state_and_cause_and_the_others_are_named() -
 
 def test_a_page_of_several_runs_has_the_clauses_cases_and_dates_of_all() -> None:
     clauses = spec().clauses
-    named = {"a": "MERGE-ORDER-1", "b": "ERROR-TABLE-2", "d": "MERGE-PAIR-1"}
+    named = {"d": "MERGE-LOOKUP-1", "a": "MERGE-ORDER-1", "b": "ERROR-TABLE-2"}
     older = made(*(outcome(name, clause=clauses[clause]) for name, clause in named.items()))
     newer = made(outcome("b", clause=clauses["ERROR-TABLE-2"]), outcome("c", clause=clauses["BYTES-ATOM-1"]))
     older["created"], newer["created"] = "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"
@@ -724,7 +724,7 @@ def test_a_page_of_several_runs_has_the_clauses_cases_and_dates_of_all() -> None
     names = [(section.name, [row.clause["id"] for row in section.clauses]) for section in shown.sections]
     assert names == [
         ("BYTES", ["BYTES-ATOM-1"]),
-        ("MERGE", ["MERGE-ORDER-1", "MERGE-PAIR-1"]),
+        ("MERGE", ["MERGE-ORDER-1", "MERGE-LOOKUP-1"]),
         ("ERROR", ["ERROR-TABLE-2"]),
         ("OWN", ["OWN-1"]),
     ]
@@ -737,6 +737,14 @@ def test_a_page_of_several_runs_has_the_clauses_cases_and_dates_of_all() -> None
     assert shown.levels == ["must", "should"]
     assert page.contents([older]).one is not None
     assert page.contents([made(outcome())]).levels == ["must"]
+
+
+def test_real_text_has_a_section_of_its_own_and_each_section_its_title() -> None:
+    text = outcome("book.txt", kind="corpus", clause=None, conformance_class="corpus")
+    merges, own = page.contents([made(outcome(), text)]).sections
+    assert (own.name, own.title, [row.clause["id"] for row in own.clauses]) == ("corpus", "Real text", ["corpus"])
+    assert own.clauses[0].clause["statement"].startswith("Real text ")
+    assert merges.title == next(section.title for section in spec().sections if section.name == "MERGE")
 
 
 def test_more_than_eight_runs_have_narrow_columns() -> None:

@@ -17,6 +17,8 @@ from bpe_conformance.operations import (
     Decode,
     DecodeBytes,
     Encode,
+    Load,
+    Merges,
     Narrowed,
     Question,
     Save,
@@ -325,3 +327,78 @@ def test_each_need_says_why_a_test_is_skipped() -> None:
         "a reason": "a reason",
     }.items():
         assert wording.why_skipped(need) == why
+
+
+@pytest.mark.parametrize(
+    ("operation", "brief", "python"),
+    [
+        (Train("a", 257), "train('a', 257)", "train('a', 257, [])"),
+        (Train("a", 257, ("<e>",)), "train('a', 257, special_tokens=['<e>'])", "train('a', 257, ['<e>'])"),
+        (Train("a", 257, (), "cl100k"), "train('a', 257, pattern='cl100k')", "train('a', 257, [], pattern='cl100k')"),
+        (Decode((1, 2)), "decode([1, 2])", "decode([1, 2])"),
+        (Decode((1, 2), as_tuple=True), "decode((1, 2))", "decode((1, 2))"),
+        (Load("a"), "from_files(...).encode('a')", "encode('a')"),
+        (Batch(("a",) * 8), f"encode_batch({['a'] * 8})", f"encode_batch({['a'] * 8})"),
+        (Batch(("a",) * 9), "encode_batch(9 texts, the first 'a')", f"encode_batch({['a'] * 9})"),
+    ],
+)
+def test_a_call_has_all_its_arguments(operation: Any, brief: str, python: str) -> None:
+    assert [show.call(operation.call(), style) for style in (show.BRIEF, show.PYTHON)] == [brief, python]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Merges((AB,), ((256, b"ab"),)), "merges 0: a+b; ids 256 'ab'"),
+        (answer.Table({}, ()), "no merges"),
+        (Rows(()), "an empty list"),
+        (answer.Bytes(b""), "no bytes"),
+        (answer.Bytes(bytes(24)), " ".join(["00"] * 24)),
+        (answer.Bytes(bytes(25)), " ".join(["00"] * 24) + " ..."),
+        (answer.AtMost(3, "byte"), "at most 3 bytes held back at any time"),
+        (answer.AtMost(3_000, show.TIMES), "at most 3,000 times as long"),
+        *((AnyError(reason), f"an error, because {why}") for reason, why in show.REASONS.items()),
+        (AnyError("unknown-id"), "an error, because the vocabulary does not have the id"),
+        (AnyError("other"), "an error"),
+    ],
+)
+def test_what_is_expected_is_in_words(value: Any, shown: str) -> None:
+    assert show.expected(value, show.BRIEF) == shown
+
+
+def test_tokens_and_merges_are_shown_so_that_they_cannot_be_misread() -> None:
+    assert show.token("\u20ac".encode() * 41) == f"{chr(0x20AC) * 10!a}...(123 bytes)"
+    assert [show.bare(token) for token in (b"a\\b", b"a b", b"a\x1fb", b"a+b", b"!")] == [
+        *("'a\\\\b'", "'a b'", "'a\\x1fb'", "'a+b'", "!"),
+    ]
+    assert show.ids((97, 999), MODEL.vocab) == "97 'a' | 999 ?"
+    ranks = show.ranked([AB] * 40, [30])
+    assert [rank.partition(":")[0] for rank in ranks] == [*map(str, range(12)), "...", "29", "30", "31", "8 more ..."]
+    assert show.packed(["aaa", "bbb", "c"], 9) == "aaa   bbb\nc"
+
+
+@pytest.mark.parametrize(
+    "text", ["\u20ac" * 3 + "b" * 3, "\u20ac" * 50 + "b" * 60, "\u20ac" * 11 + "b", "'" * 9 + '"b"']
+)
+def test_the_column_is_that_of_the_character(text: str) -> None:
+    """Escaped characters have more columns."""
+    around = text.index("b")
+    shown, column = show.text_near(text, around)
+    assert shown[column] == "b"
+    assert shown[column - 1] != "b"
+    assert len(shown) <= 100
+    assert (shown == ascii(text)) is (len(ascii(text)) <= show.NEAR_WIDTH)
+    assert shown == ascii(text) or shown.startswith("... ")
+
+
+def test_each_step_of_a_pipeline_has_its_settings() -> None:
+    behaviors = [
+        Split(letter, behavior) for letter, behavior in (("a", "Removed"), ("b", "MergedWithNext"), ("c", "Isolated"))
+    ]
+    steps = (*behaviors, Split(PATTERNS["cl100k"], invert=True), ByteLevel(split=False))
+    assert show.pipeline(Pipeline(("NFC",), (AddedToken("<s>", lstrip=True),), steps, lookup="whole")) == [
+        *("NFC", "added '<s>' (lstrip)", "Split 'a' Removed", "Split 'b' MergedWithNext", "Split 'c'"),
+        *("Split cl100k (invert)", "ByteLevel (no split)", "lookup whole"),
+    ]
+    added = tuple(AddedToken(f"<{number}>") for number in range(5))
+    assert show.pipeline(Pipeline(("NFC", "NFD"), added))[-3:] == ["added '<2>'", "2 more added", "ByteLevel"]
