@@ -344,13 +344,17 @@ def test_a_result_shows_what_the_options_ask_for(
     show: str | None, selecting: tuple[str, ...], options: dict[str, str], failures: int, warnings: int
 ) -> None:
     states = [*["failed"] * 4, "error", "warning", "warning"]
-    made = result(*(outcome(f"test-{number}", state) for number, state in enumerate(states)))
+    outcomes = [outcome(f"test-{number}", state) for number, state in enumerate(states)]
+    diagnosis = Diagnosis((greedy(["test-0"]),), tuple(f"test-{number}" for number in range(4)))
+    made = result(*outcomes, diagnosis=diagnosis)
     command = replace(made.command, selecting=selecting, options=options)
     found = Result(replace(made, command=command), show)
     lines = repr(found).splitlines()
     assert sum(line.startswith(("FAILED ", "ERROR ")) for line in lines) == failures
     assert sum(line.startswith("WARNING ") for line in lines) == warnings
+    assert (" likely causes " in repr(found)) is (show != "warnings")
     assert found.failures == [f"test-{number}" for number in range(5)]
+    assert "FAILED " not in repr(Result(result(*outcomes[:1], diagnosis=diagnosis), "warnings"))
 
 
 def test_a_cause_of_warnings_is_no_cause_of_failures() -> None:

@@ -927,3 +927,28 @@ def test_the_easiest_failure_without_a_cause_is_to_be_run_first() -> None:
     for explained in ([], ["one"]):
         named = [line for line in causes.steps(failing_run(*outcomes, explained=explained)) if "--bpe-case" in line]
         assert named[-1].endswith("--bpe-case easy")
+
+
+def test_the_title_of_failures_is_red_and_that_of_warnings_is_not() -> None:
+    terminal = Mock()
+    summary.failures(terminal, result(outcome("one", "failed"), outcome("two", "warning")), in_full=True)
+    assert {call.args[1]: call.kwargs["red"] for call in terminal.write_sep.call_args_list} == {
+        "failures": True,
+        "warnings": False,
+    }
+
+
+def test_the_end_of_a_run_names_each_stale_test_the_conventions_and_the_part() -> None:
+    stale = [outcome(name, "failed", mismatch=None, stale=True, reason="see 7") for name in ("a", "b")]
+    made = result(
+        outcome("one", "failed"), outcome("two", "warning"), *stale, part="MERGE", conventions={"lookup": "bytes"}
+    )
+    shown = " ".join(" ".join(end_of(made)).split())
+    assert "out of date listed as known failures, but these pass: a, b; remove them " in shown
+    assert " conventions lookup=bytes " in shown
+    assert re.search(r"verdict encoder FAIL: [^()]*\(in part: MERGE\)", shown)
+    for argument, option in (("", "--bpe-show warnings"), ("T", "show='warnings'")):
+        of_argument = replace(made, command=replace(made.command, argument=argument))
+        assert f"1 SHOULD test failed (MERGE-ORDER-1 1); {option} shows them" in " ".join(
+            " ".join(end_of(of_argument)).split()
+        )

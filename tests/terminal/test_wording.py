@@ -402,3 +402,49 @@ def test_each_step_of_a_pipeline_has_its_settings() -> None:
     ]
     added = tuple(AddedToken(f"<{number}>") for number in range(5))
     assert show.pipeline(Pipeline(("NFC", "NFD"), added))[-3:] == ["added '<2>'", "2 more added", "ByteLevel"]
+
+
+def test_what_the_vocabulary_lacks_is_named() -> None:
+    vocab = {index: token for index, token in MODEL.vocab.items() if token not in (b"z", b"abcd")}
+    rows = dict(wording.setting(Question(Encode("ab"), Model(vocab, MERGES, ("<e>",))), (), 999))
+    assert rows["lacks"] == "the vocabulary has no 'z', 'abcd', '<e>'"
+    large = Model(
+        {**MODEL.vocab, **{number: b"%d" % number for number in range(999, 9_999)}}, MERGES * 3_000, name="mine"
+    )
+    assert large.is_large
+    assert dict(wording.setting(Question(Encode("ab"), large), (), 999)) == {"merges": "those of mine"}
+
+
+@pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        ((("version_line", "#version: 7"),), "merges.txt begins with the line '#version: 7'"),
+        (
+            (("newline", "crlf"), ("final_newline", False)),
+            "merges.txt has CR LF line ends; merges.txt has no final line end",
+        ),
+    ],
+)
+def test_what_is_special_about_files_is_said(options: tuple[tuple[str, Any], ...], files: str) -> None:
+    assert dict(wording.setting(Question(Load("a", options), MODEL), (), 999))["files"] == files
+
+
+def test_a_segment_is_cut_as_the_pipeline_does() -> None:
+    added = AddedToken("<e>", lstrip=True)
+    model = replace(MODEL, special_tokens=("<e>",), pipeline=Pipeline((), (added,), (ByteLevel(),)))
+    rows = dict(wording.setting(Question(Encode("a <e>b"), model), (), 999))
+    assert rows["segments"] == "'a' | special '<e>' | 'b'"  # the token takes the space
+
+
+def test_everything_that_changed_and_everything_that_is_accepted_is_said() -> None:
+    changed = Changed(("the locale changed", "the vocab changed"))
+    for asked, did in ((ABCD, "gave a correct answer"), (Question(Construct(), MODEL), "built a tokenizer")):
+        fact = wording.fact(Mismatch(asked, Expectation((Unchanged(),)), changed))
+        assert fact.endswith(f"{did}, but the locale changed; the vocab changed.")
+    several = Mismatch(ABCD, Expectation((TWO, WHOLE)), Ids((9,)))
+    assert (
+        wording.expectation(several)
+        == f"{show.expected(TWO, show.BRIEF, MODEL)}, or {show.expected(WHOLE, show.BRIEF, MODEL)}"
+    )
+    lost = answer.Fault(answer.NO_RESULT, "no result")
+    assert wording.fact(Mismatch(ABCD, Expectation((WHOLE,)), lost)).endswith(" gave no result.")
