@@ -22,17 +22,23 @@ from bpe_conformance.answer import (
     MALFORMED,
     AtMost,
     Changed,
+    EncodingDivergence,
     Fault,
+    Ids,
     Lossless,
     Measure,
+    Pair,
+    PreTokenCut,
     Rows,
     Table,
     Text,
     TextDivergence,
     Unchanged,
+    WrongMerge,
 )
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Batch, Decode, Encode, Question, Stream, Train
@@ -409,6 +415,25 @@ def test_a_counterexample_in_a_file_is_run_from_there() -> None:
     assert shown.rerun == "pytest conformance --adapter mytok:Tokenizer --bpe-spec found --bpe-case law-x-1"
     assert ("found by", "2 examples; this is the smallest that fails") in shown.evidence
     assert "found by" not in dict(describe(changed(kind="property", examples=1), COMMAND).evidence)
+
+
+@pytest.mark.parametrize(
+    ("cause", "ranks"),
+    [
+        (WrongMerge(Pair((b"a", b"b"), 20, 0), Pair((b"a", b"b"), 30, 1)), {20, 30}),
+        (WrongMerge(None, Pair((b"a", b"b"), 30, 1)), {30}),
+        (PreTokenCut("abc", 1, Pair((b"a", b"b"), 25, 0)), {25}),
+    ],
+)
+def test_merges_of_any_rank_that_explain_a_failure_are_shown(cause: Any, ranks: set[int]) -> None:
+    model = Model({byte: bytes([byte]) for byte in range(256)}, ((b"a", b"b"),) * 40)
+    wrong = Mismatch(
+        Question(Encode("abc"), model), Expectation((Ids((97, 98, 99)),)), Ids((98,)), EncodingDivergence(0, 0, cause)
+    )
+    shown = dict(describe(changed(mismatch=wrong), COMMAND).evidence)["merges"]
+    assert {int(rank) for rank in re.findall(r"\b(\d+): ", shown) if int(rank) > 12} == {
+        near for rank in ranks for near in (rank - 1, rank, rank + 1)
+    }
 
 
 def test_only_a_case_is_explained_under_the_declared_convention() -> None:

@@ -262,6 +262,12 @@ class Captured:
         return [len(text)]
 
     @classmethod
+    def from_files(cls, *arguments: Any) -> Any:
+        *paths, special = arguments
+        cls.calls.append(([Path(path).read_bytes() for path in paths], special))
+        return cls()
+
+    @classmethod
     def train(cls, *arguments: Any, **named: Any) -> Any:
         cls.calls.append((arguments, named))
         return {}, [(b"x", b"y")]
@@ -311,13 +317,21 @@ def test_another_order_of_the_bytes_is_written_in_a_program(captured: type[Captu
     assert max(map(len, program.splitlines())) < 700
 
 
+def test_files_that_are_loaded_are_written_as_they_are(captured: type[Captured]) -> None:
+    model = read_model({"merges": [["a", "b"]], "special_tokens": ["<e>"], "extra": [[257, "<e>"]]})
+    asked = Question(Load("a", (("newline", "crlf"), ("version_line", False))), model)
+    exec(reproduce.program(asked, Command("captured:T")), {})
+    (vocab, merges), special = captured.calls[0]
+    assert (json.loads(vocab)["ab"], merges, special) == (256, b"a b\r\n", ["<e>"])
+
+
 def test_the_table_of_gpt2_is_read_from_its_file(captured: type[Captured]) -> None:
-    model = gpt2_model()
+    plain = gpt2_model()
+    model = replace(plain, vocab={**plain.vocab, 60_000: b"<e>"}, special_tokens=("<e>",))
     asked = Question(Encode("a"), model)
     exec(reproduce.program(asked, Command("captured:T")), {})
-    (((vocab, merges, *further), _),) = captured.calls
-    assert (vocab, merges) == (dict(model.vocab), list(model.merges))
-    assert further == ([] if model.special_tokens is None else [[*model.special_tokens]])
+    (((vocab, merges, further), _),) = captured.calls
+    assert (vocab, merges, further) == (dict(model.vocab), list(model.merges), ["<e>"])
     assert reproduce.one_line(asked, Command("captured:T")) == ""
 
 
