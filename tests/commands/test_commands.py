@@ -442,8 +442,9 @@ def test_binary_ids_are_not_written_to_a_terminal(
 def test_a_closed_input_or_output_is_named(
     tiny: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-    assert refused(capsys, "encode", tiny) == "standard input is closed"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", None)
+        assert refused(capsys, "encode", tiny) == "standard input is closed"
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", None)
         assert main(["encode", tiny, "text"]) == 2

@@ -782,3 +782,8 @@ def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs() -> 
     assert {*found["bugs"]} == {"one-bug", "other-bug"}
     rows = dict(found["cases"][names.index(several.id)][4])
     assert len(rows["expected"].splitlines()) == sum(map(len, several.expected.values.values()))
+
+
+def test_an_error_of_the_suite_is_shown_with_its_traceback() -> None:
+    (one,) = made(outcome(state="error", error="KeyError: 7"))["results"]
+    assert ("error", "KeyError: 7") in page.further(one)

@@ -611,9 +611,9 @@ def test_clauses_beyond_twelve_are_counted(number: int, two: int, rest: list[str
 
 @pytest.mark.parametrize(("count", "said"), [(1, "counts as failed: lost-0"), (5, "lost-4"), (6, "lost-4 ...")])
 def test_tests_without_a_result_are_named(count: int, said: str) -> None:
-    made = result(outcome("one"), *(lost(f"lost-{number}") for number in range(count)), expected=count + 1)
+    made = result(outcome("one"), *(lost(f"lost-{number}") for number in range(count)), expected=count + 9)
     (line,) = (line for line in end_of(made) if line.startswith("NO RESULT"))
-    assert line.startswith(f"NO RESULT     {count} of {count + 1}, which count")
+    assert line.startswith(f"NO RESULT     {count} of {count + 9}, which count")
     assert line.endswith(said)
 
 
@@ -952,3 +952,13 @@ def test_the_end_of_a_run_names_each_stale_test_the_conventions_and_the_part() -
         assert f"1 SHOULD test failed (MERGE-ORDER-1 1); {option} shows them" in " ".join(
             " ".join(end_of(of_argument)).split()
         )
+
+
+def test_skipped_tests_are_counted_and_are_not_tested() -> None:
+    skipped = outcome("skipped", "skipped", reason="train")
+    corpus = outcome("book.txt", kind="corpus", clause=None)
+    (row,) = (
+        line for line in end_of(failing_run(outcome("one", "failed"), skipped, corpus)) if line.startswith("all ")
+    )
+    assert row.split()[1:] == ["0/1", "-", "1", "-", "-", "1"]
+    assert "nothing was tested" in end_of(result(skipped))
