@@ -181,6 +181,7 @@ FACTS: list[tuple[str, Question[Any], Any, Any, Any]] = [
     ("gave no answer within 3 s", ABCD, WHOLE, answer.Fault(answer.TIMED_OUT, "no answer within 3 s"), None),
     ("gave no usable answer: a float", ABCD, WHOLE, answer.Fault(answer.MALFORMED, "a float."), None),
     ("raised KeyError: 9", ABCD, WHOLE, answer.Refusal("KeyError", "KeyError: 9"), None),
+    ("raised an error", ABCD, WHOLE, answer.Refusal("KeyError", "an error."), None),
     ("returned no ids", ABCD, WHOLE, Ids(()), EncodingDivergence(0, 0, answer.BytesLost(0))),
     ("stopped after 1 of 2 tokens", ABCD, TWO, Ids((256,)), None),
     ("returned 3 tokens instead of 2", ABCD, TWO, Ids((256, 257, 9)), None),
