@@ -18,6 +18,7 @@ from ..answer import (
     EncodingDivergence,
     Fault,
     Refusal,
+    SpecialToken,
     TrainingDivergence,
     UnknownId,
 )
@@ -193,15 +194,18 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
     size = sum(len(ascii(value)) for value in asked.operation.write().values())
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
-    about = outcome.depends, uses_another, not asked.context, is_value, _is_about_bytes(outcome), outcome.kind != "case"
+    about = outcome.depends, uses_another, not asked.context, is_value, _is_no_merge(outcome), outcome.kind != "case"
     return *about, *_of_training(outcome), size
 
 
-def _is_about_bytes(outcome: Outcome) -> bool:
-    """Return whether a test of merges fails although no merge is wrong: the ids lose bytes, or one has no entry."""
+def _is_no_merge(outcome: Outcome) -> bool:
+    """Return whether a test of merges fails although no merge is wrong.
+
+    Then the ids lose bytes, or one has no entry, or a special token was missed: each entry of a model is a test.
+    """
     where = outcome.mismatch and outcome.mismatch.divergence
-    is_about_bytes = isinstance(where, EncodingDivergence) and isinstance(where.cause, BytesLost | UnknownId)
-    return is_about_bytes and outcome.section == "MERGE"
+    cause = where.cause if isinstance(where, EncodingDivergence) else None
+    return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section == "MERGE"
 
 
 def _of_training(outcome: Outcome) -> tuple[int, bool]:

@@ -19,7 +19,16 @@ from known_bugs.strangers import Plain
 
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
-from bpe_conformance.answer import PROTOCOL_ERROR, TIMED_OUT, BytesLost, Changed, EncodingDivergence, Fault, UnknownId
+from bpe_conformance.answer import (
+    PROTOCOL_ERROR,
+    TIMED_OUT,
+    BytesLost,
+    Changed,
+    EncodingDivergence,
+    Fault,
+    SpecialToken,
+    UnknownId,
+)
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
@@ -807,6 +816,7 @@ HARDER: dict[str, dict[str, Any]] = {
     "is a value and no error": {},
     "loses bytes": {"divergence": EncodingDivergence(0, 0, BytesLost(0))},
     "has an unknown id": {"divergence": EncodingDivergence(0, 0, UnknownId(9))},
+    "misses a special token": {"divergence": EncodingDivergence(0, 0, SpecialToken(b"<e>", missed=True))},
 }
 
 
