@@ -56,13 +56,14 @@ class Raised(CallFailed):
 
     def __init__(self, call: str, error: BaseException) -> None:
         self.error = error
+        self._description = describe(error)
         frames = frames_of(error)
-        self.where = [str(frame) for frame in frames] + remote_frames(_attribute(error, "details"))
+        remote = [line for line in remote_frames(_attribute(error, "details")) if line != self._description]
+        self.where = [*map(str, frames), *remote]
         self.place = frames[-1].place if frames else error.place if isinstance(error, RemoteError) else ""
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
         self._kind = _attribute(error, "type") if type(error) is RemoteError else type_name(error)
         self.message = _message(error)
-        self._description = describe(error)
         super().__init__(f"{call} raised {self._description}")
 
     @property

@@ -162,6 +162,12 @@ def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:
     assert proxy.remote_frames(f"TypeError: no\n  at node:internal/undici:1:2\n  {theirs}")[-1] == "g (t.js:3:4)"
 
 
+def test_the_frames_of_a_program_do_not_repeat_its_message() -> None:
+    raised = Raised("encode('a')", RemoteError("TypeError", "no", "TypeError: no\n    at g (t.js:3:4)"))
+    assert raised.where == ["g (t.js:3:4)"]
+    assert str(raised) == "encode('a') raised TypeError: no"
+
+
 def test_frames_of_another_python_are_shown_as_those_of_this_one() -> None:
     def f() -> NoReturn:
         json.loads("{")
