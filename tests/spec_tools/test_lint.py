@@ -98,6 +98,11 @@ def test_lint_lists_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == [rule.name for rule in RULES]
 
 
+def test_a_spec_that_does_not_exist_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", "--spec", str(tmp_path / "gone")]) == 2
+    assert capsys.readouterr().err == f"bpe-conformance: {tmp_path / 'gone'}: there is no directory of this name\n"
+
+
 def test_missing_spec_gives_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--spec", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1

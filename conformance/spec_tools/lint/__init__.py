@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.one_line import counted
 
-from ...command_line import print_lines
+from ...command_line import CommandError, print_lines
 from ...properties import complete
 from ...spec import FOLDER
 from .. import spec_argument
@@ -28,6 +28,8 @@ def run(options: argparse.Namespace) -> int:
     if options.rules:
         print_lines(f"{rule.name:20}{rule.summary}" for rule in RULES)
         return 0
+    if not options.spec.is_dir():
+        raise CommandError(f"{options.spec}: there is no directory of this name")
     findings = lint(options.spec)
     print_lines(finding.line(Path.cwd()) for finding in findings)
     if options.spec == FOLDER:
