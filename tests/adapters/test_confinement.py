@@ -220,3 +220,31 @@ def test_a_submission_can_neither_import_nor_find_what_is_blocked(
     assert Path(confinement.tried_file(str(tmp_path))).read_text("ascii") == "colorsys\n"
     assert util.find_spec("colorsys") is None  # as for a package that is not installed
     assert util.find_spec("json") is not None
+
+
+def test_a_file_of_the_submission_may_have_the_name_of_a_refused_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bpe.py").touch()
+    (tmp_path / "rank").mkdir()
+    (tmp_path / "rank" / "__init__.py").touch()
+    (tmp_path / "rank" / "inner.py").touch()
+    tried = os.open(tmp_path / "tried", os.O_WRONLY | os.O_CREAT)
+    refusal = confinement._Refusal(["bpe", "rank", "gone"], tried)
+    for name, path, file in (
+        ("bpe", None, "bpe.py"),
+        ("rank", None, "rank/__init__.py"),
+        ("rank.inner", [str(tmp_path / "rank")], "rank/inner.py"),
+    ):
+        found = refusal.find_spec(name, path)
+        assert found is not None
+        assert found.origin == str(tmp_path / file)
+    installed = tmp_path.parent / "installed"
+    installed.mkdir()
+    (installed / "inner.py").touch()
+    for name, path in (("gone", None), ("rank.inner", [str(installed)])):
+        with pytest.raises(ModuleNotFoundError, match=f"a submission cannot import {name} "):
+            refusal.find_spec(name, path)
+    os.close(tried)
+    assert refusal.find_spec("json", None) is None
