@@ -93,12 +93,18 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
             raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
     if options.table is None and left.model_file and right.model_file:
         options.table = left.fixed_model
-    return _side(left, right, options), _side(right, left, options)
+    named = [options.table or one.fixed_model for one in (left, right)]  # `fit` gives the model of a file its name
+    first, second = named[0] or named[1] or "gpt2", named[1] or named[0] or "gpt2"
+    return _side(left, first, options), _side(right, second, options)
 
 
-def _side(implementation: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
-    asked = options.table or implementation.fixed_model or other.fixed_model or "gpt2"
-    model = read_model_files([asked], overrides(options)).model
+def _side(implementation: Implementation, asked: str, options: argparse.Namespace) -> Side:
+    try:
+        model = read_model_files([asked], overrides(options)).model
+    except CommandError:
+        if options.table is not None or Path(asked).exists():
+            raise
+        raise CommandError(f"{asked} is the `model` of an adapter; name its file with --table") from None
     fit(implementation, model, asked)
     if implementation.fixed_model not in (None, model.name):
         has = f"has only the model {implementation.fixed_model}"
