@@ -245,9 +245,9 @@ class Implementation:
     # Other processes
 
     @contextlib.contextmanager
-    def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
-        """Yield this implementation in a new process with these variables. The caller makes its first call."""
-        other = self._spawned(environment)
+    def in_new_process(self) -> Iterator[Implementation]:
+        """Yield this implementation in a new process. The caller makes its first call."""
+        other = self._spawned({})
         try:
             yield other
         finally:

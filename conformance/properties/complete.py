@@ -379,7 +379,7 @@ def _is_wrong_alone(implementation: Implementation, question: Question[Any], rig
     if implementation.spawn is None:
         return False
     try:
-        with implementation.time_limit(math.inf, is_diagnosis=True), implementation.in_new_process({}) as other:
+        with implementation.time_limit(math.inf, is_diagnosis=True), implementation.in_new_process() as other:
             return not is_correct(other, question, ask(other, question), right)
     except (CallFailed, TimedOut):
         return False

@@ -138,7 +138,7 @@ class Drawn(Generic[Example]):
             search.run(strategy, lambda example: search.judge(first(test(implementation, example))), self.examples)
             return search.found(self.clause_id)
 
-        return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
+        return Property(self.id, self.clause_id, self.needs, run, first_line(test), search=self.id)
 
     def agree(self: Drawn[Question[Any]], asks: str) -> Property:
         """Return a property: the implementation answers each drawn question as the oracle does."""
@@ -181,16 +181,15 @@ class Fixed:
             mismatch = first(test(implementation))
             return None if mismatch is None else Found(mismatch)
 
-        return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test))
+        return Property(self.id, self.clause_id, self.needs, run, first_line(test))
 
 
 def first(verdicts: Verdicts) -> Mismatch | None:
     return next(filter(None, verdicts), None)
 
 
-def first_paragraph(test: Callable[..., object]) -> str:
-    """Return the first paragraph of a docstring as one line."""
-    return " ".join((test.__doc__ or "").partition("\n\n")[0].split())
+def first_line(test: Callable[..., object]) -> str:
+    return (test.__doc__ or "").partition("\n")[0]
 
 
 Wrong = tuple[Hashable, Mismatch]  # an incorrect answer, and what counterexamples to the same fault have in common

@@ -207,7 +207,7 @@ class Undisturbed:
     def _in_new_process(self, origin: Origin, question: Question[Any]) -> bool:
         started = time.monotonic()
         try:
-            with self._implementation.in_new_process({}) as other:
+            with self._implementation.in_new_process() as other:
                 return self._is_right(other, origin, question)
         except (CallFailed, TimedOut):
             return False

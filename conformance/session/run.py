@@ -275,7 +275,7 @@ class Run:
             with (
                 contextlib.suppress(CallFailed, TimedOut, LoadError),
                 self.implementation.time_limit(ALONE_TIMEOUT_FACTOR),
-                self.implementation.in_new_process({}) as other,
+                self.implementation.in_new_process() as other,
             ):
                 if judge(case, other) is None:
                     return case.id

@@ -322,6 +322,12 @@ def test_unusable_adapter_is_rejected(adapter: Any, reported: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_declared_pattern_has_its_name_if_it_has_one() -> None:
+    for declared, named in ((PATTERNS["cl100k"], "cl100k"), (PATTERNS["gpt2"], "gpt2"), ("[a-z]+", "[a-z]+")):
+        implementation = Implementation("x", type("A", (Right,), {"pattern": declared}))
+        assert implementation.conventions["pattern"] == named
+
+
 @pytest.mark.parametrize("pattern", GPT2_REWRITTEN)
 def test_equivalent_pattern_is_recognized_as_gpt2(pattern: str) -> None:
     declared = Implementation("x", type("A", (Right,), {"pattern": pattern}))
@@ -1079,7 +1085,7 @@ def test_a_new_process_ends_with_the_block_that_uses_it(error: type[Exception] |
     closed: list[bool] = []
     spawned = type("Spawned", (Right,), {"close": lambda: closed.append(True)})
     implementation = Implementation("x", Right, spawn=lambda variables: spawned)
-    with nullcontext() if error is None else pytest.raises(error), implementation.in_new_process({}) as other:
+    with nullcontext() if error is None else pytest.raises(error), implementation.in_new_process() as other:
         assert not closed
         assert {"new process", "shared memory"}.isdisjoint(other.capabilities)
         if error is not None:

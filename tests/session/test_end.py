@@ -170,7 +170,7 @@ def test_the_first_unexplained_value_is_asked_again_in_a_new_process(
     processes = SimpleNamespace(
         spawn=given["spawn"],
         time_limit=lambda factor: nullcontext(),
-        in_new_process=lambda _: nullcontext("a new process"),
+        in_new_process=lambda: nullcontext("a new process"),
     )
     answered.append(outcome("stale", "failed"))  # it is listed and passes
     run = run_of(answered, setup=SimpleNamespace(cases=ALONE), implementation=processes)
