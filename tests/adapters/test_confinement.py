@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module, util
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -218,6 +218,12 @@ def test_a_submission_can_neither_import_nor_find_what_is_blocked(
     with pytest.raises(ModuleNotFoundError, match=r"\(--allow-import colorsys would permit it\)"):
         import_module("mine")
     assert Path(confinement.tried_file(str(tmp_path))).read_text("ascii") == "colorsys\n"
+    loaded = ModuleType("colorsys")  # if the parent is loaded, Python looks only for the module inside
+    loaded.__path__ = []
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "colorsys", loaded)
+        with pytest.raises(ModuleNotFoundError, match=r"colorsys\.deep \(--allow-import colorsys would"):
+            import_module("colorsys.deep")
     assert util.find_spec("colorsys") is None  # as for a package that is not installed
     assert util.find_spec("json") is not None
 

@@ -6,17 +6,21 @@ import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, product
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bpe_conformance.answer import (
+    MALFORMED,
     Answer,
     Answers,
     AnyError,
     AtMost,
     EncodingDivergence,
     EntryDivergence,
+    Fault,
     HighestCount,
     Ids,
     Measure,
@@ -189,6 +193,25 @@ def test_saved_files_hold_the_table_and_may_hold_special_tokens(vocab: Any, merg
     saved = Table(dict(vocab), tuple(merges))
     assert Save().accepts(TABLE, saved, SETTING) == (where is None)
     assert Save().divergence((TABLE,), saved, SETTING) == where
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "said"),
+    [
+        (b"[]", b"", "vocab.json: expected an object of spelled tokens and ids"),
+        (b'{"a": 0}', b"a b c\n", "merges.txt:1: 'a b c' is not two spellings with a space between"),
+        (b'{"a": 0}', b"\xff\n", "merges.txt is not UTF-8"),
+        (b'{"a": 0}', None, "save did not write merges.txt into its directory"),
+    ],
+)
+def test_saved_files_that_nobody_can_read_are_a_malformed_answer(vocab: bytes, merges: bytes | None, said: str) -> None:
+    def save(folder: Path) -> None:
+        (folder / "vocab.json").write_bytes(vocab)
+        if merges is not None:
+            (folder / "merges.txt").write_bytes(merges)
+
+    receiver: Any = SimpleNamespace(save=save)
+    assert Save().of(receiver) == Fault(MALFORMED, said)
 
 
 def test_any_training_of_the_highest_counts_is_right_only_if_ties_are_open() -> None:

@@ -84,13 +84,11 @@ def test_models_that_people_serve_are_read_from_their_files(
     for name in ("served.json", "qwen.tiktoken"):
         model = read_model_files([str(tmp_path / name)], Overrides()).model
         assert (model, model.name, dict(model.vocab)) == (served, "served", vocab)
-    gguf.write(tmp_path / "model.gguf", served)
-    found = read_model_files([str(tmp_path / "model.gguf")], Overrides())
-    assert (found.model, found.format, found.notes) == (
-        replace(served, pattern="qwen2", pipeline=None),
-        "GGUF",
-        (gguf.NOTE,),
-    )
+    for name in ("model.gguf", "sha256-of-a-blob"):
+        gguf.write(tmp_path / name, served)
+        found = read_model_files([str(tmp_path / name)], Overrides())
+        model = replace(served, pattern="qwen2", pipeline=None)
+        assert (found.model, found.format, found.notes) == (model, "GGUF", (gguf.NOTE,))
     tekken: Any = {
         "config": {"pattern": PATTERNS["o200k"], "default_vocab_size": 257, "default_num_special_tokens": 1},
         "vocab": [

@@ -68,11 +68,14 @@ def test_what_is_odd_is_said_with_a_text_that_shows_it() -> None:
 
 
 def test_an_added_token_is_odd_if_normalization_makes_it_another_one() -> None:
-    added = tuple(AddedToken(text, normalized=True) for text in ("e\u0301", "\u00e9"))
-    vocab = {**{byte: bytes([byte]) for byte in range(256)}, 256: b"e\xcc\x81", 257: b"\xc3\xa9"}
-    model = Model(vocab, (), special_tokens=("e\u0301", "\u00e9"), pipeline=Pipeline(("NFC",), added, (ByteLevel(),)))
-    said = "the added token 'e\\u0301' is not found in its own text, which becomes '\\xe9'; see --text $'e\\u0301'"
-    assert [*inspect._added(Reach(replace(model, name="x")))] == [said]
+    texts = ("e\u0301", "\u00e9", "o\u0301", "\u00f3")
+    added = tuple(AddedToken(text, normalized=True) for text in texts)
+    vocab = {**{byte: bytes([byte]) for byte in range(256)}, **dict(enumerate(map(str.encode, texts), 256))}
+    model = Model(vocab, (), special_tokens=texts, pipeline=Pipeline(("NFC",), added, (ByteLevel(),)))
+    assert [*inspect._added(Reach(replace(model, name="x")))] == [
+        "the added token 'e\\u0301' is not found in its own text, which becomes '\\xe9'; see --text $'e\\u0301'",
+        "the added token 'o\\u0301' is not found in its own text, which becomes '\\xf3'; see --text $'o\\u0301'",
+    ]
 
 
 def test_the_tests_of_llamacpp_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -245,6 +245,10 @@ def gaps() -> Iterator[str]:
         yield f"no character of {sorted(missing_categories)} takes part in a training"
 
 
+def test_three_white_space_characters_are_counted_in_every_order() -> None:
+    assert complete.spaces()["runs of three white space characters in a stream"] == len(complete.BLANKS) ** 3
+
+
 def test_spaces_have_no_gap() -> None:
     assert [*gaps()] == []
 

@@ -14,15 +14,16 @@ from helpers import wrong_tokenizers as wrong
 from helpers.shorter_texts import leave_out_sizes
 
 from bpe_conformance.adapters.bridge.client import isolated
-from bpe_conformance.answer import Answer, Changed, Text
+from bpe_conformance.answer import Answer, Changed, EncodingDivergence, PreTokenCut, Text
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
-from bpe_conformance.operations import Detokenize, Question
+from bpe_conformance.operations import Detokenize, Encode, Question
 from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, scale, streaming, training
+from bpe_conformance.properties.asking import equals_oracle
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
@@ -525,6 +526,19 @@ class CountsRepeats(textbook.Tokenizer):
     def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
         repeats = len(special_tokens) - len(set(special_tokens))
         return super().train(text, vocab_size - repeats, special_tokens)
+
+
+def test_a_property_about_splitting_says_which_pre_token_was_cut() -> None:
+    class NeverMerges(textbook.Tokenizer):
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]  # nobody chooses special tokens
+            return [*text.encode()]
+
+    question = Question(Encode("x ab"), read_model({"merges": [["a", "b"]]}))
+    for clause, is_cut in (("SPLIT-DEFAULT-1", True), ("MERGE-ORDER-1", False)):
+        mismatch = equals_oracle(Implementation("x", NeverMerges), question, clause)
+        assert mismatch is not None
+        assert isinstance(mismatch.divergence, EncodingDivergence)
+        assert isinstance(mismatch.divergence.cause, PreTokenCut) is is_cut
 
 
 def test_no_training_property_requires_repeated_special_tokens() -> None:

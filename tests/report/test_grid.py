@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from helpers.sample_reports import failing, greedy, report
@@ -219,6 +221,31 @@ def test_only_a_run_that_isolation_can_help_is_repeated(
     job = matrix.SuiteRun("mine", adapter)
     ((result,), calls) = run_by(monkeypatch, tmp_path, lambda _: status, job)
     assert (result.problem, calls) == ("ended badly", options)
+
+
+def test_a_run_that_takes_too_long_is_repeated_in_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    class NeverEnds:
+        def __init__(self, command: list[str], **_: Any) -> None:
+            commands.append(command)
+
+        def __enter__(self) -> NeverEnds:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def communicate(self, timeout: float) -> None:
+            raise subprocess.TimeoutExpired("pytest", timeout)
+
+        def kill(self) -> None:
+            pass
+
+    monkeypatch.setattr(subprocess, "Popen", NeverEnds)
+    (result,) = matrix.run_jobs([matrix.SuiteRun("mine", "mine:T", seconds=7)], tmp_path, 1)
+    assert result.problem == "no report within 7 seconds"
+    assert ["--bpe-isolate" in command for command in commands] == [False, True]
 
 
 def test_a_report_of_an_earlier_run_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

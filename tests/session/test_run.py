@@ -15,7 +15,7 @@ from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.operations import Encode, Question
 from bpe_conformance.outcome import Expectation, Mismatch
-from bpe_conformance.properties.engine import Found
+from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.session import fuzzing
 from bpe_conformance.session.fuzzing import Fuzzing
 from bpe_conformance.session.run import Run
@@ -51,6 +51,18 @@ def test_a_search_in_another_thread_leaves_signals_alone() -> None:
     with Fuzzing(1, ("law-encode",), print).ended_by_ctrl_c():
         assert signal.getsignal(signal.SIGINT) != before
     assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_the_time_left_is_in_minutes_and_seconds() -> None:
+    lines: list[str] = []
+    search, tested = (
+        Fuzzing(65 / 60, ("law-encode",), lines.append),
+        SimpleNamespace(search="law-encode", id="law-encode"),
+    )
+    search.effort(tested, Effort())  # type: ignore[arg-type]
+    search._watch("law-encode", 6)
+    search.ended(tested, None)  # type: ignore[arg-type]
+    assert "".join(lines).split("; ")[1].startswith("1:05 left")
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

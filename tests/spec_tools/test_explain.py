@@ -163,6 +163,7 @@ def test_an_encoding_case_is_replayed(spec: Spec) -> None:
 
 def test_the_steps_of_a_pipeline_are_shown(spec: Spec) -> None:
     assert "  pipeline   NFC; added 'e'; ByteLevel" in list(explain(spec, "pipeline-order-before-composing"))
+    assert "\n  pipeline   added " in _shown(spec, "offset-special-strip")  # no normal form
 
 
 def test_the_bytes_held_back_at_each_id_are_shown(spec: Spec) -> None:
@@ -441,6 +442,8 @@ def test_a_case_says_who_agrees_where_it_comes_from_and_its_note(spec: Spec) -> 
             assert (label in shown) is bool(case.agrees or case.by_hand)
             (row,) = [" ".join(part.split()) for part in shown.split(label)[1:]] or [""]
             assert row.startswith(", ".join([*case.agrees, *["worked out by hand"] * case.by_hand]))
+    both = next(case for case in cases if case.source and case.note)
+    assert {"from", "note"} <= {line[2:13].strip() for line in _shown(spec, both.id).split("\n")}
 
 
 def test_the_options_of_files_and_short_texts_are_shown_in_full(spec: Spec) -> None:

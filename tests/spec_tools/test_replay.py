@@ -237,6 +237,10 @@ def test_a_pre_token_in_the_vocabulary_is_not_merged_if_the_lookup_takes_it_whol
     assert "  [a a] b                   (a,a) of rank " + ("256" if lookup == "bytes" else "0") + " merges" in ranked
 
 
+def test_more_than_one_space_is_shown_as_a_number() -> None:
+    assert replay.quoted(" a  b   ") == "' a'+<20>*2+'b'+<20>*3"
+
+
 @pytest.mark.parametrize("data", [b"\xe2\x82a\xff", b"ab\xffcd\xe2\x82"])
 def test_a_replacement_says_where_its_bytes_are(data: bytes) -> None:
     for first, last, _ in replay.replacements(data):

@@ -445,6 +445,16 @@ def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec)
     assert agrees(spec)["tie"] == ()
 
 
+def test_a_witness_that_trains_on_special_tokens_as_text_is_asked_about_them() -> None:
+    in_text = textbook.with_conventions(train_special="text")
+    training = Train("abab<e>", 259, ("<e>",))
+    merges = training.computed(Setting(None, {**DEFAULTS, "train_special": "text"}))
+    trained = ask(in_text, training, None, merges)
+    assert trained is not None
+    assert trained.agrees
+    assert ask(textbook.with_conventions(), training, None, merges) is None
+
+
 def test_versions_are_defined_once():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     pinned = dict(re.findall(r'"([\w-]+)==([\d.]+)"', project.partition("witnesses = [")[2].partition("]")[0]))

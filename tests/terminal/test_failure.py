@@ -408,6 +408,7 @@ def test_a_convention_or_a_bug_that_explains_a_failure_is_shown() -> None:
 )
 def test_a_heading_says_how_much_a_failure_counts(state: State, label: str) -> None:
     assert str(describe(changed(state=state), COMMAND)).startswith(f"{label} {TEST} [MERGE-ORDER-1, MUST]\n")
+    assert str(describe(changed(state=state, clause=None), COMMAND)).startswith(f"{label} {TEST}\n")
 
 
 def test_a_counterexample_in_a_file_is_run_from_there() -> None:
