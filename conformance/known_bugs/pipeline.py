@@ -284,6 +284,13 @@ add_variants(
         "LstripIgnored": _tokens(lstrip=False),
         "RstripIgnored": _tokens(rstrip=False),
         "SingleWordIgnored": _tokens(single_word=False),
+        "FlagsOfSpecialTokensOnly": _given(
+            "find_added",
+            lambda tokens, text: (
+                [one if one.special else replace(one, lstrip=False, rstrip=False) for one in tokens],
+                text,
+            ),
+        ),
     },
     apply_all={
         "SplitsInReverse": _before_byte_level(lambda steps: steps[::-1]),

@@ -209,7 +209,8 @@ def _added(data: bytes) -> tuple[AddedToken, ...]:
     for byte, flags in zip(data[::2], data[1::2], strict=True):
         content = CONTENTS[byte % len(CONTENTS)]
         strips = content.strip() == content
-        token = AddedToken(content, flags % 2 == 1, strips and flags & 2 > 0, strips and flags & 4 > 0, flags & 24 == 8)
+        left, right = strips and flags & 2 > 0, strips and flags & 4 > 0
+        token = AddedToken(content, flags % 2 == 1, left, right, flags & 24 == 8, special=flags & 96 > 0)
         found.setdefault(unicodedata.normalize("NFKC", content), token)  # no two of one normal form
     return tuple(found.values())
 

@@ -202,8 +202,9 @@ def pipeline(steps: Pipeline) -> list[str]:
     names = {expression: name for name, expression in PATTERNS.items()}
     for value in (*steps.added_tokens[:FIRST_ADDED], *steps.steps):
         settings = {part.name: getattr(value, part.name) for part in fields(value)}
-        flags = [name for name, one in settings.items() if one is True and name != "split"]
+        flags = [name for name, one in settings.items() if one is True and name not in ("split", "special")]
         flags += ["no split"] if settings.get("split") is False else []
+        flags += ["not special"] if settings.get("special") is False else []
         words = ["added"] if isinstance(value, AddedToken) else [type(value).__name__]
         text = settings.get("content", settings.get("expression"))
         words += [names.get(text, ascii(text))] if text is not None else []

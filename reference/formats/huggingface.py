@@ -117,7 +117,8 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> list[AddedToken]:
         if text in added:
             raise ValueError(f"{position}: {shortened(text)} is a duplicate")
         flags = {name: bool(token.get(name)) for name in FLAGS}
-        added[text] = AddedToken(text, **flags, id=read_id(token["id"], f"{position}: the id", text))
+        index = read_id(token["id"], f"{position}: the id", text)
+        added[text] = AddedToken(text, **flags, id=index, special=bool(token.get("special")))
     return list(added.values())
 
 
@@ -382,7 +383,7 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
 
 
 def added_token(token: AddedToken, index: int) -> dict[str, Any]:
-    return {"id": index, "content": token.content, **{name: getattr(token, name) for name in FLAGS}, "special": True}
+    return {"id": index, "content": token.content, **{name: getattr(token, name) for name in (*FLAGS, "special")}}
 
 
 def _regex(expression: str) -> str:

@@ -888,7 +888,10 @@ def test_a_call_of_a_compared_tokenizer_has_a_time_limit() -> None:
 @pytest.mark.usefixtures("adapters")
 def test_a_model_or_a_transition_that_does_not_fit_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in (
-        (["compare", "compared:Fixed", "compared:Fixed", "--corpus", "text"], "other: there is no such file"),
+        (
+            ["compare", "compared:Fixed", "compared:Fixed", "--corpus", "text"],
+            "other is the `model` of an adapter; name its file with --table",
+        ),
         (
             ["train", "text", "--vocab-size", "300", "--transition", "255", "-o", "tok"],
             "--transition 255: must be from 256",
