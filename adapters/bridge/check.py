@@ -417,7 +417,7 @@ def _several_models(program: Program) -> str:
         got = f"{before} from model {first}, with merges, and {again} after load of model {second}, without merges"
         raise Breach(got, "kept")
     if first == second:
-        raise Breach(f"the number {first} for both of two models", "named")
+        raise Breach(f"the number {first} for two models", "named")
     if other == before and len(before) == len("bcbc"):
         return "both models give an id for each byte, as if there were no merges; the suite tests this"
     if other == before != []:

@@ -199,10 +199,7 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
 
 
 def _is_no_merge(outcome: Outcome) -> bool:
-    """Return whether a test of merges fails although no merge is wrong.
-
-    Then the ids lose bytes, or one has no entry, or a special token was missed: each entry of a model is a test.
-    """
+    """Return whether a test of merges fails for another reason: lost bytes, an unknown id, a missed special token."""
     where = outcome.mismatch and outcome.mismatch.divergence
     cause = where.cause if isinstance(where, EncodingDivergence) else None
     return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section == "MERGE"
