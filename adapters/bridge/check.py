@@ -280,7 +280,8 @@ def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
 def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str, Any]) -> tuple[StepResult, bool]:
     try:
         run = _FUNCTIONS.get(step.get("run", ""))
-        note = run(program, *step.get("with", ())) if run else _ask(step["requests"], program, values)
+        arguments = [_value(value, values) for value in step.get("with", ())]
+        note = run(program, *arguments) if run else _ask(step["requests"], program, values)
     except (Breach, BridgeError) as error:
         rule, fix = error.rule, error.fix
         if isinstance(error, CrashError) and not program.hello:
@@ -390,6 +391,19 @@ def _load(program: Program) -> str:
     _ = program.usual_model
     program.load(MODEL)
     return "" if "special tokens" in program.capabilities else f"{_LACKS['special tokens']}; the other steps use none"
+
+
+def _encode(program: Program, text: str) -> str:
+    """Encode a text, and note whether the ids stand for other text: above all if JSON's escapes are misread."""
+    reply = program.ask("encode", text=text)
+    if reply.kind == "error":
+        return _RAISED["error"].format(message=excerpt(str(reply.value["message"])))
+    names = {**MODEL.vocab, **{len(MODEL.vocab) + index: name.encode() for index, name in enumerate(SPECIAL)}}
+    ids = _result(reply)
+    if program.fixed or not names.keys() >= {*ids} or (data := b"".join(map(names.__getitem__, ids))) == text.encode():
+        return ""
+    note = f"'{excerpt(text)}' gives the ids of '{excerpt(data.decode(errors='replace'))}'; the suite tests this"
+    return f"{note}. First check that it joins the two escapes of a surrogate pair, and changes no line end"
 
 
 def _round_trip(program: Program) -> str:
@@ -535,7 +549,7 @@ def _again(program: Program) -> None:
 _FUNCTIONS: Mapping[str, Callable[..., str | None]] = {  # the name in `run` -> the function of the step
     function.__name__[1:]: function
     for function in (
-        *(_handshake, _field, _load, _long, _round_trip, _several_models, _stream, _two_streams, _deltas),
+        *(_handshake, _field, _load, _encode, _long, _round_trip, _several_models, _stream, _two_streams, _deltas),
         *(_train, _save, _from_files, _from_tokenizer_json, _end, _again),
     )
 }

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.one_line import counted
+from bpe_conformance.fixtures.one_line import counted, shortened
 
 from ..answer import first_difference
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..packs.files import add_options, fit, overrides, read_model_files
+from ..packs.files import add_options, first_conflict, fit, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show
 from .common import bars, size
@@ -92,7 +92,9 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
         if "encode" not in implementation.capabilities:
             raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
     if options.table is None and left.model_file and right.model_file:
-        options.table = left.fixed_model
+        vocabs = [read_model_files([str(one.model_file)], overrides(options)).model.vocab for one in (left, right)]
+        if first_conflict(*vocabs) is None:
+            options.table = left.fixed_model
     named = [options.table or one.fixed_model for one in (left, right)]  # `fit` gives the model of a file its name
     first, second = named[0] or named[1] or "gpt2", named[1] or named[0] or "gpt2"
     return _side(left, first, options), _side(right, second, options)
@@ -151,6 +153,13 @@ def _difference(
         yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
 
 
+def _conflict(sides: tuple[Side, Side]) -> str:
+    first, second = (side.model.vocab for side in sides)
+    if (index := first_conflict(first, second)) is None:
+        return ""
+    return f"; the id {index} is {shortened(first[index])} in one, {shortened(second[index])} in the other"
+
+
 def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: int) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
@@ -159,7 +168,7 @@ def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: int)
         alike = "none" if not counts.different else f"{counts.different:,}"
         yield f"different     {alike} of {counted(counts.blocks, 'block')}"
     else:
-        yield "different     the ids of different models are not compared"
+        yield "different     not compared: the models differ" + _conflict(sides)
     yield from counts.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{counts.read / side.tokens:.3f}' for side in sides)}"

@@ -163,12 +163,16 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
     except CommandError as error:
         implementation.note(f"the vocabulary of the file is not compared with that of {where}: {error}")
         vocab = {}
-    for index in sorted(vocab.keys() & model.vocab.keys()):
-        if vocab[index] != model.vocab[index]:
-            other = f"the id {index} is {vocab[index]!r} in its file, and {model.vocab[index]!r} in {where}"
-            fix = f"bpe-conformance pack {shlex.quote(str(file))} -o DIR"
-            raise CommandError(f"{implementation.name}: {other}; make a pack of this file: {fix}")
+    if (index := first_conflict(vocab, model.vocab)) is not None:
+        other = f"the id {index} is {vocab[index]!r} in its file, and {model.vocab[index]!r} in {where}"
+        fix = f"bpe-conformance pack {shlex.quote(str(file))} -o DIR"
+        raise CommandError(f"{implementation.name}: {other}; make a pack of this file: {fix}")
     implementation.fixed_model = model.name
+
+
+def first_conflict(vocab: Mapping[int, bytes], other: Mapping[int, bytes]) -> int | None:
+    """Return the lowest id that is another token in each of two vocabularies, or None."""
+    return min((index for index in vocab.keys() & other.keys() if vocab[index] != other[index]), default=None)
 
 
 def checked_pattern(pattern: str) -> str:

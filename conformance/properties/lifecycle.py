@@ -230,6 +230,12 @@ class Stage:
     needs: Sequence[Set[str]] = ({"encode"}, {"decode"})
 
 
+MADE = {  # how a tokenizer is made -> the step in the list of calls
+    "built": "built from the table {}",
+    "trained": "the result of {}",
+    "loaded": "loaded from files of the table {}",
+    "saved": "loaded from the directory",
+}
 ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "use_result"}
 MAKING = {"build", "load", "save", "train"}
 STAGES = (
@@ -477,7 +483,7 @@ class Machine:
         self._made += 1
         name, method = f"t{self._made}", "construct" if origin.made == "built" else "from_files"
         question = Question(Construct() if origin.made == "built" else OnlyLoad(), origin.model)
-        step = f"{name} = {origin.made} with the table {origin.name}"
+        step = f"{name}: {MADE[origin.made].format(origin.name)}"
         answer, proxy = self._attempt(step, method, make)
         self._judge(origin, question, answer, state=state)
         if proxy is not None:

@@ -30,6 +30,7 @@ from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
 from ..spec import Case, Clause
 from ..terminal.failure import describe as describe_failure
+from ..terminal.wording import why_skipped
 from .setup import Setup
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class BpeItem(pytest.Item):
     def runtest(self) -> None:
         if (reason := self.skip_reason()) is not None:
             self.outcome = self._made("skipped", reason=reason)
-            pytest.skip(reason)
+            pytest.skip(why_skipped(reason))
         self.untestable = ""
         limiter = self.run_setup.implementation.limiter
         before = limiter.seconds

@@ -725,7 +725,7 @@ def test_tokenizers_of_different_models_differ_only_in_errors(
     monkeypatch.setattr(compare, "_side", without_special_tokens)
     assert main(["compare", adapter, "reference", "--corpus", "text"]) == status
     out = capsys.readouterr().out
-    assert ("the ids of different models are not compared" in out) is (status == 0)
+    assert ("not compared: the models differ" in out) is (status == 0)
     assert ("different     1 of 1 block" in out) is (status == 1)
     assert "in 1 file, model gpt2 and gpt2\n" in out
     assert ("bytes/token" in out) is (status == 0)  # one of them has returned no ids
@@ -767,6 +767,19 @@ def test_train_does_not_mix_files_of_two_tokenizers(capsys: pytest.CaptureFixtur
     assert main([*train, "--format", "tiktoken"]) == 0
     capsys.readouterr()
     assert refused(capsys, *train).startswith("ranks/ranks.tiktoken: belongs to an earlier tokenizer; delete it")
+
+
+def test_compare_takes_tokenizers_with_different_vocabularies(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, merge in (("one", ["l", "o"]), ("other", ["o", "w"])):
+        huggingface.write(Path(f"{name}.json"), read_model({"merges": [merge]}))
+    Path("short").write_text("low", encoding="utf-8")
+    compare = ["compare", "huggingface:one.json", "huggingface:other.json", "--corpus", "short"]
+    assert main(compare) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "different     not compared: the models differ; the id 256 is b'lo' in one, b'ow' in the other",
+        "bytes/token   1.500 and 1.500",
+    ]
+    assert "the id 256 is b'ow' in its file" in refused(capsys, *compare, "--table", "one.json")
 
 
 @pytest.mark.usefixtures("adapters")

@@ -49,6 +49,7 @@ def encode(model, text):
     if text == "" and fault == "empty": return None
     if fault == "nul" and "\0" in text: os._exit(3)
     if fault == "bom": text = text.removeprefix("\ufeff")
+    if fault == "pairs": text = text.replace("l\u00f6 \U0001f98a", "l\u00f6 \ufffd\ufffd")
     if fault == "hang" and "\U0001f98a" in text: time.sleep(60)
     if fault == "slow" and len(text) > 9999: time.sleep(60)
     if fault == "refuses" and "\0" in text: raise ValueError("NUL")
@@ -319,6 +320,7 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
     ("fault", "words"),
     [
         ("bom", "comes back as 'ab'"),
+        ("pairs", r"gives the ids of 'h\u20acll\xf6 \ufffd\ufffd'; the suite tests this. First check that it joins"),
         ("long", "too long"),
         ("unknown-id-empty", "not an error; the suite tests this"),
         ("status", "the exit status is 3"),
