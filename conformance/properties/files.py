@@ -19,7 +19,7 @@ from ..answer import Accepted, Answer, Changed, Ids, Refusal, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..operations import Encode, Load, Question
+from ..operations import Encode, Load, Question, Save
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
 from .asking import Instance, ask, contained, correct_answer, equals_oracle, load, undisturbed
@@ -191,6 +191,24 @@ def saved_over(implementation: Implementation) -> Verdicts:
             yield Mismatch(question, Expectation((right,)), answer, depends_on=dependence)
 
 
+VERSION_LINE = b"#version: 0.2"
+DEAD = (*((VERSION_LINE[:end], VERSION_LINE[end : end + 1]) for end in range(1, len(VERSION_LINE))), (b"a", b"1"))
+"""Merges across the limits of pre-tokens. No text shows that a reader lost one; the files that it saves do."""
+
+
+@Fixed("law-saved-again", "FILE-SAVE-1", ("save", "from_files"))
+def saved_again(implementation: Implementation) -> Verdicts:
+    """A tokenizer that was loaded from files saves the same table."""
+    question = Question(Save(), strategies.with_ids((*ASCII_MERGES, *DEAD)))
+
+    def make() -> TokenizerProxy:
+        with scratch_folder() as folder:
+            return implementation.from_files(*gpt2_files.write(question.table, folder), None)
+
+    asked = replace(question, context="loaded from files")
+    yield undisturbed(implementation, asked, Instance(implementation, make).ask(asked))
+
+
 @Fixed("law-saved-elsewhere", "FILE-SAVE-1", (*SAVING, "new process"))
 def ascii_locale(implementation: Implementation) -> Verdicts:
     """Files are written and read as UTF-8 in a locale whose encoding is ASCII."""
@@ -261,5 +279,16 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-load", "FILE-LOAD-1", LOADING, _loadings, 20).agree(
         "A tokenizer that is loaded from files encodes according to its table."
     ),
-    *(long_entries, names, saved, new_ids, loaded_again, saved_over, ascii_locale, json_again, json_in_ascii_locale),
+    *(
+        long_entries,
+        names,
+        saved,
+        new_ids,
+        loaded_again,
+        saved_over,
+        saved_again,
+        ascii_locale,
+        json_again,
+        json_in_ascii_locale,
+    ),
 )

@@ -421,11 +421,23 @@ class EndsTextsAtLookupErrors(EndsTextsAtOSErrors):
 class LoadsShortLines(Whole):
     """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
 
+    @staticmethod
+    def reads(line: str) -> bool:
+        return len(line) <= 1_024
+
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
         lines = Path(merges).read_text("utf-8").splitlines(keepends=True)
-        Path(merges).write_text("".join(line for line in lines if len(line) <= 1_024), "utf-8")
+        Path(merges).write_text("".join(filter(cls.reads, lines)), "utf-8")
         return super().from_files(vocab, merges, special_tokens)
+
+
+class SkipsVersionLines(LoadsShortLines):
+    """Takes each line that begins with #version for the version line."""
+
+    @staticmethod
+    def reads(line: str) -> bool:
+        return not line.startswith("#version")
 
 
 class LoadsInBlocks(Whole):
