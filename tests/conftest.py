@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from helpers.project import Project
+
+from bpe_conformance.implementation.time_limit import watchdog
 
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
@@ -35,6 +38,13 @@ def forgets_written_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for name, module in [*sys.modules.items()]:
         if str(getattr(module, "__file__", "")).startswith(written):
             del sys.modules[name]
+
+
+@pytest.fixture(autouse=True)
+def keeps_the_watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Start it once for each test, as a run does once for all: a start takes longer than most calls."""
+    with contextlib.nullcontext() if SLOW in request.path.parents else watchdog.kept():
+        yield
 
 
 @pytest.fixture

@@ -263,12 +263,12 @@ class Implementation:
     def take_expression(self, expression: str) -> None:
         """Find out whether the constructor takes a split pattern without a name, if it takes others as expressions."""
         named = {name for name in PATTERNS if f"pattern:{name}" in self.capabilities}
-        with restored():
-            if self.conventions["pattern"] == expression or (
-                any(self.spellings.get(name) == PATTERNS[name] for name in named)
-                and capabilities.Prober(self, self._stderr).takes(expression)
-            ):
-                self.capabilities |= {f"pattern:{pattern_name(expression)}"}
+        is_taken = self.conventions["pattern"] == expression
+        if not is_taken and any(self.spellings.get(name) == PATTERNS[name] for name in named):
+            with restored(), capabilities.probing(self, self._stderr) as prober:
+                is_taken = prober.takes(expression)
+        if is_taken:
+            self.capabilities |= {f"pattern:{pattern_name(expression)}"}
 
     def close(self) -> None:
         while self._elsewhere:
@@ -328,8 +328,8 @@ def load(
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            waiting = capabilities.announced(f"{name}: waiting for its import", stderr)
-            with waiting, importing.within(IMPORT_FACTOR * limit):
+            with capabilities.announced(stderr) as wait_for, importing.within(IMPORT_FACTOR * limit):
+                wait_for(f"{name}: waiting for its import")
                 found = importing.run("", lambda: contained("", resolved))
             return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:

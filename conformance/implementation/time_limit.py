@@ -25,7 +25,7 @@ WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
 _exit = os._exit  # which calls find replaced
 _WATCHDOG_MOST = 1e6
-_WATCHDOG_RENEWED = 5.0
+_WATCHDOG_RENEWED = 5.0  # a deadline that is at most this many seconds later is not worth a new start
 
 
 @dataclass
@@ -43,6 +43,43 @@ class Clock:
         return self.limit - self.seconds
 
 
+class Watchdog:
+    """Ends the process by faulthandler, of which a process has one, if native code does not return."""
+
+    def __init__(self) -> None:
+        self.keepers = 0
+        self._deadline = -math.inf
+        self._stderr = 2
+
+    def start(self, seconds: float, stderr: int) -> None:
+        """Watch a call with this time limit. A start takes longer than most calls, so that one serves many calls."""
+        last = seconds + min(max(WATCHDOG_FACTOR * seconds, WATCHDOG_LEAST), _WATCHDOG_MOST)
+        deadline = time.monotonic() + last
+        if deadline > self._deadline + _WATCHDOG_RENEWED or stderr != self._stderr:
+            with contextlib.suppress(OSError, ValueError, OverflowError):
+                faulthandler.dump_traceback_later(last, exit=True, file=stderr)
+            self._deadline, self._stderr = deadline, stderr
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep it running between calls."""
+        self.keepers += 1
+        try:
+            yield
+        finally:
+            self.keepers -= 1
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop it, or it ends this process; the next call starts it again."""
+        if self._deadline > -math.inf:
+            faulthandler.cancel_dump_traceback_later()
+            self._deadline = -math.inf
+
+
+watchdog = Watchdog()
+
+
 class TimeLimit:
     """Limits the time that calls take, and interrupts a call by SIGALRM, again and again until it ends.
 
@@ -51,12 +88,10 @@ class TimeLimit:
 
     def __init__(self, stderr: int = 2) -> None:
         self.seconds = 0.0  # that all calls have taken, without those of a diagnosis
-        self._keeps_watchdog = False
         self._stderr = stderr
         self._clocks: list[Clock] = []
         self._running = ""
         self._attempts = 0
-        self._watched = -math.inf
         self._handler = self._ring
         self._can_interrupt = is_available()
 
@@ -102,8 +137,8 @@ class TimeLimit:
             os._exit = _exit
             if self._can_interrupt:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL if earlier is None else earlier)
-            if not self._keeps_watchdog:
-                self.stop_watchdog()
+            if not watchdog.keepers:
+                watchdog.stop()
 
     def run(self, what: str, function: Callable[..., T], grace: float = 0.0) -> T:
         """Call `function` and charge the time to all clocks. A call within another call is not charged again.
@@ -137,7 +172,7 @@ class TimeLimit:
         self._attempts, self._running = 0, what
         if seconds == math.inf:
             return
-        self._watch(seconds)
+        watchdog.start(seconds, self._stderr)
         if self._can_interrupt:
             if signal.getsignal(signal.SIGALRM) is not self._handler:  # an earlier call has set its own
                 signal.signal(signal.SIGALRM, self._handler)
@@ -168,31 +203,6 @@ class TimeLimit:
         with contextlib.suppress(OSError):
             os.write(self._stderr, f"\nbpe-conformance: {what}\n".encode("ascii", "backslashreplace"))
         _exit(1)
-
-    def _watch(self, seconds: float) -> None:
-        """Have faulthandler end the process if native code neither returns nor lets Python handle a signal."""
-        now = time.monotonic()
-        if now - self._watched > _WATCHDOG_RENEWED:
-            last = seconds + min(max(WATCHDOG_FACTOR * seconds, WATCHDOG_LEAST), _WATCHDOG_MOST)
-            with contextlib.suppress(OSError, ValueError, OverflowError):
-                faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)
-            self._watched = now
-
-    @contextlib.contextmanager
-    def kept_watchdog(self) -> Iterator[None]:
-        """Keep the watchdog running between calls, most of which are shorter than its start."""
-        self._keeps_watchdog = True
-        try:
-            yield
-        finally:
-            self._keeps_watchdog = False
-            self.stop_watchdog()
-
-    def stop_watchdog(self) -> None:
-        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
-        if self._watched > -math.inf:
-            faulthandler.cancel_dump_traceback_later()
-            self._watched = -math.inf
 
 
 def is_available() -> bool:

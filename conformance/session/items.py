@@ -25,6 +25,7 @@ from ..answer import NO_RESULT, TIMED_OUT, Accepted, Changed, Fault, Unchanged
 from ..cases import dependence, judging
 from ..implementation import output
 from ..implementation.proxy import describe
+from ..implementation.time_limit import watchdog
 from ..operations import IN_YAML, Encode, ManyCalls, Question, Stream
 from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
@@ -162,7 +163,7 @@ class BpeItem(pytest.Item):
             fields |= {**vars(failure), "more": more}
         self.outcome = self._made(state, seconds=round(limiter.seconds - before, 4), **fields)
         if state == "failed":
-            limiter.stop_watchdog()  # as pytest does, for debuggers
+            watchdog.stop()  # as pytest does, for debuggers
             raise TestFailed
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")

@@ -94,7 +94,7 @@ class Run:
             gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
         ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_signals()
-        with interruptible, ends, self.implementation.limiter.kept_watchdog():
+        with interruptible, ends, time_limit.watchdog.kept():
             result = yield
             _end_if_interrupted()
             return result

@@ -1172,6 +1172,6 @@ def test_an_error_while_a_class_is_inspected_is_one_line_with_its_place() -> Non
 def test_what_announces_a_probe_ends_with_it() -> None:
     before = {*threading.enumerate()}
     for _ in range(20):
-        with capabilities.announced("waiting", 2):
-            pass
+        with capabilities.announced(2) as wait_for:
+            wait_for("nothing")
         assert {*threading.enumerate()} == before

@@ -13,7 +13,7 @@ import pytest
 
 from bpe_conformance.implementation import time_limit
 from bpe_conformance.implementation.proxy import TimedOut
-from bpe_conformance.implementation.time_limit import TimeLimit
+from bpe_conformance.implementation.time_limit import TimeLimit, Watchdog
 
 
 class Clock:
@@ -107,7 +107,40 @@ def test_a_call_that_takes_the_signal_for_itself_takes_it_from_no_later_call() -
             limit.run("first", lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN))
         with pytest.raises(TimedOut), limit.within(0.05):
             limit.run("second", loops)
-    limit.stop_watchdog()
+
+
+def test_a_watchdog_serves_many_calls_and_never_ends_one_before_its_limit(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts, ends = 0, math.inf
+
+    def start(seconds: float, **options: object) -> None:
+        nonlocal ends, starts
+        assert options == {"exit": True, "file": 2}
+        ends, starts = clock.now + seconds, starts + 1
+
+    def stop() -> None:
+        nonlocal ends
+        ends = math.inf
+
+    watchdog, limit = Watchdog(), TimeLimit()
+    handler = SimpleNamespace(dump_traceback_later=start, cancel_dump_traceback_later=stop)
+    monkeypatch.setattr(time_limit, "faulthandler", handler)
+    monkeypatch.setattr(time_limit, "watchdog", watchdog)
+
+    def call(seconds: float) -> float:
+        with limit.within(seconds):
+            return limit.run("encode", lambda: ends - clock.now)
+
+    assert (call(10), ends) == (110, math.inf)
+    with watchdog.kept():
+        assert [call(10) for _ in range(3)] == [110] * 3
+        clock.now += 4
+        assert (call(10), call(1), call(100), ends) == (106, 106, 1100, 1104)
+        with watchdog.kept():
+            pass
+        assert (ends, call(10)) == (math.inf, 110)
+    assert (ends, starts) == (math.inf, 4)
 
 
 def test_a_call_can_be_interrupted_only_in_the_main_thread_and_where_there_are_timers(

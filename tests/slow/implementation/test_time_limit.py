@@ -167,21 +167,6 @@ def count_watchdogs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return events
 
 
-def test_watchdog_is_kept_between_calls_and_ends_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    implementation, events = Implementation("x", Tokenizer), count_watchdogs(monkeypatch)
-    with implementation.limiter.kept_watchdog():
-        for _ in range(3):
-            implementation.build(MODEL)
-        assert events == ["start"]
-        implementation.limiter.stop_watchdog()
-        implementation.build(MODEL)
-        assert events == ["start", "stop", "start"]
-    assert events[-1] == "stop"
-    events.clear()
-    implementation.build(MODEL)
-    assert events == ["start", "stop"]
-
-
 def test_watchdog_starts_again_after_a_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     events = count_watchdogs(monkeypatch)
     project.judge("mine:Right")
