@@ -139,10 +139,15 @@ def corpus(text: str, special_tokens: Iterable[str], pattern: str) -> list[Word]
     return [atoms(piece) for piece, special in pieces(text, special_tokens, pattern) if not special]
 
 
+BYTES = {
+    order: [bytes([byte]) for byte in values] for order, values in (("raw", range(256)), ("gpt2", GPT2_BYTE_ORDER))
+}
+"""The 256 bytes in the order of their ids: by value (raw), or in GPT-2's order (gpt2)."""
+
+
 def byte_ids(byte_order: str) -> dict[bytes, int]:
-    """Return the ids of the 256 bytes: their values (raw), or their positions in GPT-2's order (gpt2)."""
-    order = GPT2_BYTE_ORDER if byte_order == "gpt2" else range(256)
-    return {bytes([byte]): index for index, byte in enumerate(order)}
+    """Return the ids of the 256 bytes."""
+    return dict(zip(BYTES[byte_order], range(256), strict=True))
 
 
 def learn(
@@ -233,7 +238,7 @@ def build_vocab(
     """Return the vocabulary, id → bytes, numbered from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
     specials = [token.encode("utf-8") for token in dict.fromkeys(special_tokens)]
     merged = [left + right for left, right in merges if left + right not in specials]
-    groups = {"bytes": list(byte_ids(byte_order)), "specials": specials, "merges": merged}
+    groups = {"bytes": BYTES[byte_order], "specials": specials, "merges": merged}
     return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
 
 

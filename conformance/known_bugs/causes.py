@@ -490,7 +490,7 @@ class _Search:
             target = _implementation(bug, self.declared)
             asked = [test for test in self.evidence.clauses if self.evidence.section(test) in sections]
             asked = [test for test in asked if _takes(target, self.golden[test].question)]
-            with target.time_limit(math.inf):  # one watchdog for all calls
+            with target.time_limit(math.inf):  # prepares the process once for all calls
                 best = self._fitted_to_cases(bug, [test for test in asked if test in unexplained])
             if best is not None:
                 self._sized[bug.id] = best
