@@ -406,6 +406,7 @@ add_variants(
         "EncodesStripped": _changed(str.strip),
         "FirstSpaceDropped": _changed(lambda text: text.removeprefix(" ")),
         "EncodesLowerCase": _changed(str.lower),
+        "EncodesCrlfAsLf": _changed(lambda text: text.replace("\r\n", "\n")),
         "EncodesUnixLineEnds": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
         "EncodesWithoutBom": _changed(lambda text: text.removeprefix("\ufeff")),
         "EncodesUpToNul": _changed(lambda text: text.partition("\0")[0]),

@@ -154,6 +154,7 @@ add_variants(
         "TextLowerCased": _changed(str.lower),
         "TextStripped": _changed(str.strip),
         "ByteOrderMarkDroppedInTraining": _changed(lambda text: text.removeprefix("\ufeff")),
+        "CrlfAsLfInTraining": _changed(lambda text: text.replace("\r\n", "\n")),
         "LineEndsTranslated": _changed(lambda text: text.replace("\r\n", "\n").replace("\r", "\n")),
     },
     split={
