@@ -133,9 +133,9 @@ def canonical(answer: Answer) -> Any:
             return {"accepted": True}
 
 
-def fingerprint(answer: Answer) -> str:
-    """Return eight hexadecimal digits that are equal for equal answers, whatever the implementation is called."""
-    text = json.dumps(canonical(answer), sort_keys=True, ensure_ascii=True)
+def fingerprint(answer: Answer, context: str = "") -> str:
+    """Return eight hexadecimal digits that are equal for equal answers in the same context, for any implementation."""
+    text = json.dumps(canonical(answer), sort_keys=True, ensure_ascii=True) + context
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
 
 

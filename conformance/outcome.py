@@ -32,6 +32,9 @@ class Expectation:
     source: str = ""  # which answer of the implementation it is, if it is not the oracle's: "encode of each segment"
 
 
+AGAIN = "again, after the same call raised an error"
+
+
 @dataclass(frozen=True)
 class Dependence:
     """Another part of the implementation gives the same incorrect answer alone; `wording.DEPENDENCES` says which."""
@@ -57,7 +60,7 @@ class Mismatch:
     @property
     def fingerprint(self) -> str:
         """Equal for equal answers, whatever conventions are declared and whether special tokens are supported."""
-        return fingerprint(self.compared or self.answer)
+        return fingerprint(self.compared or self.answer, AGAIN if self.asked.context == AGAIN else "")
 
 
 @dataclass(frozen=True)

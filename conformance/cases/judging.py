@@ -9,12 +9,12 @@ from typing import Any
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 
-from ..answer import Acceptable, Answer, AnyError, Bytes, Ids, NewIds, Table, Text
+from ..answer import Acceptable, Answer, AnyError, Bytes, Ids, NewIds, Refusal, Table, Text
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Changes, Decode, DecodeBytes, Expected, Laziness, Operation, Question, Train
 from ..operations.setting import Conventions, Setting, expression, oracle
-from ..outcome import Expectation, Mismatch
+from ..outcome import AGAIN, Expectation, Mismatch
 from ..spec import Case
 
 
@@ -60,6 +60,9 @@ def compare(
                 return failed.answer, any(operation.accepts(value, failed.answer, setting) for value in correct)
 
         answer, is_correct = ask()
+        if is_correct and isinstance(answer, Refusal) and receiver is not None:
+            answer, is_correct = ask()
+            question = question if is_correct else replace(question, context=AGAIN)
         if is_correct and receiver is not None and (following := operation.after(answer, correct, setting)):
             if following[0].needs[0] not in implementation.capabilities:
                 return None
@@ -72,7 +75,7 @@ def compare(
     first, *others = operation.narrowed(correct, answer)
     where = first.operation.divergence(first.correct, first.answer, setting)
     asked = Question(first.operation, question.model, question.context)
-    breaks = operation.breaks.get(setting.clause, "")
+    breaks = "ERROR-AFTER-1" if question.context == AGAIN else operation.breaks.get(setting.clause, "")
     expected_here = Expectation(first.correct)
     found = Mismatch(asked, expected_here, first.answer, where, conventions=conventions, clause_id=breaks)
     return replace(found, others=tuple(others))

@@ -782,7 +782,7 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
     length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
         return None
-    least = max(length // 32, SHORT if len(operation.texts()) < 2 else 0)
+    least = max(length // 32, SHORT if operation.conformance_class == "streaming" else 0)
     if isinstance(wrong.answer, Measure):  # seconds or their growth, which differ from run to run
         return bug
     sizes = sorted((size for size in SIZES if least <= size <= length), reverse=True)  # shorter inputs passed

@@ -42,6 +42,12 @@ class RanksByResultId(BaseEncoder):
 # The ids of vocab.json
 
 
+class LoadedMergesCutToVocabulary(BaseEncoder):
+    @classmethod
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        return merges[: max(0, len(vocab) - 256)]
+
+
 class IdsFromMerges(BaseEncoder):
     @classmethod
     def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:

@@ -16,6 +16,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants
+from .encoding import MissingEntriesSkipped
 from .training_ties import greatest_by
 
 # The caller's objects
@@ -49,6 +50,21 @@ class CachedListExtended(BaseEncoder):
         for pre_token in others:
             ids += self.encode_pre_token(pre_token)
         return ids
+
+
+class HalfFilledCacheAfterError(MissingEntriesSkipped):
+    def encode_segment(self, segment: str) -> list[int]:
+        return BaseEncoder.encode_segment(self, segment)
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
+        if pre_token not in cache:
+            ids = cache[pre_token] = []
+            for token in self.merge(self.atoms(pre_token)):
+                if self.ids[token] in self.missing:
+                    raise KeyError(token)
+                ids.append(self.ids[token])
+        return list(cache[pre_token])
 
 
 class DecodingsKeyedByLowByte(BaseEncoder):

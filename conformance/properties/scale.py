@@ -9,6 +9,7 @@ a short one, too.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -568,6 +569,28 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
     yield Row("a pre-token of different merges", DIFFERENT_MERGES, chain, clause="MERGE-FULL-1")
     yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
+    yield Row("a pre-token with few merges", LARGER, lambda size: _at_limits(size).encode(size), may_refuse=True)
+
+
+LIMITS = [
+    *(1 << power for power in range(4, 18)),
+    *(size for unit in (1_000, 10_000, 100_000) for size in (unit, 2 * unit, 5 * unit)),
+]
+"""Usual sizes of buffers and blocks, and limits of positions."""
+
+
+def _at_limits(size: int) -> RepeatedText:
+    """Return one pre-token, with a merge across each limit and each end of a chunk, and no other.
+
+    It has so few merges that even a slow tokenizer encodes it.
+    """
+    letters, model = ["z"] * size, strategies.with_ids(((b"a", b"b"),))
+    for place in (*LIMITS, *range(2 + CHUNK, size, CHUNK)):
+        if place < size:
+            letters[place - 1 : place + 1] = "ab"
+    text = "".join(letters)
+    ids = tuple(index for part in re.split("(ab)", text) for index in ([256] if part == "ab" else part.encode()))
+    return RepeatedText("a pre-token", model, ((text, ids),))
 
 
 def _alike(size: int) -> Posed:
@@ -639,6 +662,12 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in chunks of 66,001", (*SIZES, *FAR), partial(text.stream, chunk=66_001))
     stream = partial(unbroken.stream, chunk=CHUNK, first=2)
     yield Row(f"{unbroken.what} in chunks of {CHUNK:,}", (*LARGER, *FAR), stream)
+    if not texts.own:
+
+        def pose(size: int) -> Posed:
+            return _at_limits(size).stream(size, CHUNK, first=2)
+
+        yield Row(f"a pre-token in chunks of {CHUNK:,}", LARGER, pose, may_refuse=True)
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -659,7 +688,7 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch of thousands of texts gives a row for each."""
     texts = Texts(implementation)
-    counts = (6, 101, 1_001, 10_007, *[70_001] * effort.scale)
+    counts = (6, 101, 1_000, 1_001, 1_024, 8_193, 10_001, *[70_001] * effort.scale)  # groups, and a text after them
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}

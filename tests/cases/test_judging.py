@@ -32,6 +32,7 @@ from bpe_conformance.answer import (
     WholeTokenCut,
     WrongId,
     WrongMerge,
+    fingerprint,
 )
 from bpe_conformance.cases import judging
 from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, judge, skip_reason
@@ -39,7 +40,7 @@ from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Entries, Expected, Question, Setting, StoredIds
-from bpe_conformance.outcome import Expectation, Mismatch
+from bpe_conformance.outcome import AGAIN, Expectation, Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import Case, installed_spec
@@ -459,6 +460,26 @@ def test_an_expected_id_may_be_missing_from_the_model() -> None:
     mismatch = judged(made, Swapped)
     assert mismatch is not None
     assert mismatch.divergence == EncodingDivergence(0, 0, WrongId(None, 257, 256))
+
+
+def test_an_error_that_is_correct_is_raised_again() -> None:
+    class Once(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__({**dict(enumerate(bytes([byte]) for byte in range(256))), **vocab}, merges, special_tokens)
+            self.cache: dict[str, list[int]] = {}
+
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]
+            if text not in self.cache:
+                self.cache[text] = [97]
+                raise ValueError("no z")
+            return self.cache[text]
+
+    golden = next(case for case in installed_spec().cases if case.id == "error-table-byte")
+    assert judged(golden, like(encode=fails)) is None
+    mismatch = judged(golden, Once)
+    assert mismatch is not None
+    assert (mismatch.answer, mismatch.asked.context, mismatch.clause_id) == (Ids((97,)), AGAIN, "ERROR-AFTER-1")
+    assert mismatch.fingerprint not in {fingerprint(mismatch.answer), fingerprint(Ids(()))}
 
 
 @pytest.mark.parametrize(("text", "clause"), [("", ""), ("\ufffd", "DECODE-BYTES-1")])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
+from bpe_conformance.fixtures import unspell
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
 
@@ -552,6 +554,25 @@ class KeepsLongerFiles(Whole):
 class KeepsShorterFiles(KeepsLongerFiles):
     def is_kept(self, old: bytes, new: bytes) -> bool:
         return len(old) < len(new)
+
+
+class OverwritesMergesInPlace(Whole):
+    """Leaves the end of a longer merges.txt in the directory; new keys of vocab.json replace all old ones."""
+
+    def save(self, folder: str) -> None:
+        merges = Path(folder, "merges.txt")
+        old = merges.read_bytes() if merges.exists() else b""
+        super().save(folder)
+        new = merges.read_bytes()
+        merges.write_bytes(new + old[len(new) :])
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        entries = json.loads(Path(vocab).read_text("utf-8"))
+        lines = [line.split(" ") for line in Path(merges).read_text("utf-8").splitlines()[1:]]
+        known = [tuple(line) for line in lines if len(line) == 2 and "".join(line) in entries]
+        merges_of = [(unspell(left), unspell(right)) for left, right in known]
+        return cls({index: unspell(name) for name, index in entries.items()}, merges_of, special_tokens)
 
 
 class KeepsFilesOfOneLength(KeepsLongerFiles):

@@ -6,8 +6,10 @@ import math
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -93,6 +95,24 @@ def test_a_signal_outside_a_call_is_ignored() -> None:
     limit = TimeLimit()
     assert limit._ring(signal.SIGALRM, None) is None  # type: ignore[func-returns-value]
     assert limit._ring(signal.SIGALRM, sys._getframe()) is None  # type: ignore[func-returns-value]
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+def test_no_signal_interrupts_what_hypothesis_does_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "REPEAT", 0.01)
+    names: dict[str, Any] = {"__name__": "hypothesis.internal", "time": time}
+    exec("def wait(until):\n    while time.monotonic() < until: pass\n    done.append(until)", names)
+    done = names["done"] = list[float]()
+
+    def loops() -> None:
+        names["wait"](time.monotonic() + 0.1)
+        while True:
+            pass
+
+    limit = TimeLimit()
+    with pytest.raises(TimedOut), limit.within(0.02):
+        limit.run("encode", loops)
+    assert len(done) == 1
 
 
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")

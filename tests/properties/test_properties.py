@@ -104,6 +104,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-saved-over", wrong.KeepsLongerFiles),
     ("law-saved-over", wrong.KeepsShorterFiles),
     ("law-saved-over", wrong.KeepsFilesOfOneLength),
+    ("law-saved-over", wrong.OverwritesMergesInPlace),
     ("law-saved-again", wrong.SkipsVersionLines),
 ]
 IN_NEW_PROCESSES = {

@@ -93,6 +93,26 @@ class IdsCut(BaseEncoder):
         return super().encode(text)[:512]
 
 
+class HoldsAtMost65536Characters(Tokenizer):
+    """Looks for the ends of pre-tokens in what a stream holds, and gives up on one that is longer."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            words = textbook.split(held, PATTERNS["gpt2"])[:-2]
+            ready = sum(map(len, words)) or 65_536 * (len(held) > 65_536)
+            yield from self.encode(held[:ready])
+            held = held[ready:]
+        yield from self.encode(held)
+
+
+class LosesATextThatIsAloneInItsGroup(Tokenizer):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        is_lost = len(texts) > 2_048 and len(texts) % 2_048 == 1
+        return [self.encode(text) for text in texts[: len(texts) - is_lost]]
+
+
 class RowsCut(BaseEncoder):
     def encode_batch(self, texts: Any) -> list[list[int]]:
         return [self.encode(text[:65_536]) for text in texts]
@@ -480,6 +500,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", LooksUpSpecialsInASortedList),
         ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
+        ("law-long-streams", HoldsAtMost65536Characters),
+        ("law-large-batches", LosesATextThatIsAloneInItsGroup),
         ("law-long-runs", CachesByTheFirst255Characters),
         ("law-long-runs", CachesByLengthAndEnds),
         ("law-long-runs", MergesRecursively),
