@@ -394,21 +394,30 @@ def _load(program: Program) -> str:
 
 
 def _encode(program: Program, text: str) -> str:
-    """Encode a text, and note whether the ids stand for other text: above all if JSON's escapes are misread."""
+    """Encode a text, and note whether the ids are those of another one: above all if JSON's escapes are misread."""
     reply = program.ask("encode", text=text)
     if reply.kind == "error":
         return _RAISED["error"].format(message=excerpt(str(reply.value["message"])))
-    names = {**MODEL.vocab, **{len(MODEL.vocab) + index: name.encode() for index, name in enumerate(SPECIAL)}}
-    ids = _result(reply)
-    if program.fixed or not names.keys() >= {*ids} or (data := b"".join(map(names.__getitem__, ids))) == text.encode():
+    if not (other := _other_text(program, reply, text)):
         return ""
-    note = f"'{excerpt(text)}' gives the ids of '{excerpt(data.decode(errors='replace'))}'; the suite tests this"
-    return f"{note}. First check that it joins the two escapes of a surrogate pair, and changes no line end"
+    note = f"'{excerpt(text)}' gives the ids of '{excerpt(other)}'; the suite tests this"
+    return f"{note}. First check that it joins the two escapes of a surrogate pair, and drops or changes no character"
+
+
+def _other_text(program: Program, reply: Reply, text: str) -> str:
+    """Return the text of the ids, if it is another one and the vocabulary is the suite's, or ""."""
+    if reply.kind == "error" or program.fixed:
+        return ""
+    names = {**MODEL.vocab, **{len(MODEL.vocab) + index: name.encode() for index, name in enumerate(SPECIAL)}}
+    data = b"".join(names.get(index, b"?") for index in _result(reply))
+    return "" if data == text.encode() else data.decode(errors="replace")
 
 
 def _round_trip(program: Program) -> str:
     for text in TEXTS.values():
         encoded = program.ask("encode", text=text)
+        if _other_text(program, encoded, text):
+            continue
         decoded = program.ask("decode", ids=encoded.value if encoded.kind == "result" else [])
         if "error" not in (encoded.kind, decoded.kind) and (back := wire.read_text(_result(decoded))) != text:
             note = f"'{excerpt(text)}' comes back as '{excerpt(back)}'; the suite tests this. First check that"

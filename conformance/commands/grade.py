@@ -150,6 +150,7 @@ def run(options: argparse.Namespace) -> int:
         print_lines(["this system has no Landlock: a submission with native code is not confined; see the manual"])
     width = max(10, *map(len, folders))
     print_lines([f"{'submission':<{width}} {' '.join(CLASSES)}{'must':>10}  causes"], flush=True)
+    _remove_pages(options.output)
     grades: list[Grade] = []
     interrupt: KeyboardInterrupt | None = None
     for place, name in enumerate(packed, 1):
@@ -318,6 +319,7 @@ def _suite(
     err = err.replace(place, b"").replace(place[:-1], b"the submission")
     lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
     said = lines[-1][:300].removeprefix("ERROR: ") if lines else ""
+    said = re.sub(r"there is no module '([^']*)'; looked in .*", r"the submission has no \1.py", said)
     if process.returncode < 0 and interrupt is None:
         said = f"signal {-process.returncode} ended the suite's process"
     return None, status if interrupt else late or said or f"the run ended with status {process.returncode}", interrupt
@@ -373,6 +375,15 @@ def _progress(text: str, is_line: bool = False) -> None:
         print(ascii_only(text), file=sys.stderr, flush=True)
     elif sys.stderr is not None and sys.stderr.isatty():
         print(f"\r{ascii_only(text):<79}" + "\r" * (not text), end="", file=sys.stderr, flush=True)
+
+
+def _remove_pages(output: Path) -> None:
+    """Remove the pages of an earlier run: its submissions may not be in this one."""
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        earlier = json.loads((output / "results.json").read_bytes())
+        for name in {one["page"] for one in earlier["submissions"]} - {""}:
+            if Grade(name.removesuffix(".html"), "").page == name:
+                (output / name).unlink(missing_ok=True)
 
 
 def _write(options: argparse.Namespace, grades: Sequence[Grade], new: Collection[Grade]) -> None:

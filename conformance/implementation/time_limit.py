@@ -201,7 +201,8 @@ class TimeLimit:
         raise TimedOut(limit, self._running)
 
     def _end_process(self, why: str) -> NoReturn:
-        what = f"{self._running} {why}, so the run ends here. With --bpe-isolate, only this test fails."
+        isolated = "With --bpe-isolate (in a notebook, isolate=True), only this test fails."
+        what = f"{self._running} {why}, so the run ends here. {isolated}"
         with contextlib.suppress(OSError):
             os.write(self._stderr, f"\nbpe-conformance: {what}\n".encode("ascii", "backslashreplace"))
         _exit(1)

@@ -144,7 +144,9 @@ def _notes(result: RunResult) -> Iterator[str]:
         about = note.partition(":")[0]
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
-        yield f"{first} ({counted(len(others), 'more note')} in a report: --bpe-report)" if others else first
+        where = "in the attribute report" if result.command.argument else "in a report: --bpe-report"
+        shown = first.replace("--bpe-scale", "scale=True") if result.command.argument else first
+        yield f"{shown} ({counted(len(others), 'more note')} {where})" if others else shown
     model = result.tested.model
     if model is None or result.tested_outcomes:
         return

@@ -530,6 +530,10 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
     "says why": ("sys.stderr.write('a\\n\\nERROR: no such class\\n\\n'); sys.exit(4)", "no such class"),
     "shows its file": ("sys.exit('in ' + job['scratch'] + '/submission/tok.py')", "in tok.py"),
     "says nothing": ("sys.exit(3)", "the run ended with status 3"),
+    "has no module": (
+        "sys.exit(\"ERROR: there is no module 'tok'; looked in here and there; run from elsewhere\")",
+        "the submission has no tok.py",
+    ),
     "is killed": ("os.kill(os.getpid(), 9)", "signal 9 ended the suite's process"),
     "is killed after words": (
         "sys.stderr.write('x'); sys.stderr.flush(); os.abort()",
@@ -707,6 +711,12 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     assert [*rows] == ["ann", "'=bob", "carl"]
     assert {row["notes"] for row in rows.values()} == {"tried to import x; b"}
     assert (rows["ann"]["must_passed"], rows["ann"]["must_total"]) == ("40", "41")
+    for name in ("own.html", "index.html"):
+        (results / name).write_text("")
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, "graded", 3, report(name, {})), None))
+    assert cli.main(["grade", folders[1], "--adapter", TOK, "-o", str(results)]) == 0
+    pages = ["bob.html", "index.html", "own.html"]
+    assert sorted(file.name for file in results.iterdir()) == [*pages, "results.csv", "results.json"]
     hidden = {*folders, str(results)}
     assert all({*job["confined"]["hidden"]} == hidden for job in jobs)
     assert all("tiktoken" not in job["confined"]["blocked"] for job in jobs)

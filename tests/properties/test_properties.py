@@ -175,6 +175,15 @@ def test_growth_is_seen_beside_the_time_of_messages_and_of_a_moment(
     assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is (grows or not is_remote)
 
 
+def test_growth_from_an_incorrect_answer_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale, "timed", lambda _, question: (Text(""), 5.0, 5.0))
+    least = detokenizing.FIRST
+    monkeypatch.setattr(detokenizing, "is_correct", lambda _, question, *__: len(question.operation.ids) > 3 * least)
+    implementation: Any = SimpleNamespace(is_remote=False)
+    monkeypatch.setattr(detokenizing, "LEAST", 0.0)
+    assert detokenizing.runs_grow.run(implementation, QUICK) is None
+
+
 def test_ids_of_a_stream_that_was_broken_off_are_named_as_such() -> None:
     one = found("law-stream-apart", wrong.KeepsUnreadChunks)
     assert one is not None

@@ -114,7 +114,8 @@ def answer(r):
         return [encode(r["model"], text_of(t)) for t in r["texts"] if t or fault != "batch"]
     if op == "decode":
         data = data_of(r["ids"])
-        return list(data) if fault == "decode-list" else data.decode("utf-8", "replace")
+        codec = "utf-8-sig" if fault == "decodes-bom" else "utf-8"
+        return list(data) if fault == "decode-list" else data.decode(codec, "replace")
     if op == "decode_bytes":
         return data_of(r["ids"]).hex().upper() if fault == "upper" else data_of(r["ids"]).hex()
     if op == "train":
@@ -319,7 +320,8 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("bom", "comes back as 'ab'"),
+        ("bom", "gives the ids of 'ab'"),
+        ("decodes-bom", "comes back as 'ab'"),
         ("pairs", r"gives the ids of 'h\u20acll\xf6 \ufffd\ufffd'; the suite tests this. First check that it joins"),
         ("long", "too long"),
         ("unknown-id-empty", "not an error; the suite tests this"),

@@ -128,8 +128,8 @@ def test_code_that_catches_every_time_limit_ends_the_process_with_one_line() -> 
 def test_code_that_ends_the_process_ends_it_with_status_1_and_one_line() -> None:
     ended = run(QUITTING)
     assert ended.returncode == 1
-    why = "encode(...) called os._exit(0), so the run ends here. With --bpe-isolate, only this test fails."
-    assert ended.stderr == f"\nbpe-conformance: {why}\n"
+    fix = "With --bpe-isolate (in a notebook, isolate=True), only this test fails."
+    assert ended.stderr == f"\nbpe-conformance: encode(...) called os._exit(0), so the run ends here. {fix}\n"
 
 
 def test_the_process_can_end_after_a_call() -> None:
