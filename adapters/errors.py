@@ -82,7 +82,7 @@ class RemoteError(RemoteFailure):
     """The implementation raised an exception, `type` in the program's own language; its process continues."""
 
     def __init__(self, type_: str, message: str, traceback: str = "") -> None:
-        super().__init__(f"{type_}: {message}")
+        super().__init__(f"{type_}: {message}" if message else type_)
         self.type, self.message = type_, message
         self.traceback = self.details = traceback
         self.process_failed = type_ in (*ENDINGS, "Disturbance")

@@ -221,7 +221,7 @@ def describe(error: BaseException) -> str:
     """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
     name, message = type_name(error), _message(error)
     if message and type(error) is RemoteError:
-        return message.removesuffix(": ")
+        return message
     return f"{name}: {message}" if message else name
 
 

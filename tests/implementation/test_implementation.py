@@ -10,7 +10,7 @@ import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
@@ -86,6 +86,11 @@ class Whole(BaseEncoder):
     train = textbook.Tokenizer.train
 
 
+@cache
+def capabilities_of_the_whole() -> frozenset[str]:
+    return Implementation("x", Whole).capabilities
+
+
 EVERY = {*METHODS, "decode_iterable", "encode_with_offsets", "from_tokenizer_json"}
 FOLLOWING = {"encode": ("pattern:", "allowed_special"), "train": ("train-",)}
 """Method → what begins the capabilities that need it."""
@@ -96,10 +101,11 @@ CALLING = {"encode": ("encode_",), "decode_bytes": ("decode",)}
 @pytest.mark.parametrize("method", sorted(EVERY))
 @pytest.mark.parametrize("way", [None, not_written, fails])
 def test_a_method_that_is_missing_or_says_so_is_lacking_and_no_other(method: str, way: Any) -> None:
-    assert Implementation("x", Whole).capabilities >= EVERY
+    whole = capabilities_of_the_whole()
     made = classmethod(way) if way and method in ("train", "from_files", "from_tokenizer_json") else way
     found = Implementation("x", type("Other", (Whole,), {method: made})).capabilities
-    lacking = {name for name in Implementation("x", Whole).capabilities - found if name != method}
+    assert whole >= EVERY
+    lacking = {name for name in whole - found if name != method}
     assert (method in found) is (way is fails)
     calling = CALLING.get(method, ()) if way is not_written else ()
     assert all(name.startswith((*FOLLOWING.get(method, ()), *calling)) for name in lacking)
@@ -122,6 +128,7 @@ def test_what_a_constructor_that_fails_has_is_what_its_class_has() -> None:
     found = Implementation("x", type("Failing", (Whole,), {"__init__": fails})).capabilities
     assert found >= {one for one in EVERY if not one.startswith(("from", "train"))}
     assert not Implementation("x", type("Stub", (Whole,), {"__init__": not_written})).capabilities & EVERY - {"train"}
+    assert Implementation("x", fails).capabilities & EVERY == {"encode", "decode"}  # of a function, nobody knows
 
 
 def test_a_constructor_can_refuse_tokens_with_two_ids() -> None:
@@ -136,6 +143,73 @@ def test_a_constructor_can_refuse_tokens_with_two_ids() -> None:
     skipped = [case for case in installed_spec().cases if judging.skip_reason(case, implementation) == "two ids"]
     assert "decode-bytes-two-ids-of-one-token" in {case.id for case in skipped}
     assert all(len({*case.table.vocab.values()}) < len(case.table.vocab) for case in skipped)
+
+
+def encoding(encode: Any) -> Implementation:
+    return Implementation("x", type("Encodes", (EncodeOnly,), {"encode": encode}))
+
+
+def test_special_tokens_can_be_allowed_if_encode_takes_both_parameters_and_does_not_refuse_them() -> None:
+    def takes_both(self: Any, text: str, *, allowed_special: Any = (), disallowed_special: Any = ()) -> list[int]:
+        return [97]
+
+    def takes_one(self: Any, text: str, *, allowed_special: Any = ()) -> list[int]:
+        return [97]
+
+    def refuses(self: Any, text: str, allowed_special: Any = None, disallowed_special: Any = None) -> list[int]:
+        if allowed_special is not None:
+            raise NotImplementedError("special tokens come later")
+        return [97]
+
+    for encode, can_be in ((takes_both, True), (takes_one, False), (refuses, False)):
+        implementation = encoding(encode)
+        assert ("allowed_special" in implementation.capabilities) is can_be
+        assert implementation.notes == []  # only training says why
+
+
+def test_a_pattern_that_is_not_written_is_lacking_without_a_note() -> None:
+    class ByName(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str = "gpt2") -> None:
+            self.check(pattern)
+            super().__init__(vocab, merges, special_tokens)
+
+        @staticmethod
+        def check(pattern: str) -> None:
+            if pattern not in ("gpt2", "cl100k"):
+                raise NotImplementedError(f"no {pattern} yet")
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str = "gpt2") -> Any:
+            cls.check(pattern)
+            return Right.train(text, vocab_size, special_tokens)
+
+    implementation = Implementation("x", ByName)
+    found = {name for name in implementation.capabilities if ":" in name}
+    assert found == {"pattern:cl100k", "train-pattern:cl100k"}
+    assert implementation.notes == []
+
+
+def test_each_method_that_returns_none_is_noted() -> None:
+    methods = dict.fromkeys(("decode_bytes", "encode_batch"), lambda self, given: None)
+    notes = Implementation("x", type("Stubs", (Reference,), methods)).notes
+    assert [note.partition(" returned None")[0] for note in notes] == ["encode_batch", "decode_bytes"]
+
+
+def test_probes_wait_less_after_several_methods_have_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    factors: list[float] = []
+    limited = Implementation.time_limit
+
+    def recorded(self: Implementation, factor: float = 1) -> Any:
+        factors.append(factor)
+        return limited(self, factor)
+
+    def late(*_: object) -> NoReturn:
+        raise TimedOut(10, "encode(...)")
+
+    monkeypatch.setattr(Implementation, "time_limit", recorded)
+    Implementation("x", type("Late", (Reference,), {"encode": late, "decode": late}))
+    assert factors[:3] == [1, 1, 1]  # the constructor, encode and decode
+    assert {*factors[3:]} == {0.1}
 
 
 def test_reference_has_all_capabilities() -> None:
@@ -221,6 +295,7 @@ def test_fixed_model_is_built_without_arguments() -> None:
     implementation = Implementation("x", Fixed)
     assert implementation.fixed_model == "gpt2"
     assert METHODS & implementation.capabilities == {"encode"}
+    assert {"special", "two ids"}.isdisjoint(implementation.capabilities)  # it is not built again to find out
     assert implementation.build(gpt2_model()).encode("ab") == [0, 0]
     assert implementation.build(gpt2_model()) is implementation.build(gpt2_model())
 
@@ -308,8 +383,10 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
+        (type("A", (Right,), {"conventions": {"pattern": "gpt2"}}), "unknown convention 'pattern'"),
         (type("A", (Right,), {"conventions": {"lookup": "pairs"}}), "lookup is 'pairs'; expected one of pair, bytes"),
         (type("A", (Right,), {"pattern": r"(\w+"}), "not a regular expression: missing )"),
+        (type("A", (Right,), {"pattern": r"(?V0)(?V1)\w"}), "which is not a regular expression: "),
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
 )
@@ -324,8 +401,9 @@ def test_unusable_adapter_is_rejected(adapter: Any, reported: str) -> None:
 
 def test_a_declared_pattern_has_its_name_if_it_has_one() -> None:
     for declared, named in ((PATTERNS["cl100k"], "cl100k"), (PATTERNS["gpt2"], "gpt2"), ("[a-z]+", "[a-z]+")):
-        implementation = Implementation("x", type("A", (Right,), {"pattern": declared}))
+        implementation = Implementation("x", type("A", (EncodeOnly,), {"pattern": declared}))
         assert implementation.conventions["pattern"] == named
+        assert {one for one in implementation.capabilities if ":" in one} == {f"pattern:{named}"} & {"pattern:cl100k"}
 
 
 @pytest.mark.parametrize("pattern", GPT2_REWRITTEN)

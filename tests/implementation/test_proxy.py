@@ -7,16 +7,26 @@ import re
 import traceback
 import warnings
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, NoReturn
 
 import pytest
 
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.answer import MALFORMED, Fault, Refusal, Text
-from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer
 from bpe_conformance.implementation import proxy
-from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, contained, describe, frames_of, is_ours
+from bpe_conformance.implementation.proxy import (
+    CallFailed,
+    Malformed,
+    Missing,
+    Raised,
+    TimedOut,
+    contained,
+    describe,
+    frames_of,
+    is_ours,
+)
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.operations import Decode
 from bpe_conformance.reference import Tokenizer
@@ -59,6 +69,20 @@ def test_answer_of_the_wrong_shape_is_a_fault() -> None:
     assert issubclass(Raised, CallFailed)
 
 
+@pytest.mark.parametrize(("wrong", "kind"), [(MalformedAnswer, Malformed), (NoAnswer, Missing)])
+def test_an_answer_that_is_none_is_told_from_others_of_the_wrong_shape(
+    wrong: type[MalformedAnswer], kind: type[Malformed]
+) -> None:
+    def fail() -> NoReturn:
+        raise wrong("x" * 10_000 + "\nsecond line")
+
+    with pytest.raises(Malformed) as caught:
+        contained("encode(...)", fail)
+    assert type(caught.value) is kind
+    assert 100 < len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)
+
+
 def test_warnings_are_ignored_within_a_time_limit() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -80,6 +104,40 @@ def test_messages_are_one_line_whatever_the_exception_does() -> None:
     assert describe(ValueError("one\ntwo")) == "ValueError: one"
     assert describe(ValueError("")) == "ValueError"
     assert len(describe(ValueError("x" * 10_000))) < 400
+    assert len(str(proxy.Frame("mine.py:1", "encode", "x" * 10_000))) < 600
+
+    class Fakes(str):
+        def strip(self, chars: str | None = None) -> str:
+            return "all is well"
+
+    class Faking(Exception):
+        def __str__(self) -> str:
+            return Fakes("one\ntwo")
+
+    assert describe(Faking()) == "Faking: one"
+
+    class Late(Exception):
+        def __str__(self) -> str:
+            raise TimedOut(1, "encode(...)")
+
+    with pytest.raises(TimedOut):
+        describe(Late())
+
+
+def test_an_error_without_a_message_is_its_type_here_and_in_another_process() -> None:
+    assert describe(KeyError()) == describe(RemoteError("KeyError", "")) == "KeyError"
+    assert describe(KeyError("no")) == describe(RemoteError("KeyError", "'no'")) == "KeyError: 'no'"
+
+
+def test_other_attributes_of_an_error_are_not_those_of_another_process() -> None:
+    class OfAService(Exception):
+        process_failed = 0
+
+        def details(self) -> str:
+            return "unavailable"
+
+    raised = Raised("encode(...)", OfAService("no"))
+    assert (raised.where, raised.is_error, raised.place) == ([], True, "")
 
 
 @pytest.mark.parametrize(("kind", "answer"), [("ValueError", Refusal), ("SystemExit", Fault), ("Disturbance", Fault)])
@@ -93,7 +151,9 @@ def test_an_exception_in_another_process_is_the_same_answer(kind: str, answer: A
         contained("encode", fail)
     found = caught.value.answer
     assert (type(found), found.kind, found.message) == (answer, kind, f"{kind}: no such token")
-    assert found.traceback[-1] == frame
+    here, there = found.traceback
+    assert " in fail: " in here
+    assert there == frame
 
 
 def test_the_frames_of_the_reference_are_shown_and_those_of_the_suite_are_not() -> None:
@@ -164,7 +224,7 @@ def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:
 
 def test_the_frames_of_a_program_do_not_repeat_its_message() -> None:
     raised = Raised("encode('a')", RemoteError("TypeError", "no", "TypeError: no\n    at g (t.js:3:4)"))
-    assert raised.where == ["g (t.js:3:4)"]
+    assert (raised.where, raised.place) == (["g (t.js:3:4)"], "t.js:3:4")
     assert str(raised) == "encode('a') raised TypeError: no"
 
 
@@ -201,4 +261,70 @@ def test_the_innermost_frames_are_shown() -> None:
     with pytest.raises(Raised) as caught:
         contained("encode(...)", outer, 2 * proxy.SHOWN_FRAMES)
     assert len(caught.value.where) == proxy.SHOWN_FRAMES
-    assert caught.value.where[-1].endswith("in inner: return 1 / 0")
+    assert caught.value.where[-1] == f"{caught.value.place} in inner: return 1 / 0"
+
+
+def test_the_innermost_frames_of_a_program_are_shown_and_the_error_before_them() -> None:
+    places = [f"f{depth} (t.js:{depth}:1)" for depth in range(1, 2 * proxy.SHOWN_FRAMES)]
+    text = "\n".join(["loading t.js", "TypeError: no", *(f"    at {place}" for place in places)])
+    innermost_last = [*reversed(places[: proxy.SHOWN_FRAMES - 1])]
+    assert proxy.remote_frames(text) == ["TypeError: no", *innermost_last]
+    assert proxy.remote_frames("\n".join(places)) == places[-proxy.SHOWN_FRAMES :]  # of no known language
+
+
+def test_a_file_of_the_working_directory_is_named_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [])
+    assert proxy.as_imported(str(Path.cwd() / "mine" / "tok.py")) == str(Path("mine", "tok.py"))
+
+
+def test_a_method_gets_its_argument_in_the_form_that_the_protocol_states() -> None:
+    got: list[Any] = []
+
+    class Records:
+        def encode(self, text: str, **special: Any) -> list[int]:
+            got.append(special)
+            return []
+
+        def encode_batch(self, texts: Any) -> list[list[int]]:
+            got.append(texts)
+            return [[] for _ in texts]
+
+        def encode_iterable(self, chunks: Any) -> Any:
+            got.append(chunks)
+            return iter([])
+
+        def save(self, folder: Any) -> None:
+            got.append(folder)
+
+    tokenizer, chunks = proxy.TokenizerProxy(Records()), iter("ab")
+    tokenizer.encode_allowed("a", ["<e>"], ["<s>"])
+    tokenizer.encode_allowed("a", "all", "all")
+    tokenizer.encode_batch(("a", "b"))
+    tokenizer.stream(chunks)
+    tokenizer.save(Path("folder"))
+    few = {"allowed_special": {"<e>"}, "disallowed_special": ("<s>",)}
+    every = {"allowed_special": "all", "disallowed_special": "all"}
+    assert got == [few, every, ["a", "b"], chunks, "folder"]
+    assert type(got[0]["allowed_special"]) is set
+    assert type(got[2]) is list
+
+
+def test_an_error_in_the_middle_of_a_stream_is_one_of_the_tokenizer() -> None:
+    def fails(_: object) -> Any:
+        yield "a"
+        raise KeyError("no")
+
+    tokenizer, seen = proxy.TokenizerProxy(SimpleNamespace(decode_iterable=fails)), list[str]()
+    for read in (
+        lambda: tokenizer.watch("decode_iterable", [97], seen.append),
+        lambda: seen.extend(tokenizer.open("decode_iterable", [97])),
+    ):
+        with pytest.raises(Raised, match=r"^decode_iterable\(\.\.\.\) raised KeyError: 'no'$"):
+            read()
+    assert seen == ["a", "a"]
+    tokenizer = proxy.TokenizerProxy(SimpleNamespace(decode_iterable=lambda ids: iter([b"a"])))
+    with pytest.raises(Malformed, match="decode_iterable yielded bytes"):
+        tokenizer.detokenize([97])

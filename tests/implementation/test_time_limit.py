@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,6 +97,88 @@ def test_a_signal_outside_a_call_is_ignored() -> None:
     limit = TimeLimit()
     assert limit._ring(signal.SIGALRM, None) is None  # type: ignore[func-returns-value]
     assert limit._ring(signal.SIGALRM, sys._getframe()) is None  # type: ignore[func-returns-value]
+
+
+def test_a_late_error_has_the_frames_of_the_call(clock: Clock) -> None:
+    error = ValueError("late")
+    error.where = ["mine.py:1 in encode: slow()"]  # type: ignore[attr-defined]
+    limit = TimeLimit()
+    with limit.within(100), pytest.raises(TimedOut) as raised:
+        limit.run("encode", clock.spend(101, error))
+    assert raised.value.answer.traceback == ("mine.py:1 in encode: slow()",)
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+def test_a_call_is_interrupted_again_and_again_when_no_time_is_left(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[tuple[float, ...]] = []
+    monkeypatch.setattr(signal, "setitimer", lambda _, *seconds: timers.append(seconds))
+    limit = TimeLimit()
+    with limit.within(100):
+        limit.run("encode", clock.spend(30))
+        limit.run("encode", clock.spend(30), grace=1)
+    assert timers == [(100, time_limit.REPEAT), (0,), (71, time_limit.REPEAT), (0,)]
+
+
+class Ended(BaseException):
+    """Raised in place of the end of this process."""
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    statuses: list[int] = []
+
+    def end(status: int) -> None:
+        statuses.append(status)
+        raise Ended
+
+    monkeypatch.setattr(os, "_exit", end)  # a limit restores it, and so does the end of the test
+    monkeypatch.setattr(time_limit, "_exit", end)
+    monkeypatch.setattr(time_limit, "ATTEMPTS", 3)
+    return statuses
+
+
+def test_only_a_call_that_catches_every_interruption_ends_the_process(ends: list[int], tmp_path: Path) -> None:
+    caught: list[TimedOut] = []
+
+    def is_interrupted() -> None:
+        limit._ring(0, sys._getframe())
+
+    def catches() -> None:
+        while True:
+            try:
+                is_interrupted()
+            except TimedOut as late:
+                caught.append(late)
+
+    said = tmp_path / "stderr"
+    with said.open("wb") as stderr:
+        limit = TimeLimit(stderr.fileno())
+        with limit.within(100):
+            for _ in range(5):  # more calls than one call can have interruptions
+                with pytest.raises(TimedOut):
+                    limit.run("encode(...)", is_interrupted)
+            assert not ends
+            with pytest.raises(Ended):
+                limit.run("encode(...)", catches)
+    assert (ends, len(caught)) == ([1], 3)
+    why = "encode(...) catches the exception of every time limit (100 s), so the run ends here."
+    assert said.read_text("ascii") == f"\nbpe-conformance: {why} With --bpe-isolate, only this test fails.\n"
+
+
+def test_only_a_call_cannot_end_the_process_with_a_status_of_its_own(ends: list[int], tmp_path: Path) -> None:
+    said = tmp_path / "stderr"
+    with said.open("wb") as stderr:
+        limit = TimeLimit(stderr.fileno())
+        with limit.within(5):
+            with pytest.raises(Ended):
+                limit.run("encode(...)", lambda: os._exit(0))
+            assert "encode(...) called os._exit(0), so the run ends here." in said.read_text("ascii")
+            with pytest.raises(Ended):
+                os._exit(0)
+    assert ends == [1, 0]
+    assert os._exit is time_limit._exit
 
 
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
