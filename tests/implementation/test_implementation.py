@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
+import os
 import re
 import threading
 import time
@@ -179,14 +181,16 @@ def test_a_pattern_that_is_not_written_is_lacking_without_a_note() -> None:
                 raise NotImplementedError(f"no {pattern} yet")
 
         @classmethod
-        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str = "gpt2") -> Any:
-            cls.check(pattern)
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str = "") -> Any:
+            if pattern not in ("", PATTERNS["cl100k"]):
+                raise NotImplementedError(f"no {pattern} yet")
             return Right.train(text, vocab_size, special_tokens)
 
     implementation = Implementation("x", ByName)
     found = {name for name in implementation.capabilities if ":" in name}
     assert found == {"pattern:cl100k", "train-pattern:cl100k"}
     assert implementation.notes == []
+    assert implementation.train("ab ab", 257, [], "cl100k").merges == [(b"a", b"b")]  # by the spelling that it takes
 
 
 def test_each_method_that_returns_none_is_noted() -> None:
@@ -1146,6 +1150,44 @@ def test_a_large_model_is_built_once_even_if_that_fails(monkeypatch: pytest.Monk
             else:
                 assert implementation.build(large) is implementation.build(large)
         assert len(calls) == (1 if fails else 0)
+
+
+def test_each_large_model_has_a_tokenizer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.fixtures.models.LARGE", 0)
+    implementation = Implementation("x", Right)
+    models = [read_model({"merges": [list(pair)]}, f"merges {pair}") for pair in ("ab", "bc")]
+    assert [implementation.build(model).encode("abc") for model in (*models, *models)] == 2 * [[256, 99], [97, 256]]
+
+
+def test_a_tokenizer_json_exists_as_long_as_the_tokenizer_that_read_it(tmp_path: Path) -> None:
+    read: list[Path] = []
+
+    class Reads(Reference):
+        @classmethod
+        def from_tokenizer_json(cls, path: Any) -> Any:
+            read.append(Path(path))
+            return super().from_tokenizer_json(path)
+
+    implementation = Implementation("x", Reads)
+    tokenizer = implementation.from_tokenizer_json(MODEL)
+    assert read[-1].exists()
+    del tokenizer
+    gc.collect()
+    assert not read[-1].parent.parent.exists()
+    implementation.from_tokenizer_json(MODEL, tmp_path)
+    gc.collect()
+    assert read[-1] == tmp_path / "tokenizer.json"
+    assert read[-1].exists()
+
+
+def test_what_probes_change_is_restored(tmp_path: Path) -> None:
+    def moves(self: Any, text: str) -> list[int]:
+        os.chdir(tmp_path)
+        return [97]
+
+    before = Path.cwd()
+    encoding(moves)
+    assert Path.cwd() == before
 
 
 def test_a_new_process_has_large_tokenizers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
