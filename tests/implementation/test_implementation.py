@@ -170,27 +170,27 @@ def test_special_tokens_can_be_allowed_if_encode_takes_both_parameters_and_does_
 
 
 def test_a_pattern_that_is_not_written_is_lacking_without_a_note() -> None:
+    passed: list[str] = []
+
     class ByName(Right):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str = "gpt2") -> None:
-            self.check(pattern)
-            super().__init__(vocab, merges, special_tokens)
-
-        @staticmethod
-        def check(pattern: str) -> None:
             if pattern not in ("gpt2", "cl100k"):
                 raise NotImplementedError(f"no {pattern} yet")
+            super().__init__(vocab, merges, special_tokens)
 
         @classmethod
         def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str = "") -> Any:
             if pattern not in ("", PATTERNS["cl100k"]):
                 raise NotImplementedError(f"no {pattern} yet")
+            passed.append(pattern)
             return Right.train(text, vocab_size, special_tokens)
 
     implementation = Implementation("x", ByName)
     found = {name for name in implementation.capabilities if ":" in name}
     assert found == {"pattern:cl100k", "train-pattern:cl100k"}
     assert implementation.notes == []
-    assert implementation.train("ab ab", 257, [], "cl100k").merges == [(b"a", b"b")]  # by the spelling that it takes
+    implementation.train("ab ab", 257, [], "cl100k")
+    assert passed[-1] == PATTERNS["cl100k"]  # the spelling that it takes
 
 
 def test_each_method_that_returns_none_is_noted() -> None:
@@ -696,11 +696,18 @@ def test_results_of_training_are_read() -> None:
     implementation = Implementation("x", type("A", (), {"train": train}))
     pair = implementation.train("", 256, [])
     assert (pair.vocab, pair.merges, pair.proxy) == ({0: b"a"}, [(b"a", b"b")], None)
-    answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[])
-    assert implementation.train("", 256, []).proxy is not None
+    assert implementation.returns_pair
+    answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[], encode=lambda text: time.sleep(0.01) or [0])
+    trained = implementation.train("", 256, [])
+    assert not implementation.returns_pair
+    assert trained.proxy is not None
+    before = implementation.limiter.seconds
+    trained.proxy.encode("a")
+    assert implementation.limiter.seconds - before >= 0.005  # its calls count, too
     fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
     for answers[0], message in (
         (None, f"train returned None; {fix}"),
+        (({}, [], []), f"train returned tuple, which has no attribute vocab; {fix}"),
         ([{}, []], f"train returned list, which has no attribute vocab; {fix}"),
         (SimpleNamespace(vocab={}), f"train returned SimpleNamespace, which has no attribute merges; {fix}"),
     ):
@@ -1208,6 +1215,7 @@ def test_a_new_process_ends_with_the_block_that_uses_it(error: type[Exception] |
     with nullcontext() if error is None else pytest.raises(error), implementation.in_new_process() as other:
         assert not closed
         assert {"new process", "shared memory"}.isdisjoint(other.capabilities)
+        assert other.spawn is None
         if error is not None:
             raise error
     assert closed == [True]
@@ -1215,11 +1223,16 @@ def test_a_new_process_ends_with_the_block_that_uses_it(error: type[Exception] |
 
 def test_a_process_with_other_variables_is_started_once() -> None:
     started: list[Any] = []
-    implementation = Implementation("x", Right, spawn=lambda variables: started.append(variables) or Right)
+    closed: list[bool] = []
+    spawned = type("Spawned", (Right,), {"close": lambda: closed.append(True)})
+    implementation = Implementation("x", Right, spawn=lambda variables: started.append(variables) or spawned)
     first = implementation.elsewhere({"PYTHONHASHSEED": "1"})
     assert implementation.elsewhere({"PYTHONHASHSEED": "1"}) is first
     assert implementation.elsewhere({"PYTHONHASHSEED": "2"}) is not first
     assert started == [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"}]
+    assert not closed
+    implementation.close()
+    assert closed == [True, True]
 
 
 def test_a_program_is_in_a_process_of_its_own_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1242,6 +1255,7 @@ def test_each_process_has_the_trainer_the_limit_and_the_confinement_of_the_run(m
 
     implementation = loaded.load("a:T", "b:train", isolate=confinement, limit=3)
     assert started.pop() == (("a:T", "b:train"), common)
+    assert implementation.limit == 3
     assert implementation.spawn is not None
     implementation.spawn(variables)
     given, named = started.pop()
@@ -1273,6 +1287,26 @@ def test_an_import_that_does_not_end_is_named(name: str, message: str, monkeypat
         loaded.load(name, limit=0.05)
 
 
+def test_an_import_may_take_longer_than_a_case_and_prints_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def imports(name: str) -> Any:
+        print("loading")
+        waited = time.monotonic() + 10
+        while not said.stat().st_size and time.monotonic() < waited:
+            time.sleep(0.01)
+        return Right
+
+    monkeypatch.setattr(loaded, "resolve", imports)
+    monkeypatch.setattr(loaded, "IMPORT_FACTOR", 10_000)
+    monkeypatch.setattr(capabilities, "LONG", 0.05)
+    said = tmp_path / "stderr"
+    with said.open("w", encoding="ascii") as stderr:
+        assert loaded.load("a:T", limit=0.02, stderr=stderr.fileno()).target is Right
+    assert said.read_text("ascii").startswith("bpe-conformance: a:T: waiting for its import\n")
+    assert capsys.readouterr() == ("", "loading\n")
+
+
 def test_an_error_while_a_class_is_inspected_is_one_line_with_its_place() -> None:
     class Meta(type):
         @property
@@ -1287,6 +1321,8 @@ def test_an_error_while_a_class_is_inspected_is_one_line_with_its_place() -> Non
         loaded.load("a:T", target=Odd)
     with pytest.raises(LoadError, match=r"^there is no adapter 'textbok'"):
         loaded.load("textbok")
+    with pytest.raises(LoadError, match=r"^a:T is of type int; expected a class or a function$"):
+        loaded.load("a:T", target=5)
 
 
 def test_what_announces_a_probe_ends_with_it() -> None:

@@ -12,7 +12,7 @@ from helpers.project import Project
 
 from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.implementation import output
-from bpe_conformance.implementation.output import scratch_folder
+from bpe_conformance.implementation.output import CUT, KEPT, scratch_folder, shown
 
 posix = pytest.mark.skipif(os.name != "posix", reason="directories of POSIX")
 
@@ -138,3 +138,8 @@ def test_captured_output_is_cut_after_what_is_kept(capfd: pytest.CaptureFixture[
         captured = capfd.readouterr()
         kept = "x" * output.KEPT + output.CUT.decode() * (length > output.KEPT)
         assert (captured.out, captured.err) == (kept, kept)
+
+
+def test_captured_output_is_shown_as_a_few_printable_characters() -> None:
+    assert shown("a\tb \x1b[2J\u20ac") == "a    b \\x1b[2J\\u20ac"
+    assert len(shown("\x1b" * 2 * KEPT)) == KEPT + len(CUT)
