@@ -85,10 +85,7 @@ def training(
     yield f"corpus  {_corpus(words, cut)}"
     step = 0
     shown = cut(room + len(special_tokens), STEPS)
-    while len(ids) < full:
-        if not (counts := textbook.count_pairs(words)):
-            yield f"no pair is left: training ends with {step} of {room} merges"
-            return
+    while len(ids) < full and (counts := textbook.count_pairs(words)):
         chosen = textbook.choose(counts, tie_break, ids)
         words = [textbook.replace(word, chosen) for word in words]
         step += 1
@@ -99,8 +96,11 @@ def training(
             yield f"  corpus  {_corpus(words, cut)}"
         ids.setdefault(chosen[0] + chosen[1], len(ids))
     if step > shown:
-        yield f"... {step - shown} more steps (--all shows them)"
-    yield f"the vocabulary is full: training ends with {counted(step, 'merge')}"
+        yield f"... {counted(step - shown, 'more step')} (--all shows them)"
+    if len(ids) < full:
+        yield f"no pair is left: training ends with {step} of {room} merges"
+    else:
+        yield f"the vocabulary is full: training ends with {counted(step, 'merge')}"
 
 
 def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[str]:
@@ -159,8 +159,7 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
     special = set(model.special_tokens or ())
     right = None if model.pipeline is None else oracle(model, {"lookup": lookup})
-    cuts = sorted(special - {""})
-    segments = textbook.cut_special(text, cuts) if right is None else right.find_special(text, right.special)
+    segments = textbook.cut_special(text, special) if right is None else right.find_special(text, right.special)
     if special or not segments or right is not None:
         rows = [f"{'special ' * is_special}{show.text_line(segment)}" for segment, is_special in segments]
         yield f"segments  {cut.joined(rows, PIECES)}"

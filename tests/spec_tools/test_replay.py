@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.operations import Encode
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import installed_spec
@@ -88,19 +90,30 @@ def trained(text: str, room: int, tie_break: str = "lex-greater", everything: bo
 
 
 @pytest.mark.parametrize("everything", [True, False])
-@pytest.mark.parametrize(("room", "steps"), [(12, 12), (13, 13), (14, 14), (99, 15)])
+@pytest.mark.parametrize(("room", "steps"), [(12, 12), (13, 13), (14, 14), (15, 15), (16, 15), (99, 15)])
 def test_a_training_shows_its_first_steps_and_counts_all(room: int, steps: int, everything: bool) -> None:
     lines = trained(ALPHABET, room, everything=everything)
     shown = steps if everything or room <= 13 else 12
     assert [line for line in lines if line.startswith("step")] == [f"step {number + 1}" for number in range(shown)]
     merged = [line.split()[1] for line in lines if line.startswith("  merge ")]
     assert merged == [f"({ALPHABET[14 - at]},{ALPHABET[15 - at :]}):" for at in range(shown)]
-    if room > steps:
-        assert lines[-1] == f"no pair is left: training ends with {steps} of {room} merges"
-        return
     more = [f"... {steps - shown} more steps (--all shows them)"] if shown < steps else []
-    last = lines[-1 - len(more) :]
-    assert last == [*more, f"the vocabulary is full: training ends with {steps} merges"]
+    ends = "the vocabulary is full: training ends with" if room == steps else "no pair is left: training ends with"
+    merges = f"{steps} merges" if room == steps else f"{steps} of {room} merges"
+    assert lines[-1 - len(more) :] == [*more, f"{ends} {merges}"]
+
+
+@pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller", "smaller-ids", "first-seen"])
+def test_a_training_merges_what_the_oracle_merges(tie_break: str) -> None:
+    random = Random(3)
+    for special in [["ab", "ca", "abc"]] * 20:
+        text = "".join(random.choices("abc ", k=30))
+        lines = replay.training(textbook.corpus(text, (), PATTERNS["gpt2"]), 6, tie_break, "raw", Cut(True), special)
+        merged = [line.removeprefix("  merge   ") for line in lines if line.startswith("  merge ")]
+        learned = textbook.learn(text, 256 + 3 + 6, special, tie_break=tie_break, train_special="text")
+        assert [line.startswith(f"{replay.pair(pair)}: ") for line, pair in zip(merged, learned, strict=True)] == [
+            True
+        ] * len(merged)
 
 
 @pytest.mark.parametrize(("tie_break", "second"), [("smaller-ids", "(x,y)"), ("lex-greater", "(x,y)")])
@@ -160,6 +173,15 @@ def test_a_tie_says_which_bytes_decide(other: tuple[bytes, bytes], reason: str) 
     lines = replay.training([other, (b"-", b"x")], 1, "lex-smaller", "raw", Cut())
     (line,) = (line for line in lines if line.startswith("  merge "))
     assert line == f"  merge   ('-',x): 2 pairs tie at 1; lex-smaller takes it: {reason}"
+
+
+def test_a_letter_and_another_byte_are_told_apart_by_their_bytes() -> None:
+    (line,) = (
+        line
+        for line in replay.training([(b"-", b"x"), (b"a", b"y")], 1, "lex-greater", "raw", Cut())
+        if line.startswith("  merge ")
+    )
+    assert line.endswith("left a is greater than '-' of ('-',x) (byte 61 against 2d)")
 
 
 def test_words_that_repeat_are_counted_and_only_eight_are_shown() -> None:
@@ -239,6 +261,14 @@ def test_a_pre_token_in_the_vocabulary_is_not_merged_if_the_lookup_takes_it_whol
 
 def test_more_than_one_space_is_shown_as_a_number() -> None:
     assert replay.quoted(" a  b   ") == "' a'+<20>*2+'b'+<20>*3"
+    assert replay.shown_token(b" a  b   ") == "' a'+<20>*2+'b'+<20>*3"
+
+
+def test_the_lookup_of_a_pipeline_is_its_own() -> None:
+    model = read_model({"merges": [["a", "a"]], "extra": [[300, "aab"]]})
+    for lookup, tokens in (("pair", "256 'aa' | 98 'b'"), ("whole", "300 'aab'")):
+        of_pipeline = replace(model, pipeline=Pipeline(steps=(ByteLevel(),), lookup=lookup))
+        assert encoded(of_pipeline, "aab")[-1] == f"  = {tokens}"
 
 
 @pytest.mark.parametrize("data", [b"\xe2\x82a\xff", b"ab\xffcd\xe2\x82"])
