@@ -57,7 +57,10 @@ def test_every_error_of_many_bad_files_is_found(tmp_path: Path) -> None:
             (folder / "cases" / f"bad-{number}.yaml").write_bytes(body.encode("utf-8"))
             expected.add(first.removeprefix("# ").replace("bad.yaml", f"bad-{number}.yaml"))
     assert len(expected) > 20
-    assert expected <= {finding.line(folder) for finding in lint(folder)}
+    findings = lint(folder)
+    assert expected <= {finding.line(folder) for finding in findings}
+    where = [(str(finding.file), finding.row) for finding in findings]
+    assert where == sorted(where)
 
 
 def test_every_rule_has_a_fixture_and_every_fixture_a_rule() -> None:
@@ -79,7 +82,21 @@ def test_the_command_reports_what_is_wrong_and_exits_with_1(tmp_path: Path, caps
 def test_a_warning_does_not_change_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, expected = _spec(tmp_path, BAD / "few-cases.yaml")
     assert cli.main(["lint", "--spec", str(folder)]) == 0
-    assert expected in capsys.readouterr().out
+    verdict = f"no errors; {len(RULES)} rules checked; 1 warning"
+    assert capsys.readouterr().out.splitlines() == [f"{folder}/{expected}", verdict]
+
+
+def test_a_may_needs_no_second_case_and_a_case_may_have_the_title_of_one_of_another_clause(tmp_path: Path) -> None:
+    folder, _ = _spec(tmp_path, BAD / "few-cases.yaml")
+    for name, was, now in (
+        ("clauses/merge.yaml", "level: should", "level: may"),
+        ("clauses/merge.yaml", "SHOULD", "MAY"),
+        ("cases/more.yaml", "a chain grows to the right", "the earlier-learned pair merges first"),
+    ):
+        text = (folder / name).read_text("utf-8")
+        assert was in text
+        (folder / name).write_text(text.replace(was, now), "utf-8")
+    assert lint(folder) == []
 
 
 def test_the_command_prints_the_size_of_every_space(
