@@ -176,7 +176,7 @@ def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]
     fault = ""
     split = expression("gpt2", implementation.conventions)
     for one in (replace(probe, split=split) for probe in probes()):
-        answer = _ask(implementation, lambda one=one: implementation.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
+        answer = _ask(lambda one=one: implementation.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
         if isinstance(answer, Trained):
             trained[one] = answer.merges
         else:
@@ -232,11 +232,11 @@ def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
 
 def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[ProbeResult]:
     special: list[str] = list(SPECIAL)
-    answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
+    answer = _ask(lambda: implementation.train("abab\ncd", 260, special))
     fault = ""
     if not isinstance(answer, Trained):
         fault, special = f"training with special tokens: {answer}", []
-        answer = _ask(implementation, lambda: implementation.train("abab\ncd", 258, []))
+        answer = _ask(lambda: implementation.train("abab\ncd", 258, []))
     if not isinstance(answer, Trained):
         yield ProbeResult("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
         yield ProbeResult("id_layout", None, str(answer))
@@ -295,7 +295,7 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
     rows: list[list[int]] = []
     for text in _LOOKUP_TEXTS:
-        answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
+        answer = _ask(lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
             fault = f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
             return ProbeResult("lookup", None, fault, failed=True)
@@ -314,7 +314,7 @@ def _train_special(implementation: Implementation) -> ProbeResult:
     found: set[str] = set()
     split = expression("gpt2", implementation.conventions)
     for text, special in _SPECIAL_TEXTS:
-        answer = _ask(implementation, lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
+        answer = _ask(lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
         if not isinstance(answer, Trained):
             return ProbeResult("train_special", None, f"training with special tokens: {answer}")
         shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
@@ -325,9 +325,8 @@ def _train_special(implementation: Implementation) -> ProbeResult:
     return ProbeResult("train_special", one, "; ".join(shown if one is None else shown[:1]), broken=one is None)
 
 
-def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
+def _ask(question: Callable[[], object]) -> object:
     try:
-        with implementation.time_limit():
-            return question()
+        return question()
     except (CallFailed, TimedOut) as fault:
         return ascii_only(" ".join(str(fault).split()))

@@ -131,6 +131,27 @@ def test_evidence_names_a_probe_for_each_rule_that_is_excluded():
     assert "excludes smaller-ids/gpt2" in evidence
 
 
+def test_a_probe_is_shown_until_the_merge_that_excludes_a_rule():
+    merges = [(b"a", b"b"), (b"c", b"d"), (b"ab", b"cd")]
+    one = Probe("abcd\nabcd", 3)
+    assert [one.line(merges, until) for until in range(3)] == [
+        rf"'abcd\nabcd' gives {shown}" for shown in ("(a,b)", "(a,b) (c,d)", "(a,b) (c,d) (ab,cd)")
+    ]
+
+
+def test_a_trainer_with_a_pattern_of_its_own_is_expected_to_split_by_it():
+    class Own(Tokenizer):
+        pattern = r"(?s:.)+"
+
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens):
+            return Tokenizer.train(text, vocab_size, special_tokens, cls.pattern)
+
+    report = report_of(Own)
+    assert report.found == {name: DEFAULTS[name] for name in CONVENTIONS}
+    assert report.status == 0
+
+
 def test_defaults_are_named():
     assert "nothing to declare: the tokenizer follows the defaults" in list(find("reference").lines)
 
@@ -209,8 +230,10 @@ def test_unknown_tie_break_is_reported():
     assert report.found["tie_break"] == "unspecified"
     assert report.status == 0
     assert report.to_declare == {"tie_break": "unspecified"}
-    assert "excludes lex-greater" in report.findings[0].why
-    assert "excludes first-seen" in report.findings[0].why
+    shown, *excluded = report.findings[0].why.split("; ")
+    assert shown == "each merge has the highest count"
+    assert excluded[0] == r"'ba\nab' gives (a,b), which excludes lex-greater"
+    assert excluded[1:] == [rf"'ab\nba' gives (b,a), which excludes {key}" for key in TRAINING_KEYS[1:]]
 
 
 class LearnsInBatches(Tokenizer):
@@ -326,6 +349,8 @@ def test_tie_break_and_ids_can_have_different_byte_orders():
     report = report_of(Mixed)
     assert report.found["byte_order"] == "gpt2"
     assert "from the ties; the ids are in raw order" in report.findings[1].why
+    same = report_of(with_conventions(**Mixed.conventions)).findings[1]
+    assert (same.value, same.why) == ("gpt2", "' ' has id 220, '!' has id 0")
 
 
 def test_bytes_in_neither_order_are_reported():
@@ -366,15 +391,17 @@ def test_unknown_layout_is_reported(lost, specials):
     assert report.status == 1
 
 
-def test_without_special_tokens_the_layout_is_undetermined():
+@pytest.mark.parametrize("error", [NotImplementedError, ValueError])
+def test_without_special_tokens_the_layout_is_undetermined(error):
     class Plain(Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):
             if special_tokens:
-                raise NotImplementedError("no special tokens")
+                raise error("no special tokens")
             return super().train(text, vocab_size, special_tokens, pattern)
 
     report = report_of(Plain)
+    assert report.found["byte_order"] == "raw"
     assert "id_layout" not in report.found
     assert "no special tokens" in report.findings[2].why
     assert report.status == 0
