@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from bpe_conformance import cli
 from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.one_line import counted
+from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Train
+from bpe_conformance.operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Expected, Train
 from bpe_conformance.operations.divergence import merge_steps
 from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.reference import textbook
@@ -101,6 +103,7 @@ def test_all_texts_of_a_batch_are_shown(spec: Spec) -> None:
     name = next(case.id for case in spec.cases if case.operation.texts() == ("c", "abc", "ab", "b"))
     shown = _shown(spec, name).split("replay")[0]
     assert re.findall(r"^ +(?:texts)? +'(\w+)'", shown, re.MULTILINE) == ["c", "abc", "ab", "b"]
+    assert shown.count("\n  texts ") == 1
 
 
 @pytest.mark.parametrize(("special", "shown"), [(None, None), ((), "none"), (("<a>", "b"), "'<a>', 'b'")])
@@ -150,6 +153,7 @@ def test_replay_gives_the_reason_of_each_merge(counts: dict[tuple[bytes, bytes],
 def test_an_encoding_case_is_replayed(spec: Spec) -> None:
     shown = _shown(spec, "merge-priority-beats-leftmost").split("\n")
     assert shown[0] == "merge-priority-beats-leftmost                     MERGE-ORDER-1 (MUST), encoder"
+    assert "  operation  encode" in shown
     assert "  text       'abc'  = 61 62 63" in shown
     assert "  merges     0 (b,c)  1 (a,b)" in shown
     assert "  expected   97 'a' | 256 'bc'" in shown
@@ -249,8 +253,12 @@ def test_a_section_is_shown(spec: Spec) -> None:
     totals = f"{len(section.clauses)} clauses, {cases} cases, {properties} propert"
     assert " ".join(lines[0].split()).startswith(f"MERGE. {section.title} {totals}")
     assert section.intro.split()[0] in lines[1]
-    shown = {line.split()[0]: line.split()[1] for line in lines if line.startswith("  MERGE-")}
-    assert shown == {clause.id: clause.level for clause in section.clauses}
+    rows = {line.split()[0]: line.split(maxsplit=2)[1:] for line in lines if line.startswith("  MERGE-")}
+    assert {name: level for name, (level, _) in rows.items()} == {clause.id: clause.level for clause in section.clauses}
+    for clause in section.clauses:
+        (_, sentence), whole = rows[clause.id], _first_sentence(clause.statement)
+        assert sentence == whole or (sentence.endswith("...") and whole.startswith(sentence.removesuffix("...")))
+    assert any(sentence.endswith("...") for _, sentence in rows.values())
 
 
 @pytest.mark.parametrize("bug", ["greedy-left-to-right", "tie-set-order", "long-texts-in-blocks"])
@@ -413,6 +421,7 @@ def test_a_clause_has_all_its_cases_properties_sources_and_why_it_has_no_case(sp
         shown = [line.split()[0] for line in lines if line.startswith("    ") and not line.startswith("     ")]
         if cases:
             assert shown[-len(cases) :] == cases
+            assert all(" ".join(case.title.split()) in text for case in spec.cases if case.id in cases)
             assert f" {counted(len(cases), 'case')}; bpe-conformance explain CASE replays one" in text
         for about in (clause.uncased, clause.rationale, *clause.sources):
             assert not about or about.split()[-1] in text
@@ -468,6 +477,25 @@ def test_a_table_shows_its_pattern_and_the_bytes_that_it_lacks() -> None:
     rows = [" ".join(line.split()) for line in _model(Model(lacks, (), pattern="cl100k"), View())]
     assert rows == ["merges none", "pattern cl100k", "vocab no entry for byte 41, ff"]
     assert [" ".join(line.split()) for line in _model(Model(whole, ()), View())] == ["merges none"]
+
+
+def test_a_table_with_a_name_shows_its_pipeline_too() -> None:
+    model = Model({97: b"a"}, (), name="small", pipeline=Pipeline(steps=(ByteLevel(),)))
+    rows = [" ".join(line.split()) for line in _model(model, View())]
+    assert rows[:2] == ["model small", "pipeline ByteLevel"]
+
+
+def test_an_id_without_an_entry_and_a_value_that_is_not_computed_are_shown_as_such(spec: Spec) -> None:
+    case = next(case for case in spec.cases if case.id == "decode-unknown-next")
+    assert "\n  ids        97 'a' | 256 ?\n" in _shown(spec, case.id)
+    new = replace(spec, cases=(replace(case, expected=Expected({})),))
+    assert "\n  expected   no value yet; bpe-conformance regenerate computes it\n" in _shown(new, case.id)
+
+
+def test_only_special_tokens_that_are_allowed_are_replayed_as_such(spec: Spec) -> None:
+    for name, special in (("special-allowed-none", []), ("special-allowed-one-of-two", ["<|f|>"])):
+        replayed = _shown(spec, name).partition("\n  replay\n")[2]
+        assert re.findall(r"special '(.*?)'", replayed) == special
 
 
 def test_every_accepted_answer_is_shown(spec: Spec) -> None:
