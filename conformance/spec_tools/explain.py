@@ -250,7 +250,8 @@ def _model(model: Model, view: View) -> Iterator[str]:
         yield from _value(model.pattern, "pattern")
     if model.pipeline is not None:
         yield from _value("; ".join(show.pipeline(model.pipeline)), "pipeline")
-    if missing := [byte for byte in range(256) if bytes([byte]) not in set(model.vocab.values())]:
+    entries = set(model.vocab.values())
+    if missing := [byte for byte in range(256) if bytes([byte]) not in entries]:
         yield from _value(f"no entry for byte {', '.join(f'{byte:02x}' for byte in missing[:8])}", "vocab")
 
 
