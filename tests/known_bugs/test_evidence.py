@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.answer import MALFORMED, TIMED_OUT, AnyError, Fault, Ids, Refusal, Table
+from bpe_conformance.answer import MALFORMED, TIMED_OUT, AnyError, Fault, Ids, Refusal, Table, fingerprint
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
@@ -27,6 +27,7 @@ from bpe_conformance.outcome import (
     Expectation,
     Mismatch,
     Outcome,
+    State,
 )
 from bpe_conformance.spec import installed_spec
 
@@ -78,6 +79,41 @@ def test_a_condition_is_refuted_by_failures_that_do_not_meet_it() -> None:
     assert "long-pre-tokens-from-the-right" in named(len(narrow) // 2)
     assert "long-pre-tokens-from-the-right" not in named(2 * len(narrow))
     assert "rightmost-of-equals" in named(2 * len(narrow))
+
+
+@pytest.mark.parametrize(
+    ("states", "named"),
+    [
+        ("ffppppppp", ["long-pre-tokens-from-the-right"]),
+        ("ffffffppp", []),  # which refute the condition, and too much passes for the bug without it
+        ("fffffffff", ["rightmost-of-equals"]),
+        ("fwwwwwwwp", ["rightmost-of-equals"]),  # warnings are evidence, too
+        ("fsssssssp", ["long-pre-tokens-from-the-right"]),  # a case that is skipped refutes nothing
+    ],
+)
+def test_a_cause_of_a_run_is_the_bug_that_all_of_its_answers_speak_for(
+    states: str, named: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [case for case in installed_spec().cases if case.clause.id == "MERGE-LEFT-1"][: len(states)]
+    answers = {case.id: Ids((number,)) for number, case in enumerate(cases)}
+    marks = {name: fingerprint(answer) for name, answer in answers.items()}
+    rows = {"rightmost-of-equals": marks, "long-pre-tokens-from-the-right": dict([*marks.items()][:2])}
+    monkeypatch.setattr(matrix, "read", lambda: matrix.Matrix(rows, {}, {}, {}))
+    kinds: dict[str, State] = {"f": "failed", "w": "warning", "p": "passed", "s": "skipped"}
+    outcomes = [
+        Outcome(
+            case.id,
+            "case",
+            "",
+            kinds[state],
+            case.clause,
+            "encoder",
+            wrong(case.question, answers[case.id]) if state in "fw" else None,
+        )
+        for case, state in zip(cases, states, strict=True)
+    ]
+    found = causes.diagnose(outcomes, cases).causes
+    assert [bug.id for cause in found if isinstance(cause, BugCause) for bug in cause.bugs] == named
 
 
 @pytest.mark.parametrize(
