@@ -339,7 +339,6 @@ class Prober:
                 yield f"{prefix}pattern:{name}"
             elif not isinstance(refusal.error, NotImplementedError):
                 refusals[name] = refusal
-        self._implementation.spellings.pop(prefix + _NO_PATTERN, None)
         if refusals:
             first, patterns = next(iter(refusals.values())), plural(len(refusals), "pattern")
             self._implementation.note(f"{what} refuses the {patterns} {', '.join(refusals)}: {first}")

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
+from bpe_conformance.adapters import RemoteTokenizer
 from bpe_conformance.adapters.bridge.confinement import Confinement
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
@@ -1000,7 +1001,9 @@ def test_only_a_class_is_like_minbpes() -> None:
     for name in ("encode", "decode", "train"):
         setattr(made, name, getattr(Like, name))
     trains_alone = type("TrainsAlone", (Like,), {"train": Trainer()})  # no instance is trained
-    assert [capabilities._is_like_minbpe(one) for one in (Like, made, trains_alone)] == [True, False, False]
+    decodes_not = type("DecodesNot", (Like,), {"decode": None})
+    found = [capabilities._is_like_minbpe(one) for one in (Like, made, trains_alone, decodes_not)]
+    assert found == [True, False, False, False]
 
 
 def raising(error: Exception) -> Any:
@@ -1323,6 +1326,33 @@ def test_an_error_while_a_class_is_inspected_is_one_line_with_its_place() -> Non
         loaded.load("textbok")
     with pytest.raises(LoadError, match=r"^a:T is of type int; expected a class or a function$"):
         loaded.load("a:T", target=5)
+
+
+def test_another_process_is_started_first_and_knows_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Any] = []
+
+    class Client:
+        pid: int | None = None
+        time_limit = 0.0
+
+        def start(self) -> None:
+            events.append("started")
+            self.pid = 1
+
+    client = Client()
+    implementation = Implementation("x", Right, 7).with_target(type("Other", (RemoteTokenizer,), {"client": client}))
+    monkeypatch.setattr(
+        time_limit.TimeLimit, "run", lambda self, what, function, grace: events.append(grace) or function()
+    )
+    for _ in range(2):
+        implementation.call("encode(...)", lambda: events.append(client.time_limit))
+    assert events == [
+        "started",
+        1.0,
+        7,
+        1.0,
+        7,
+    ]  # the second number is the limit, and the first one the time to report it
 
 
 def test_what_announces_a_probe_ends_with_it() -> None:
