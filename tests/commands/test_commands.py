@@ -123,12 +123,15 @@ def test_train_learns_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -
         ("tok", [], {}),
         ("few", ["--most-words", "1"], {"most_words": 1}),
         ("lines", ["--unit-pattern", "[^\n]+|\n", "--workers", "2"], {"unit_pattern": "[^\n]+|\n"}),
+        ("special", ["--special", "way", "--tie-break", "lex-smaller"], {"special_tokens": ["way"]}),
     ):
-        assert main([*words, folder, *options]) == 0
-        capsys.readouterr()
+        assert main([*words, folder, *options, "--format", "tiktoken", "--format", "huggingface"]) == 0
+        assert "\nnote          tiktoken files do not store the split pattern" in capsys.readouterr().out
+        if folder == "special":
+            settings = {**settings, "tie_break": "lex-smaller"}
         own = superbpe.train(Path("sea"), 270, 266, **settings)  # type: ignore[arg-type]
         assert any(left + right == b"by the" for left, right in own.merges) == (folder != "few")
-        assert main(["encode", folder, "sea"]) == 0
+        assert main(["encode", f"{folder}/tokenizer.json", "sea"]) == 0
         assert list(map(int, capsys.readouterr().out.split())) == own.encode(Path("sea").read_text("utf-8"))
 
 
@@ -159,6 +162,8 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         assert main(["train", "-", "--vocab-size", vocab_size, "-o", "tok"]) == 0
         assert ("exhausted  " not in capsys.readouterr().out) is is_reached
     give(b"a\xff a\xff")
+    assert refused(capsys, "train", "-", "--vocab-size", "258", "-o", "new").startswith("standard input: not UTF-8 at ")
+    give(b"a\xff a\xff")
     assert main(["train", "-", "--vocab-size", "258", "-o", "tok", "--errors", "replace"]) == 0
     assert re.search(r"^memory        \d+\.\d MB at most", capsys.readouterr().out, re.MULTILINE)
 
@@ -180,6 +185,11 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         (["text", "--vocab-size", "300", "--transition", "301"], "--transition 301: must be from 256 to 300"),
         (["text", "--vocab-size", "300", "--most-words", "0"], "--most-words: belongs to SuperBPE; add --transition"),
         (["text", "--vocab-size", "300", "--most-words", "2"], "--most-words: belongs to SuperBPE; add --transition"),
+        (["text", "--vocab-size", "300", "--unit-pattern", "."], "--unit-pattern: belongs to SuperBPE; add --tra"),
+        (
+            ["text", "--vocab-size", "300", "--special", "x", "--transition", "256"],
+            "--transition 256: must be from 257 to 300",
+        ),
         (["text", "--vocab-size", "300", "--transition", "280", "--most-words", "0"], "--most-words 0: must be at"),
         (["text", "--vocab-size", "300", "--transition", "280", "--unit-pattern", "("], "the pattern '(' is not"),
         (["text", "--vocab-size", "300", "--transition", "280", "--train-special", "text"], "--train-special text: "),
@@ -244,7 +254,18 @@ def test_json_lines_round_trip(give: Give, capsysbinary: pytest.CaptureFixture[b
     assert list(map(json.loads, data.splitlines())) == [GPT2.encode(one) for one in strings]
     give(data)
     assert main(["decode", "gpt2", "--as", "jsonl"]) == 0
-    assert list(map(json.loads, capsysbinary.readouterr().out.decode().split("\n")[:-1])) == strings
+    lines = capsysbinary.readouterr().out.decode().split("\n")[:-1]
+    assert list(map(json.loads, lines)) == strings
+    assert "🦊" in lines[2]  # as itself, which people can read
+
+
+def test_the_ids_of_an_empty_text_are_an_empty_line(
+    tiny: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for form, data in (("text", b"\n"), ("jsonl", b""), ("uint16", b"")):
+        give(b"")
+        assert main(["encode", tiny, "--as", form]) == 0
+        assert capsysbinary.readouterr().out == data
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -301,7 +322,9 @@ def test_input_is_read_in_parts_of_any_size(
             b"",
             "--as text: arrays in a directory are ",
         ),
+        (["encode", "gpt2", "a", "b", "-o", "x", "--as", "jsonl"], b"", "--as jsonl: arrays in a directory are "),
         (["encode", "gpt2", "-", "b", "-o", "x"], b"", "standard input cannot be one of several inputs"),
+        (["encode", "gpt2", "b", "-", "-o", "x"], b"", "standard input cannot be one of several inputs"),
         (["encode", "gpt2", "text", "-o", "x", "--shard-size", "0"], b"", "shard_size is 0; it must be at least 1"),
         (["encode", "gpt2", "text", "b", "-o", "text"], b"", "text: cannot be written: File exists"),
         (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is not a JSON string"),
@@ -329,15 +352,16 @@ def test_input_is_read_in_parts_of_any_size(
             b"\0\0\0",
             "standard input: its size is not a multiple of 2; is it uint16?",
         ),
+        (["decode", "gpt2", "--as", "jsonl"], b"[1]\n\xff", "standard input: not UTF-8 at byte 4"),
         (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[true]", "standard input:2: '[true]' is not a JSON array of ids"),
         (["decode", "gpt2", "--as", "jsonl"], b"[50257]", "standard input:1: the id 50257 is not in the vocabulary"),
     ],
 )
 def test_each_error_is_one_line(
-    words: list[str], data: bytes, error: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
+    words: list[str], data: bytes, error: str, tiny: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give(data)
-    assert main(words) == 2
+    assert main([tiny if word == "gpt2" and "--special" not in words else word for word in words]) == 2
     message = capsysbinary.readouterr().err.decode()
     assert message.startswith(f"bpe-conformance: {error}")
     assert message.count("\n") == 1
@@ -837,6 +861,11 @@ def test_a_position_counts_all_that_was_read_before(
 
 def test_the_name_of_a_file_is_shown_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "encode", "gpt2", "no\nsuch\x1b[31m") == r"no\nsuch\x1b[31m: No such file or directory"
+
+
+def test_train_reads_a_file_as_often_as_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "text", "text", "--vocab-size", "262", "-o", "tok"]) == 0
+    assert ", on 2.6 kB in " in capsys.readouterr().out
 
 
 def test_train_says_on_what_part_of_the_text_the_ratio_is(capsys: pytest.CaptureFixture[str]) -> None:
