@@ -303,6 +303,27 @@ def training(test: str, clause: str = "TRAIN-TIE-1", answer: Any = TABLE) -> Out
     return Outcome(test, "case", "", "failed", CLAUSES[clause], "trainer", wrong(TRAINING, answer))
 
 
+def test_a_convention_is_measured_by_all_cases_whose_value_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_bytes = (("lookup", "bytes"),)
+    outcomes = {name: training(name) for name in ("fits", "other", "follows", "same")}
+    fits = replace(training("fits"), mismatch=wrong(conventions=(by_bytes,)))
+    monkeypatch.setattr(causes, "_differs", lambda case, declared, values: case != "same" and declared != values)
+    names = [*outcomes, "passes"]
+    evidence = Evidence(dict.fromkeys(names, "MERGE-ORDER-1"), {}, {"follows"})
+    made = search(wrong={**outcomes, "fits": fits}, golden={name: name for name in names}, evidence=evidence)
+    (found,) = made._conventions()
+    assert (found.same, found.other, found.passed) == ({"fits"}, {"other"}, {"passes"})
+    assert found.changes == by_bytes
+
+
+def test_errors_without_a_line_are_told_apart_by_their_messages_and_warnings_have_some_too() -> None:
+    said = {"a": "no", "b": "no", "c": "yes", "warned": "no"}
+    outcomes = {name: training(name, answer=Refusal("ValueError", message)) for name, message in said.items()}
+    failing = {name: outcome for name, outcome in outcomes.items() if name != "warned"}
+    found = search(failing=failing, wrong=outcomes)._groups(outcomes)
+    assert [(cause.message, tests) for cause, tests in found] == [("no", {"a", "b", "warned"}), ("yes", {"c"})]
+
+
 def test_open_ties_are_a_cause_only_of_trainings_that_no_other_cause_explains(monkeypatch: pytest.MonkeyPatch) -> None:
     trainings = {name: training(name) for name in ("a", "b", "c", "d")}
     evidence = SimpleNamespace(clauses=dict.fromkeys(trainings, "TRAIN-TIE-1"))
