@@ -136,6 +136,22 @@ def test_the_extension_and_its_page_are_as_the_oracle_gives_them() -> None:
         assert file.read_text("utf-8") == text
 
 
+def test_a_changed_value_of_the_extension_is_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, load = module.superbpe.FILE.read_text("utf-8"), module.superbpe.load_extension
+    file = tmp_path / "superbpe.yaml"
+    monkeypatch.setattr(module.superbpe, "FILE", file)
+    clauses, _, listed = right.partition("\ncases:\n")
+    cases = listed.split("  - id: ")
+    for number, was, now in ((1, '["', '["x'), (len(cases) - 1, "ids: [", "ids: [2, ")):
+        head, expect, values = cases[number].partition("expect:")
+        changed = head + expect + values.replace(was, now, 1)
+        assert changed != cases[number]
+        others = "  - id: ".join([*cases[:number], changed, *cases[number + 1 :]])
+        file.write_text(f"{clauses}\ncases:\n{others}", "utf-8")
+        monkeypatch.setattr(module.superbpe, "load_extension", lambda: load(file))
+        assert module.superbpe_files()[file] == right
+
+
 def test_comments_layout_and_other_values_are_kept(spec: Path) -> None:
     file = spec / "cases" / "encode.yaml"
     text = file.read_bytes().decode("utf-8")
@@ -186,10 +202,11 @@ def test_the_status_is_1_if_a_value_is_not_written_or_a_check_finds_a_difference
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for differences, refusals, check in product(([], ["a", "b"]), ([], ["c"]), (False, True)):
-        outcome = Regeneration(differences, refusals)
+        outcome = Regeneration(differences, refusals, notes=["a witness is skipped"])
         monkeypatch.setattr(module, "regenerate", lambda *_, made=outcome: made)
         assert main(["regenerate", *["--check"] * check]) == int(bool(refusals or (check and differences)))
-        *lines, _ = capsys.readouterr().out.splitlines()
+        note, *lines, last = capsys.readouterr().out.splitlines()
+        assert (note, last) == (*outcome.notes, outcome.agreement)
         said = f"2 {'out of date' if check else 'updated'}" if differences else "every computed value is the oracle's"
         assert lines == [*differences, *refusals, said, *["1 not written"] * len(refusals)]
 

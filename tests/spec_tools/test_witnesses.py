@@ -19,7 +19,7 @@ from bpe_conformance.answer import Text
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.operations import Decode, Setting, Train
+from bpe_conformance.operations import Decode, Encode, Setting, Train
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import installed_spec, load_spec
 from bpe_conformance.spec_tools.regenerate import regenerate
@@ -127,6 +127,11 @@ class Plain(Agrees):
 class Raises(Agrees):
     def __new__(cls, *arguments, **keywords):
         raise BaseException("panic\n\u20ac")
+
+
+class Stopped(Agrees):
+    def __new__(cls, *arguments, **keywords):
+        raise KeyboardInterrupt
 
 
 def witness(name="honest", kind="Agrees", version=None, package="regex", **asked) -> Witness:
@@ -341,6 +346,26 @@ def test_witness_that_is_not_installed_is_noted(spec):
     assert "is not installed" in outcome.notes[0]
 
 
+def test_a_witness_whose_adapter_cannot_be_loaded_is_noted(spec):
+    outcome = regenerate(spec, check=True, witnesses=[witness(kind="Missing")])
+    assert outcome.refusals == []
+    (note,) = outcome.notes
+    assert note.startswith("honest is skipped: ")
+    assert "has no 'Missing'" in note
+
+
+def test_a_recorded_disagreement_is_that_of_one_witness_only(spec):
+    entry = {"witness": "liar", "case": "second", "reason": "it lies", "source": "here"}
+    (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
+    outcome = regenerate(spec, check=True, witnesses=[witness("liar", "Lies"), witness("other", "Lies")])
+    assert outcome.refusals == ["second: other gives [[120, 258, 0]]; the oracle [[120, 258]]"]
+
+
+def test_ctrl_c_ends_the_questions(spec):
+    with pytest.raises(KeyboardInterrupt):
+        regenerate(spec, check=True, witnesses=[witness(kind="Stopped")])
+
+
 def test_a_mark_is_removed_with_its_value(spec):
     regenerate(spec, witnesses=[witness(encode="bytes")])
     file = spec / "cases" / "encode.yaml"
@@ -497,9 +522,21 @@ def test_a_witness_confirms_all_that_it_can_compute() -> None:
             shifted = {index + 1: token for index, token in trained.vocab.items()}
             return SimpleNamespace(merges=trained.merges, vocab=shifted)
 
+    none = Setting(None, DEFAULTS)
+    for pattern in ("gpt2", "none"):  # which both are asked with the pattern of the case
+        spaced = read_model({"merges": [["a", " "]], "pattern": pattern})
+        ids = Encode("a b").computed(Setting(spaced, DEFAULTS))
+        encoded = ask(Right, Encode("a b"), spaced, ids)
+        trained = ask(
+            Right, Train("a b a b", 257, (), pattern), None, Train("a b a b", 257, (), pattern).computed(none)
+        )
+        assert encoded is not None
+        assert trained is not None
+        assert encoded.agrees
+        assert trained.agrees
     model = read_model({"merges": [["a", "b"]]})
     training = Train("abab ab cd cd", 258, ())
-    merges = training.computed(Setting(None, DEFAULTS))
+    merges = training.computed(none)
     for target, decodes, trains in (
         (Right, True, True),
         (OtherBytes, False, True),
