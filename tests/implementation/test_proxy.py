@@ -70,7 +70,7 @@ def test_answer_of_the_wrong_shape_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "kind"), [(MalformedAnswer, Malformed), (NoAnswer, Missing)])
-def test_an_answer_that_is_none_is_told_from_others_of_the_wrong_shape(
+def test_an_answer_that_is_none_differs_from_others_of_the_wrong_shape(
     wrong: type[MalformedAnswer], kind: type[Malformed]
 ) -> None:
     def fail() -> NoReturn:

@@ -316,7 +316,7 @@ def test_a_convention_is_measured_by_all_cases_whose_value_it_changes(monkeypatc
     assert found.changes == by_bytes
 
 
-def test_errors_without_a_line_are_told_apart_by_their_messages_and_warnings_have_some_too() -> None:
+def test_errors_without_a_line_are_distinguished_by_their_messages_and_warnings_have_some_too() -> None:
     said = {"a": "no", "b": "no", "c": "yes", "warned": "no"}
     outcomes = {name: training(name, answer=Refusal("ValueError", message)) for name, message in said.items()}
     failing = {name: outcome for name, outcome in outcomes.items() if name != "warned"}

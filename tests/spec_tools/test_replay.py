@@ -175,7 +175,7 @@ def test_a_tie_says_which_bytes_decide(other: tuple[bytes, bytes], reason: str) 
     assert line == f"  merge   ('-',x): 2 pairs tie at 1; lex-smaller takes it: {reason}"
 
 
-def test_a_letter_and_another_byte_are_told_apart_by_their_bytes() -> None:
+def test_a_letter_and_another_byte_are_distinguished_by_their_bytes() -> None:
     (line,) = (
         line
         for line in replay.training([(b"-", b"x"), (b"a", b"y")], 1, "lex-greater", "raw", Cut())
