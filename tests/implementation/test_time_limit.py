@@ -164,7 +164,8 @@ def test_only_a_call_that_catches_every_interruption_ends_the_process(ends: list
                 limit.run("encode(...)", catches)
     assert (ends, len(caught)) == ([1], 3)
     why = "encode(...) catches the exception of every time limit (100 s), so the run ends here."
-    assert said.read_text("ascii") == f"\nbpe-conformance: {why} With --bpe-isolate, only this test fails.\n"
+    fix = "With --bpe-isolate (in a notebook, isolate=True), only this test fails."
+    assert said.read_text("ascii") == f"\nbpe-conformance: {why} {fix}\n"
 
 
 def test_only_a_call_cannot_end_the_process_with_a_status_of_its_own(ends: list[int], tmp_path: Path) -> None:
