@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +40,20 @@ def forgets_written_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for name, module in [*sys.modules.items()]:
         if str(getattr(module, "__file__", "")).startswith(written):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_directories_in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Make them in memory if there is room: to remove one of thousands from a disk can take milliseconds."""
+    tmp_path_factory.getbasetemp()  # stays on disk
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 1 << 30:
+        yield
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        tempfile.tempdir = folder
+        yield
+        tempfile.tempdir = None
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,8 @@ _SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library"),
     *("/dev/full", "/dev/random", "/dev/urandom", "/dev/zero"),  # not the disks and terminals
 )
-_DEVICES = (os.devnull, "/dev/shm")  # semaphores are in the second
+SHARED = "/dev/shm"  # has the semaphores, so a confined process can write to it
+_DEVICES = (os.devnull, SHARED)
 _INSTALLED = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below a prefix of Python
 
 _CREATE, _ADD, _RESTRICT, _NO_NEW_PRIVILEGES = 444, 445, 446, 38  # system calls, and an operation of prctl

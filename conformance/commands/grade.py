@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import bpe_conformance
-from bpe_conformance.adapters.bridge.confinement import SUBMISSION, Confinement, has_landlock, tried_file
+from bpe_conformance.adapters.bridge.confinement import SHARED, SUBMISSION, Confinement, has_landlock, tried_file
 from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only, counted
@@ -142,6 +142,9 @@ def run(options: argparse.Namespace) -> int:
         if inside := next((entry for entry in path if Path(entry).is_relative_to(folder)), None):
             raise CommandError(f"Python imports from {inside}, which is a submission's; remove it from PYTHONPATH")
     check_folder(next(place for place in (options.output, *options.output.resolve().parents) if place.exists()))
+    for place in (*folders.values(), options.output.resolve(), Path(tempfile.gettempdir()).resolve()):
+        if place.is_relative_to(SHARED):
+            raise CommandError(f"{place}: submissions can write to {SHARED}; use another directory, or another TMPDIR")
     hidden = [*map(str, folders.values()), str(options.output.resolve())]
     confined = {"blocked": _blocked(options.allowed), "hidden": hidden}
     job = {"path": path, "arguments": _arguments(options), "confined": confined}

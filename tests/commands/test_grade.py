@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -214,6 +215,11 @@ ATTACKS: dict[str, dict[str, str]] = {
 COMMAND = "import sys; from bpe_conformance.cli import main; sys.exit(main())"
 
 
+@pytest.fixture(autouse=True)
+def temporary_directories_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)  # not in `/dev/shm`, to which submissions can write
+
+
 def run_grade(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", COMMAND, "grade", *arguments, "--adapter", "tok:Tokenizer"],
@@ -353,6 +359,11 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
     assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
+    for shared in (folder, tmp_path / "results", tempfile.gettempdir()):
+        monkeypatch.setattr(grade, "SHARED", str(shared))
+        message = refusal(capsys, folder, *tok, "-o", str(tmp_path / "results"))
+        assert f"submissions can write to {shared}; use another directory" in message
+    monkeypatch.undo()
     monkeypatch.syspath_prepend(folder)
     assert "remove it from PYTHONPATH" in refusal(capsys, folder, *tok)
 
