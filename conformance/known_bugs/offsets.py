@@ -144,10 +144,22 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, max(start, start + len(text[start:end].rstrip()))
 
 
+def _trimmed_but_first(self: BaseEncoder, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Return spans without spaces at their ends, except one at the start of the text."""
+    trimmed = []
+    for start, end in BaseEncoder.spans(self, text, ids):
+        piece = text[start:end]
+        leading, trailing = (len(piece) - len(rest) for rest in (piece.lstrip(" "), piece.rstrip(" ")))
+        start = min(start + leading - (start == 0 and leading > 0), end)
+        trimmed.append((start, max(start, end - trailing)))
+    return trimmed
+
+
 add_variants(
     __name__,
     BaseEncoder,
     spans={
+        "SpansTrimmedButFirst": _trimmed_but_first,
         "SpansInBytes": lambda self, text, ids: [
             *pairwise(accumulate((len(self.vocab[index]) for index in ids), initial=0))
         ],
