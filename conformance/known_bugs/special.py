@@ -262,6 +262,7 @@ add_variants(
         "EndoftextAlwaysSpecial": _also(lambda self: [b"<|endoftext|>"]),
         "NamesAlwaysSpecial": _also(lambda self: map(str.encode, NAMES)),
         "SpacesAtEndDropped": _changed(lambda segment, at, count: segment.rstrip(" ")),
+        "SpacesOfSegmentsStripped": _changed(lambda segment, at, count: segment.strip(" ") if count > 1 else segment),
         "SegmentsStripped": _changed(lambda segment, at, count: segment.strip() if count > 1 else segment),
         "SpaceBeforeSpecialSwallowed": _changed(
             lambda segment, at, count: segment.rstrip() if at + 1 < count else segment

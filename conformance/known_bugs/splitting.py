@@ -56,6 +56,7 @@ add_variants(
         ),
         "LettersWithMarks": _by(GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}")),
         "LettersWithJoiners": _by(GPT2.replace(r" ?\p{L}+", r" ?\p{L}(?:[\u200c\u200d]?\p{L})*")),
+        "NumbersAscii": _by(GPT2.replace(r" ?\p{N}+", " ?[0-9]+").replace(r"\p{N}", "0-9")),
         "NumbersDecimalOnly": _by(GPT2.replace(r"\p{N}", r"\d")),
         "NumbersDigitByDigit": _by(GPT2.replace(r" ?\p{N}+", r" ?\p{N}")),
         "PunctuationCharByChar": _by(GPT2.replace(r"\p{N}]+", r"\p{N}]")),

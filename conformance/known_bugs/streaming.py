@@ -184,6 +184,7 @@ add_variants(
         "EncodedBehindLastSpace": lambda self, held: held.rfind(" ") + 1,
         "LastCharactersHeldBack": sized(32, lambda self, held: max(0, len(held) - self.size)),
         "BufferEncodedWhenFull": sized(64, lambda self, held: len(held) if len(held) >= self.size else 0),
+        "SpecialsCutAtPreTokens": lambda self, held: len(held) - len("".join(self.split(held)[-2:])),
         "SpecialsCutAtSpaces": lambda self, held: max(
             (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),

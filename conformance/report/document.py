@@ -19,7 +19,7 @@ from .. import __version__
 from .. import outcome as counts
 from ..outcome import BugCause, Cause, ConventionCause, ErrorCause, Outcome, RunResult
 from ..spec import schema_error, schema_validator
-from ..terminal import causes, wording
+from ..terminal import causes, show, wording
 from ..terminal.failure import Failure, describe
 
 FORMAT = "bpe-conformance report 2"
@@ -84,7 +84,8 @@ def _cause(cause: Cause, result: RunResult) -> dict[str, Any]:
     own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, result).test}
     match cause:
         case BugCause(bugs):
-            return {"kind": "bug", **own, "bugs": [asdict(bug) for bug in bugs]}
+            said = ({**asdict(bug), "sentence": show.prose(bug.sentence), "fix": show.prose(bug.fix)} for bug in bugs)
+            return {"kind": "bug", **own, "bugs": list(said)}
         case ConventionCause(pairs):
             return {"kind": "convention", **own, "conventions": dict(pairs), "declare": causes.conventions(cause)}
         case ErrorCause(message, place):

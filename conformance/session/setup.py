@@ -138,6 +138,7 @@ def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
         if value is not None and value is not False and (name, value) != ("--bpe-time-limit", 10):
             is_flag = value is True or name == "--bpe-isolate"  # whose value is a Confinement in `grade`
             yield name, "" if is_flag else f"{value:g}" if isinstance(value, float) else str(value)
+    yield from (("-o", one) for one in config.getoption("override_ini") or () if one.startswith("addopts="))
 
 
 def _selecting(config: pytest.Config) -> Iterator[str]:

@@ -172,8 +172,8 @@ def test_bytes_are_asked_after_a_correct_text_and_after_a_correct_error() -> Non
     implementation = Implementation("x", Records)
     for alternatives, ids, count in (
         ((Text("a"),), (97,), 2),  # the reference's own `decode` calls `decode_bytes`, too
-        ((AnyError("unknown-id"),), (999,), 2),
-        ((AnyError("unknown-id"), Text("")), (999,), 1),  # where both are correct, the bytes are open
+        ((AnyError("unknown-id"),), (999,), 3),  # after an error, `decode` is called again
+        ((AnyError("unknown-id"), Text("")), (999,), 2),  # where both are correct, the bytes are open
     ):
         asked.clear()
         question = Question(Decode(ids), MODEL)

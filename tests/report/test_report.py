@@ -577,6 +577,12 @@ def test_badge_shows_the_verdict(outcomes: list[Outcome], more: dict[str, Any], 
     assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 
 
+def test_signs_in_what_a_bug_does_have_their_spelling_in_ascii() -> None:
+    bug = Bug("right", "`aaa` becomes a\xb7aa.", "Count up to 2\xb2\u2070 \u2026", "TRAIN-REPLACE-1")
+    (shown,) = made(outcome("a", "failed"), diagnosis=Diagnosis((BugCause((bug,), ("a",)),), ()))["causes"]
+    assert (shown["bugs"][0]["sentence"], shown["bugs"][0]["fix"]) == ("`aaa` becomes a|aa.", "Count up to 2^20 ...")
+
+
 def test_junit_xml_contains_clause_and_state(project: Project) -> None:
     project.judge("mine:Greedy", "--junitxml=junit.xml")
     cases = {one.get("name"): one for one in ElementTree.parse(project.path / "junit.xml").iter("testcase")}
