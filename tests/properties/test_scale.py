@@ -525,6 +525,18 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     assert "size" in found.mismatch.asked.about + found.mismatch.asked.context
 
 
+class CutsWhiteSpaceAt1000Characters(BaseEncoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        cut = 1_000 if pre_token.isspace() else len(pre_token)
+        return [*super().encode_pre_token(pre_token[:cut]), *super().encode_pre_token(pre_token[cut:])]
+
+
+def test_long_runs_of_white_space_are_merged_as_a_whole() -> None:
+    implementation, effort = Implementation("x", CutsWhiteSpaceAt1000Characters), Effort()
+    rows = (row for row in scale._long_runs(implementation, effort) if "white space" in row.what)
+    assert any(scale._first_wrong("law", row, implementation, effort) for row in rows)
+
+
 def test_a_correct_heap_in_long_words_passes() -> None:
     assert run("law-long-runs", HeapInLongWords) is None
 
@@ -552,6 +564,21 @@ class NumbersALearnedSpecialLast(conventional(tie_break="smaller-ids", train_spe
 def test_a_learned_special_token_keeps_its_id_in_a_long_training_text(target: Any) -> None:
     found = run("law-train-large", target)
     assert (found is None) is (target is not NumbersALearnedSpecialLast)
+
+
+class NumbersALearnedSpecialLastAmongManyWords(NumbersALearnedSpecialLast):
+    """Beyond a number of different words, not beyond a size."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        train = super().train if len({*text.split()}) > 1_000 else super(NumbersALearnedSpecialLast, cls).train
+        return train(text, vocab_size, special_tokens)
+
+
+def test_a_learned_special_token_keeps_its_id_among_many_words() -> None:
+    implementation = Implementation("x", NumbersALearnedSpecialLastAmongManyWords)
+    (row,) = (one for one in scale.large_trainings(implementation, Effort()) if "special token that is" in one.what)
+    assert scale._first_wrong("law", row, implementation, Effort()) is not None
 
 
 class LosesAnIdAfter100000Words(Tokenizer):
