@@ -552,6 +552,7 @@ def test_a_wrong_value_in_the_reply_to_start_is_described_as_json(field: str, va
         (b"{\n", "each reply is one line", "without line breaks"),
         (b"{ \r\n", "each reply is one line", "without line breaks"),
         (b"{debug}\n", "is one JSON object", "to standard error"),
+        (b'{"seq": 1, "result": "\xff"}\n', "ASCII, or UTF-8", "escape characters"),
         (b'{"seq": "1", "result": 1}\n', 'which is the number 1, not "1"', "copy seq"),
         (b'{"result": 1}\n', "which is the number 1, and here it is missing", "copy seq"),
     ],
@@ -1035,7 +1036,7 @@ def test_what_is_announced_without_a_sample_or_if_it_cannot_be_made() -> None:
 
     class Fails:
         def __init__(self, vocab: Any, merges: Any) -> None:
-            raise ValueError
+            raise SystemExit
 
         def decode(self, ids: Any) -> str:
             return ""

@@ -20,6 +20,7 @@ from bpe_conformance.adapters.packages import OfPackage, calls, refuse_special_t
 from bpe_conformance.adapters.packages.tokenizer_json import (
     BpeQwen,
     OnnxruntimeExtensions,
+    PytorchTokenizers,
     Quicktok,
     QuicktokEncoding,
     TuetokenCore,
@@ -365,6 +366,20 @@ def test_onnxruntime_extensions_reads_the_split_of_a_file_that_has_its_own(monke
     monkeypatch.setattr(OnnxruntimeExtensions, "package", package, raising=False)
     for pattern, kind in ((None, "GPT2Tokenizer"), (PATTERNS["llama3"], "PreTrainedTokenizerFast")):
         assert OnnxruntimeExtensions(build_vocab([]), [], None, pattern)._tokenizer == kind
+
+
+def test_pytorch_tokenizers_reads_the_file_before_it_encodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Encoder:
+        model: Any = None
+
+        def load(self, path: str) -> None:
+            self.model = json.loads(Path(path).read_text("utf-8"))["model"]
+
+        def encode(self, text: str) -> tuple[int, ...]:
+            return tuple(self.model["vocab"][char] for char in text)
+
+    monkeypatch.setattr(PytorchTokenizers, "package", SimpleNamespace(CppHFTokenizer=Encoder), raising=False)
+    assert PytorchTokenizers(build_vocab([]), []).encode("ba") == [98, 97]
 
 
 def test_the_crate_unitoken_gets_the_first_of_two_ids_and_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
