@@ -182,6 +182,13 @@ def test_an_implementation_that_cannot_be_tested_changes_the_exit_status(
     assert main(["matrix", *names, "-o", "made"]) == status
 
 
+def test_an_adapter_may_have_the_name_of_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("textbook").mkdir()
+    monkeypatch.setattr(matrix, "run_jobs", lambda *_: [matrix.MatrixResult("textbook", None, "no")])
+    assert main(["matrix", "textbook", "-o", "made"]) == 1  # 2 if it is refused
+
+
 def test_reports_are_shown_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):

@@ -301,6 +301,7 @@ def test_the_end_of_a_run_names_the_part_the_unwritten_files_and_the_only_model(
     for model, said in (("other", "the attribute model, 'other', names a fixed"), ("/x/a.json", "make one: bpe-conf")):
         text = " ".join(" ".join(end_of(result(model=model))).split())
         assert said in text
+        assert "--bpe-pack" in text
         assert "note" not in " ".join(end_of(result(outcome("one"), model=model)))
     packed = " ".join(" ".join(end_of(result(model="other", pack="mine"))).split())
     assert "the attribute model is 'other', and the pack is of 'mine'. If they have the same vocabulary" in packed

@@ -265,6 +265,8 @@ def test_the_data_contain_each_text_once() -> None:
     reports = [report("one", states, causes=[greedy([*failing(2)])]), report("two", failing(1))]
     made = data(parsed(page.text(reports)))
     cases = [one[0] for one in made["cases"]]
+    clauses = {one["id"]: one["clause"] for one in reports[0]["results"]}
+    assert [made["clauses"][one[1]]["id"] for one in made["cases"]] == [clauses[case] for case in cases]
     first, second = made["implementations"]
     assert set(second["states"]) == {"p", "x", "f"}
     for case, letter in zip(cases, first["states"], strict=True):
