@@ -130,18 +130,8 @@ def test_a_node_id_runs_that_item(project: Project) -> None:
 def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path: Path) -> None:
     spec = tmp_path / "a spec"
     shutil.copytree(SPEC, spec)
-    arguments = [
-        "conformance",
-        "--adapter",
-        "mine:Greedy",
-        "--bpe-spec",
-        str(spec),
-        "--bpe-time-limit",
-        "2.5",
-        "-o",
-        "addopts=",
-    ]
-    result = project.pytester.runpytest_inprocess(*arguments)
+    options = ["--bpe-spec", str(spec), "--bpe-time-limit", "2.5", "-o", "addopts="]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", *options)
     result.stdout.fnmatch_lines(
         [
             f"  rerun      pytest conformance --adapter mine:Greedy --bpe-spec '{spec}' --bpe-time-limit 2.5"
