@@ -32,7 +32,7 @@ class Expectation:
     source: str = ""  # which answer of the implementation it is, if it is not the oracle's: "encode of each segment"
 
 
-AGAIN = "again, after the same call raised an error"
+AFTER_ERROR = "ERROR-AFTER-1"  # the clause that an answer breaks if only the second call after an error is incorrect
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Mismatch:
     @property
     def fingerprint(self) -> str:
         """Equal for equal answers, whatever conventions are declared and whether special tokens are supported."""
-        return fingerprint(self.compared or self.answer, AGAIN if self.asked.context == AGAIN else "")
+        return fingerprint(self.compared or self.answer, AFTER_ERROR if self.clause_id == AFTER_ERROR else "")
 
 
 @dataclass(frozen=True)

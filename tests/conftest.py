@@ -58,7 +58,7 @@ def temporary_directories_in_memory(tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(autouse=True)
 def keeps_the_watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Start it once for each test, as a run does once for all: a start takes longer than most calls."""
+    """Start it once per test, as a run starts it once for all tests: a start takes longer than most calls."""
     with contextlib.nullcontext() if SLOW in request.path.parents else watchdog.kept():
         yield
 

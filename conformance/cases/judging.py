@@ -14,7 +14,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Changes, Decode, DecodeBytes, Expected, Laziness, Operation, Question, Train
 from ..operations.setting import Conventions, Setting, expression, oracle
-from ..outcome import AGAIN, Expectation, Mismatch
+from ..outcome import AFTER_ERROR, Expectation, Mismatch
 from ..spec import Case
 
 
@@ -60,9 +60,10 @@ def compare(
                 return failed.answer, any(operation.accepts(value, failed.answer, setting) for value in correct)
 
         answer, is_correct = ask()
-        if is_correct and isinstance(answer, Refusal) and receiver is not None:
+        is_repeated = is_correct and isinstance(answer, Refusal) and receiver is not None
+        if is_repeated:
             answer, is_correct = ask()
-            question = question if is_correct else replace(question, context=AGAIN)
+        fails_again = is_repeated and not is_correct
         if is_correct and receiver is not None and (following := operation.after(answer, correct, setting)):
             if following[0].needs[0] not in implementation.capabilities:
                 return None
@@ -74,8 +75,9 @@ def compare(
         return None
     first, *others = operation.narrowed(correct, answer)
     where = first.operation.divergence(first.correct, first.answer, setting)
-    asked = Question(first.operation, question.model, question.context)
-    breaks = "ERROR-AFTER-1" if question.context == AGAIN else operation.breaks.get(setting.clause, "")
+    context = "again, after the same call raised an error" if fails_again else question.context
+    asked = Question(first.operation, question.model, context)
+    breaks = AFTER_ERROR if fails_again else operation.breaks.get(setting.clause, "")
     expected_here = Expectation(first.correct)
     found = Mismatch(asked, expected_here, first.answer, where, conventions=conventions, clause_id=breaks)
     return replace(found, others=tuple(others))
