@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -70,6 +70,7 @@ from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
 from .bases import BaseEncoder, BaseTrainer, like
+from .combined import Trainers, alike
 from .matrix import Matrix
 
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
@@ -165,7 +166,11 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
             for candidate in [first, *(candidate for candidate in equals if candidate.same & left == new)]:
                 bugs |= {bug.id: bug for bug in candidate.named if bug.id not in bugs}
             first = replace(first, cause=BugCause(tuple(bugs.values()), ()))
-        found.append((first, new))
+        same_bug = next((at for at, (other, _) in enumerate(found) if first.bugs & other.bugs), None)
+        if same_bug is None:
+            found.append((first, new))
+        else:  # it explains more in another way
+            found[same_bug] = found[same_bug][0], found[same_bug][1] | new
         left -= new
         explained |= first.same
         remaining = [candidate for candidate in remaining if not candidate.contradicts(first)]
@@ -267,8 +272,8 @@ class _Search:
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
         packs = self._answers_to_packs(published)
-        alike = {bug: row.keys() & self.evidence.dependent for bug, row in packs.items()}
-        following = {bug: published.dependent.get(bug, frozenset()) | cases for bug, cases in alike.items()}
+        depending = {bug: row.keys() & self.evidence.dependent for bug, row in packs.items()}
+        following = {bug: published.dependent.get(bug, frozenset()) | cases for bug, cases in depending.items()}
         published = replace(
             published, answers={**published.answers, **packs}, dependent={**published.dependent, **following}
         )
@@ -281,7 +286,9 @@ class _Search:
         more = [*self._other_sizes(unexplained, published.answers), *self._under_lookup(published.answers)]
         more += self._built_on_streams(published.answers)
         if unexplained.intersection(trainings):
-            more += [*self._trainers(trainings), *self._open_ties(found)]
+            several, settled = self._trainers(found, trainings)
+            candidates = [one for one in candidates if not one.named or one.same & failures - settled]
+            more += [*several, *(() if settled else self._open_ties(found))]
         found = cover([*candidates, *more], failures) if more else found
         left = set(self.failing)
         taken = [(candidate, set(tests)) for candidate, tests in found]
@@ -415,31 +422,42 @@ class _Search:
             refuted = unfit if len(unfit) * PASSED < len(same) else same | unfit
             yield Candidate(ConventionCause(OPEN, ()), same, refuted, changes=OPEN)
 
-    # Trainers under other conventions, or with other names of their own
+    # Trainers under other conventions, with other names of their own, or with several bugs
 
-    def _trainers(self, trainings: Sequence[str]) -> Iterator[Candidate]:
-        """Yield the known bugs of training that go wrong as the implementation does, whatever ids or names it uses."""
-        published = matrix.read().answers
-        passing = self.evidence.clauses.keys() - self.wrong.keys()
-        bugs = {bug.id: bug for bug in known_bugs() if bug.id in published and issubclass(bug.target, BaseTrainer)}
-        likely: Counter[str] = Counter()
-        for name in bugs:
-            predicted = published[name].keys() & trainings
-            likely[name] = len(predicted) - PASSED * len(published[name].keys() & passing)
-        alike: Counter[str] = Counter()
-        for name, score in likely.most_common(MOST_CAUSES**2):
-            few = _spread([test for test in trainings if test in published[name]], MOST_CAUSES) if score > 0 else ()
-            alike[name] = sum(self._tested_again(bugs[name], few).values())
-        for name in bugs:  # under another rule for ties, an incorrect one fails other cases
-            if bugs[name].section == "training_ties" and determines_merges(self.declared):
-                alike[name] = sum(self._tested_again(bugs[name], _spread(trainings, MOST_CAUSES)).values())
-        for name, count in alike.most_common(MOST_CAUSES):
-            if count:
-                passed = _spread(sorted(published[name].keys() & passing), REPLAYED // 4)
-                asked = [*_spread(trainings, REPLAYED), *passed]
-                answers = self._tested_again(bugs[name], asked)
-                same = {test for test, is_same in answers.items() if is_same}
-                yield _of_bug(bugs[name], self.evidence, answers.keys(), same, published)
+    def _trainers(
+        self, found: Iterable[tuple[Candidate, Set[str]]], trainings: Sequence[str]
+    ) -> tuple[list[Candidate], Set[str]]:
+        """Return the known bugs of training that go wrong together as the implementation does, whatever its ids.
+
+        If they give all its tables, it has no other bugs of training: the second value is the tests with these tables.
+        A table that shows several bugs counts for the one that the fewest tables show.
+        """
+        first = {candidate.named[0].id for candidate, _ in found if candidate.named}
+        undeclared = (dict(one.changes) for one, _ in found if isinstance(one.cause, ConventionCause))
+        trainers = Trainers(dict(_of_training(self.declared) or _of_training({**DEFAULTS, **ChainMap(*undeclared)})))
+        wrong = {test: mismatch for test in trainings if (mismatch := self.wrong[test].mismatch)}
+        answers = {test: mismatch.answer for test, mismatch in wrong.items() if isinstance(mismatch.answer, Table)}
+        asked = {test: wrong[test].asked for test in answers}
+        explained = {test for _, tests in found for test in tests}
+        left = {test: question for test, question in asked.items() if test not in explained}
+        bugs = [bug for bug in known_bugs() if issubclass(bug.target, BaseTrainer) and not bug.varies]
+        chosen = trainers.search(left, answers, [bug for bug in bugs if bug.id in first], bugs)
+        passed = [test for test in self.evidence.clauses if test not in self.wrong]
+        passed = [test for test in passed if self.golden[test].question.is_training]
+        asked |= {test: self.golden[test].question for test in _spread(passed, REPLAYED)}
+        given = trainers.answers(chosen, asked)
+        right = {test for test in given if test not in answers and _is_right(asked[test], given[test], self.declared)}
+        alike_in = {test for test in answers if alike(given[test], answers[test])}
+        shown = {}
+        for bug in chosen:
+            without = trainers.answers([other for other in chosen if other != bug], asked)
+            shown[bug] = {test for test in asked if not alike(given[test], without[test])} - right
+        candidates, taken = [], set[str]()
+        for bug, predicted in sorted(shown.items(), key=lambda item: len(item[1])):
+            if same := (predicted & alike_in) - taken:
+                candidates.append(_of_bug(bug, self.evidence, predicted - taken, same, matrix.read().answers))
+            taken |= predicted
+        return candidates, alike_in if alike_in == answers.keys() else set()
 
     def _under_lookup(self, published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs of encoders that go wrong as the implementation does under its declared lookup."""
@@ -515,7 +533,7 @@ class _Search:
 
     def _is_alike(self, implementation: Implementation, test: str) -> bool:
         wrong = self.wrong[test].mismatch
-        return wrong is not None and _alike(ask(implementation, wrong.asked), wrong.answer)
+        return wrong is not None and alike(ask(implementation, wrong.asked), wrong.answer)
 
     def _tested_again(self, bug: KnownBug, tests: Iterable[str]) -> dict[str, bool]:
         """Return the golden cases that a bug fails, and whether it fails them as the implementation does."""
@@ -530,7 +548,7 @@ class _Search:
                     found[test] = False
                 continue
             asked, answer = mismatch.asked, ask(implementation, mismatch.asked)
-            if not (is_alike := _alike(answer, mismatch.answer)):
+            if not (is_alike := alike(answer, mismatch.answer)):
                 setting, right = Setting(asked.model, self.declared), mismatch.expected.alternatives
                 if any(asked.operation.accepts(one, answer, setting) for one in right):
                     continue
@@ -643,9 +661,14 @@ def _implementation(bug: KnownBug, declared: Mapping[str, str]) -> Implementatio
     followed: Conventions = ()
     if declared["lookup"] != DEFAULTS["lookup"] and issubclass(bug.target, BaseEncoder):
         followed = (("lookup", declared["lookup"]),)
-    if determines_merges(declared) and issubclass(bug.target, BaseTrainer):
-        followed = tuple((name, declared[name]) for name in TRAINING_CONVENTIONS)
+    if issubclass(bug.target, BaseTrainer):
+        followed = _of_training(declared)
     return _implementation_of(bug, followed)
+
+
+def _of_training(declared: Mapping[str, str]) -> Conventions:
+    """Return the declared conventions of training if they determine the merges."""
+    return tuple((name, declared[name]) for name in TRAINING_CONVENTIONS if determines_merges(declared))
 
 
 @lru_cache(maxsize=32)
@@ -725,20 +748,6 @@ def _has_highest_counts(declared: Mapping[str, str], mismatch: Mismatch, clause:
     return isinstance(mismatch.answer, Table) and is_correct_up_to_ties(mismatch, clause, declared)
 
 
-def _alike(first: Answer, second: Answer) -> bool:
-    """Return whether two answers are wrong in the same way: equal, or tables that differ in ids and in names only."""
-    if isinstance(first, Table) and isinstance(second, Table):
-        return first.merges == second.merges and _entries(first) == _entries(second)
-    return fingerprint(first) == fingerprint(second)
-
-
-def _entries(table: Table) -> tuple[Counter[bytes], int]:
-    """Return the entries that are bytes or results of merges, and the number of others."""
-    results = {left + right for left, right in table.merges}
-    own = Counter(token for token in table.vocab.values() if len(token) == 1 or token in results)
-    return own, len(table.vocab) - own.total()
-
-
 def _is_right(asked: Question[Any], answer: Answer, conventions: Mapping[str, str]) -> bool:
     """Return whether an answer is correct under these conventions; an error is, where the oracle refuses the model."""
     try:
@@ -764,7 +773,7 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     asked = mismatch.asked
     if asked.context and isinstance(mismatch.answer, Refusal | Fault):
         return False  # in another context, another error can have the same type
-    return _takes(bug, asked) and _alike(ask(bug, asked), mismatch.answer)
+    return _takes(bug, asked) and alike(ask(bug, asked), mismatch.answer)
 
 
 def _named(bug: KnownBug) -> Bug:
@@ -788,7 +797,7 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
     sizes = sorted((size for size in SIZES if least <= size <= length), reverse=True)  # shorter inputs passed
     fitting = None
     for one in map(bug.with_size, sizes) if bug.is_sized else [bug]:
-        if _alike(ask(_implementation_of(one, ()), asked), wrong.answer):
+        if alike(ask(_implementation_of(one, ()), asked), wrong.answer):
             fitting = replace(fitting or one, least_size=one.changed_size)
         elif fitting is not None:
             break
@@ -798,7 +807,7 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
         return None
     (tested,) = (one for one in bind(installed_spec().clauses) if one.id == outcome.test)
     found = None if skip_reason(tested, implementation) else tested.run(implementation, Effort())
-    is_alike = found is not None and found.mismatch.asked == asked and _alike(found.mismatch.answer, wrong.answer)
+    is_alike = found is not None and found.mismatch.asked == asked and alike(found.mismatch.answer, wrong.answer)
     return bug if is_alike else None
 
 

@@ -123,6 +123,14 @@ def test_a_bug_is_named_once_if_it_is_tested_again() -> None:
     assert [one.id for one in found.named] == ["wide"]
 
 
+def test_a_bug_that_explains_more_in_another_way_is_one_cause() -> None:
+    evidence, bug = Evidence(CLAUSES, _row(0, 24, "1")), KnownBug("wide", "", "MERGE-ORDER-1", "", "")
+    rows = [ROWS["wide"], _row(20, 24, "1")]
+    candidates = [one for row in rows for one in of_bugs(evidence, Matrix({"wide": row}, {}, {}), [bug])]
+    ((found, cases),) = cover(candidates, evidence.answers)
+    assert ([one.id for one in found.named], len(cases)) == (["wide"], 24)
+
+
 def test_other_answers_name_no_bug() -> None:
     assert _found(_unknown(0, 60)) == []
 
@@ -496,6 +504,36 @@ def test_wrong_trainer_is_named_whatever_its_ids() -> None:
 def test_a_trainer_that_learns_other_pairs_takes_patterns_nevertheless(bug: str) -> None:
     target = next(one.target for one in known_bugs() if one.id == bug)
     assert "train-pattern:cl100k" in Implementation("x", target).capabilities
+
+
+def _of_several(*bugs: str) -> Diagnosis:
+    """Diagnose a trainer with these known bugs by a part of the trainings."""
+    targets = {one.id: one.target for one in known_bugs()}
+    trainings = [case for case in _cases() if case.operation.name == "train"]
+    return diagnose(_outcomes(type("T", tuple(targets[bug] for bug in bugs), {}), trainings[::3]), _cases())
+
+
+@pytest.mark.parametrize(
+    "bugs",
+    [
+        ("fallen-pairs-of-other-words-lost", "tie-prefix-greater"),
+        ("split-at-white-space", "tie-last-seen"),
+        ("base-from-the-text", "replace-first-only", "special-tokens-by-shape"),
+        ("last-merge-repeated", "one-merge-too-many", "tie-gpt2-spelling"),
+    ],
+)
+def test_the_bugs_of_one_trainer_are_named_although_most_tests_show_several(bugs: tuple[str, ...]) -> None:
+    found = _of_several(*bugs)
+    assert {one.id for cause in found.causes if isinstance(cause, BugCause) for one in cause.bugs} == {*bugs}
+    assert len(found.causes) == len(bugs)
+    assert not found.unexplained
+
+
+def test_a_bug_is_named_beside_the_rule_for_ties_that_a_trainer_follows() -> None:
+    ties, length = _of_several("token-length-capped", "tie-smaller-ids").causes
+    assert isinstance(ties, ConventionCause)
+    assert isinstance(length, BugCause)
+    assert [one.id for one in length.bugs] == ["token-length-capped"]
 
 
 class TiesByDictOrder(BaseTrainer):

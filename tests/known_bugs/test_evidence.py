@@ -16,6 +16,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes, known_bugs, matrix
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, of_bugs, without_refuted_conditions
+from bpe_conformance.known_bugs.combined import alike
 from bpe_conformance.operations import Decode, Encode, ManyCalls, Question, Setting, Train
 from bpe_conformance.outcome import (
     Bug,
@@ -154,7 +155,7 @@ TABLE = Table(MODEL.vocab, MODEL.merges)
     ],
 )
 def test_tables_are_alike_whatever_their_ids(first: Any, second: Any, are_alike: bool) -> None:
-    assert causes._alike(first, second) == are_alike
+    assert alike(first, second) == are_alike
 
 
 def test_only_a_training_without_a_context_is_one() -> None:

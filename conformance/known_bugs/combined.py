@@ -1,0 +1,104 @@
+"""Finds the known bugs that a trainer has, of which most tests may show several at once.
+
+Each bug changes a step of the textbook's trainer, so a class that derives from several bugs has them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any
+
+from ..answer import Answer, Table, fingerprint
+from ..implementation.implementation import Implementation
+from ..operations import Question
+from ..outcome import MOST_CAUSES
+from ..properties.asking import ask
+from . import KnownBug
+from .bases import BaseTrainer
+
+SAMPLE = 8  # how many tables each bug is tried on
+LIKELY = 24  # how many bugs are tried in addition to the first one
+
+Asked = Mapping[str, Question[Any]]
+Answers = Mapping[str, Answer]
+
+
+class Trainers:
+    """The trainers with any of the known bugs, under the conventions that an implementation declares."""
+
+    def __init__(self, conventions: Mapping[str, str]) -> None:
+        self._conventions = conventions
+
+    def answers(self, bugs: Sequence[KnownBug], asked: Asked) -> dict[str, Answer]:
+        """Return the answers of a trainer with all these bugs; none if two of them exclude each other."""
+        try:
+            space = {"conventions": self._conventions}
+            target = type("Trainer", (*(bug.target for bug in bugs), BaseTrainer), space)
+        except TypeError:  # one of the classes derives from another
+            return {}
+        trainer = _trainer().with_target(target)
+        with trainer.time_limit(math.inf):  # prepares the process once for all calls
+            return {test: ask(trainer, question) for test, question in asked.items()}
+
+    def search(
+        self, asked: Asked, answers: Answers, known: Sequence[KnownBug], bugs: Iterable[KnownBug]
+    ) -> list[KnownBug]:
+        """Return the bugs that together give the most of these incorrect tables.
+
+        The search adds the bug that brings the tables closest to those of the trainer, as long as one does.
+
+        Args:
+            asked: the trainings.
+            answers: the tables.
+            known: bugs that it has in any case.
+            bugs: those to choose from.
+        """
+        chosen, remaining = list(known), [bug for bug in bugs if bug not in known]
+        left = sorted(asked, key=lambda test: len(ascii(asked[test])))
+        while left and len(chosen) < MOST_CAUSES:
+            few = {test: asked[test] for test in left[:: max(1, len(left) // SAMPLE)][:SAMPLE]}
+            closeness = {bug: _closeness(self.answers([bug, *chosen], few), answers) for bug in remaining}
+            remaining = sorted(remaining, key=lambda bug: -closeness[bug])[:LIKELY]
+            if closeness[remaining[0]] <= _closeness(self.answers(chosen, few), answers):
+                break
+            chosen.insert(0, remaining.pop(0))  # its steps replace those of the others
+            given = self.answers(chosen, asked)
+            left = [test for test in left if not alike(given[test], answers[test])]
+        return chosen
+
+
+@lru_cache(maxsize=1)
+def _trainer() -> Implementation:
+    return Implementation("trainer", BaseTrainer)
+
+
+def _closeness(given: Answers, answers: Answers) -> float:
+    """Return how close answers are: 1 for each that is alike, and less for a part of a table."""
+    total = 0.0
+    for test, first in given.items():
+        second = answers[test]
+        total += alike(first, second) / 4
+        if isinstance(first, Table) and isinstance(second, Table):
+            pairs = zip(first.merges, second.merges, strict=False)
+            learned = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            total += learned / max(len(first.merges), len(second.merges), 1) / 4
+            total += (first.merges == second.merges) / 4 + (_entries(first) == _entries(second)) / 4
+    return total
+
+
+def alike(first: Answer, second: Answer) -> bool:
+    """Return whether two answers are wrong in the same way: equal, or tables that differ in ids and in names only."""
+    if isinstance(first, Table) and isinstance(second, Table):
+        return first.merges == second.merges and _entries(first) == _entries(second)
+    return fingerprint(first) == fingerprint(second)
+
+
+def _entries(table: Table) -> tuple[Counter[bytes], int]:
+    """Return the entries that are bytes or results of merges, and the number of others."""
+    results = {left + right for left, right in table.merges}
+    own = Counter(token for token in table.vocab.values() if len(token) == 1 or token in results)
+    return own, len(table.vocab) - own.total()
