@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -109,7 +110,17 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCa
             return answer.NotAResult(token)
         return answer.WrongMerge(used, _missed_merge(both, set(range(offset + 1, offset + len(token)))))
     is_too_early = used is not None and used.rank > available.rank
-    return answer.WrongMerge(used if is_too_early else None, available)
+    return answer.WrongMerge(used if is_too_early else _later_occurrence(both, available), available)
+
+
+def _later_occurrence(both: _Encodings, available: answer.Pair) -> answer.Pair | None:
+    """Return the merge of the same pair at a later position that overlaps this one, if it was applied."""
+    joined, next_token = b"".join(available.merge), both.got[both.position + 1 : both.position + 2]
+    begins = both.offset + len(both.model.vocab[both.got[both.position]])
+    overlaps = available.byte is not None and available.byte < begins < available.byte + len(joined)
+    if overlaps and [both.model.vocab.get(index) for index in next_token] == [joined]:
+        return replace(available, byte=begins)
+    return None
 
 
 def _crossed(both: _Encodings) -> int | None:

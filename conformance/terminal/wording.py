@@ -281,6 +281,8 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
         case answers.WrongMerge(used, available):
             if used is None:
                 return "left out a merge"
+            if available is not None and used.merge == available.merge:
+                return "merged a later occurrence of a pair first"
             return "merged the wrong pair first" if available is not None else "merged pairs in the wrong order"
     raise AssertionError(cause)
 
@@ -337,6 +339,9 @@ def pointer(where: answers.EncodingDivergence) -> str:
     match where.cause:
         case answers.WrongMerge(used, available):
             parts = [f"used rank {used.rank}"] if used is not None else []
+            if available is not None and used is not None and used.merge == available.merge:
+                merged = f"rank {used.rank} ({show.joined(used.merge)}) merged"
+                return f"{merged} at byte {used.byte}, not at byte {available.byte}"
             if available is not None:
                 state = "was available" if used is not None else "did not merge"
                 parts.append(f"rank {available.rank} ({show.joined(available.merge)}) {state} at byte {available.byte}")

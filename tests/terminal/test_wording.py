@@ -9,7 +9,7 @@ import pytest
 
 from bpe_conformance import answer
 from bpe_conformance.answer import AnyError, Changed, EncodingDivergence, Ids, Lossless, NewIds, Pair, Rows, Unchanged
-from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.operations import (
     Batch,
@@ -72,6 +72,14 @@ def test_a_merge_that_is_left_out_is_named_alone() -> None:
     mismatch = Mismatch(Question(Encode("abcd"), MODEL), Expectation((Ids((258,)),)), Ids((256, 257)), found)
     assert "left out a merge" in wording.fact(mismatch)
     assert wording.pointer(found) == "rank 2 (ab+cd) did not merge at byte 0"
+
+
+def test_a_pair_that_is_merged_at_a_later_position_is_not_called_left_out() -> None:
+    model = read_model({"merges": [["a", "a"]]})
+    found = divergence.encoding(Setting(model), "baaa", [98, 256, 97], [98, 97, 256])
+    mismatch = Mismatch(Question(Encode("baaa"), model), Expectation((Ids((98, 256, 97)),)), Ids((98, 97, 256)), found)
+    assert "merged a later occurrence of a pair first" in wording.fact(mismatch)
+    assert wording.pointer(found) == "rank 0 (a+a) merged at byte 2, not at byte 1"
 
 
 def test_every_cause_of_wrong_ids_has_its_own_words_and_names_what_it_is_about() -> None:
