@@ -130,13 +130,20 @@ class Candidate:
         """The ids of the known bugs that it names."""
         return {bug.id for bug in self.named}
 
-    def score(self, left: Set[str], explained: Set[str]) -> tuple[int, int, float, bool] | None:
-        """Return the evidence for it where other causes already explain some cases; None if it is too weak."""
+    def score(self, left: Set[str], explained: Set[str], raising: Set[str]) -> tuple[int, int, float, bool] | None:
+        """Return the evidence for it where other causes already explain some cases; None if it is too weak.
+
+        Errors that are explained, `raising`, leave in doubt what they hide.
+        """
         new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
         score = len(self.same - explained) - len(self.other - explained) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
-        if min(score, new) < 1 or (isinstance(self.cause, ConventionCause) and new < 2) or self.doubt & left:
+        if (
+            min(score, new) < 1
+            or (isinstance(self.cause, ConventionCause) and new < 2)
+            or self.doubt & (left | raising)
+        ):
             return None
         predicted = len(self.same) + len(self.other) + len(self.passed)
         return score, self.order, len(self.same) / predicted, bool(self.own & left)
@@ -152,10 +159,10 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
     Known bugs that explain the same failures equally well become one cause, in the order of the candidates: the list of
     bugs has the more common ones of a section first.
     """
-    left, explained = set(failures), set[str]()
+    left, explained, raising = set(failures), set[str](), set[str]()
     remaining, found = list(candidates), list[tuple[Candidate, frozenset[str]]]()
     while len(found) < MOST_CAUSES:
-        scored = [(score, candidate) for candidate in remaining if (score := candidate.score(left, explained))]
+        scored = [(score, candidate) for candidate in remaining if (score := candidate.score(left, explained, raising))]
         if not scored:
             break
         best = max(score for score, _ in scored)
@@ -173,6 +180,7 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
             found[same_bug] = found[same_bug][0], found[same_bug][1] | new
         left -= new
         explained |= first.same
+        raising |= first.same if isinstance(first.cause, ErrorCause) else set()
         remaining = [candidate for candidate in remaining if not candidate.contradicts(first)]
     return found
 

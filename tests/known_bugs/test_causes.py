@@ -34,7 +34,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.known_bugs.causes import Evidence, cover, diagnose, of_bugs
+from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -129,6 +129,16 @@ def test_a_bug_that_explains_more_in_another_way_is_one_cause() -> None:
     candidates = [one for row in rows for one in of_bugs(evidence, Matrix({"wide": row}, {}, {}), [bug])]
     ((found, cases),) = cover(candidates, evidence.answers)
     assert ([one.id for one in found.named], len(cases)) == (["wide"], 24)
+
+
+def test_one_answer_that_several_bugs_give_names_none_beside_errors() -> None:
+    bugs = [KnownBug(name, "", "MERGE-ORDER-1", "", "") for name in ("first", "second")]
+    rows = {"first": _row(0, 1, "1"), "second": _row(0, 2, "1")}
+    answers = {**_row(0, 1, "1"), **_row(1, 9, "error")}
+    error = Candidate(ErrorCause("no", "", ()), _row(1, 9, "error").keys())
+    evidence = Evidence(CLAUSES, answers)
+    found = cover([*of_bugs(evidence, Matrix(rows, {}, {}), bugs), error], answers)
+    assert [candidate for candidate, _ in found] == [error]
 
 
 def test_other_answers_name_no_bug() -> None:

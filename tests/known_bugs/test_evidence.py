@@ -416,9 +416,9 @@ def test_a_listed_test_that_passes_is_no_evidence() -> None:
 
 def test_equal_answers_to_shoulds_support_a_cause_but_need_none() -> None:
     likely = Candidate(BugCause((Bug("a", "", "", ""),), ()), {"must", "should"}, passed={"other"})
-    assert likely.score({"must"}, set()) is None
-    assert replace(likely, same={"must", "should", "2", "3"}).score({"must"}, set()) is not None
-    assert replace(likely, same={"must", "should", "2", "3"}).score({"else"}, set()) is None
+    assert likely.score({"must"}, set(), set()) is None
+    assert replace(likely, same={"must", "should", "2", "3"}).score({"must"}, set(), set()) is not None
+    assert replace(likely, same={"must", "should", "2", "3"}).score({"else"}, set(), set()) is None
 
 
 def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:
