@@ -455,17 +455,13 @@ class _Search:
         asked |= {test: self.golden[test].question for test in _spread(passed, REPLAYED)}
         given = trainers.answers(chosen, asked)
         right = {test for test in given if test not in answers and _is_right(asked[test], given[test], self.declared)}
-        alike_in = {test for test in answers if alike(given[test], answers[test])}
-        shown = {}
-        for bug in chosen:
-            without = trainers.answers([other for other in chosen if other != bug], asked)
-            shown[bug] = {test for test in asked if not alike(given[test], without[test])} - right
-        candidates, taken = [], set[str]()
-        for bug, predicted in sorted(shown.items(), key=lambda item: len(item[1])):
-            if same := (predicted & alike_in) - taken:
-                candidates.append(_of_bug(bug, self.evidence, predicted - taken, same, matrix.read().answers))
-            taken |= predicted
-        return candidates, alike_in if alike_in == answers.keys() else set()
+        same = {test for test in answers if alike(given[test], answers[test])}
+        candidates, taken = [], right
+        for bug, shown in sorted(trainers.changed(chosen, asked, given).items(), key=lambda item: len(item[1])):
+            if own := (same & shown) - taken:
+                candidates.append(_of_bug(bug, self.evidence, shown - taken, own, matrix.read().answers))
+            taken |= shown
+        return candidates, same if same == answers.keys() else set()
 
     def _under_lookup(self, published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs of encoders that go wrong as the implementation does under its declared lookup."""

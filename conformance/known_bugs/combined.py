@@ -34,13 +34,11 @@ class Trainers:
         self._conventions = conventions
 
     def answers(self, bugs: Sequence[KnownBug], asked: Asked) -> dict[str, Answer]:
-        """Return the answers of a trainer with all these bugs; none if two of them exclude each other."""
-        try:
-            space = {"conventions": self._conventions}
-            target = type("Trainer", (*(bug.target for bug in bugs), BaseTrainer), space)
-        except TypeError:  # one of the classes derives from another
-            return {}
-        trainer = _trainer().with_target(target)
+        """Return the answers of a trainer with all these bugs; of two that change one step, it has the first."""
+        targets = sorted(
+            (bug.target for bug in bugs), key=lambda target: -len(target.__mro__)
+        )  # one may extend another
+        trainer = _trainer().with_target(type("T", (*targets, BaseTrainer), {"conventions": self._conventions}))
         with trainer.time_limit(math.inf):  # prepares the process once for all calls
             return {test: ask(trainer, question) for test, question in asked.items()}
 
@@ -69,6 +67,14 @@ class Trainers:
             given = self.answers(chosen, asked)
             left = [test for test in left if not alike(given[test], answers[test])]
         return chosen
+
+    def changed(self, bugs: Sequence[KnownBug], asked: Asked, given: Answers) -> dict[KnownBug, set[str]]:
+        """Return, for each bug, the tests of which it changes the answer, `given` by a trainer with all of them."""
+        found = {}
+        for bug in bugs:
+            without = self.answers([other for other in bugs if other != bug], asked)
+            found[bug] = {test for test in asked if not alike(given[test], without[test])}
+        return found
 
 
 @lru_cache(maxsize=1)
