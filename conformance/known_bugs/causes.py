@@ -19,12 +19,13 @@ from functools import lru_cache, partial
 from itertools import starmap, takewhile
 from typing import Any
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE, TRAINING_CONVENTIONS
 
 from ..answer import (
     PROTOCOL_ERROR,
     TIMED_OUT,
+    Acceptable,
     Answer,
     AnyError,
     Fault,
@@ -48,6 +49,7 @@ from ..operations import (
     Question,
     Setting,
     Stream,
+    Train,
     oracle,
     tie_clause,
 )
@@ -148,6 +150,12 @@ class Candidate:
         predicted = len(self.same) + len(self.other) + len(self.passed)
         return score, self.order, len(self.same) / predicted, bool(self.own & left)
 
+    def is_same(self, other: Candidate) -> bool:
+        """Return whether both name a bug, or the same conventions."""
+        if self.named or other.named:
+            return bool(self.bugs & other.bugs)
+        return self.changes == other.changes != ()
+
     def contradicts(self, other: Candidate) -> bool:
         mine = dict(self.changes)
         return any(mine.get(name, value) != value for name, value in other.changes)
@@ -173,11 +181,11 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
             for candidate in [first, *(candidate for candidate in equals if candidate.same & left == new)]:
                 bugs |= {bug.id: bug for bug in candidate.named if bug.id not in bugs}
             first = replace(first, cause=BugCause(tuple(bugs.values()), ()))
-        same_bug = next((at for at, (other, _) in enumerate(found) if first.bugs & other.bugs), None)
-        if same_bug is None:
+        again = next((at for at, (other, _) in enumerate(found) if first.is_same(other)), None)
+        if again is None:
             found.append((first, new))
         else:  # it explains more in another way
-            found[same_bug] = found[same_bug][0], found[same_bug][1] | new
+            found[again] = found[again][0], found[again][1] | new
         left -= new
         explained |= first.same
         raising |= first.same if isinstance(first.cause, ErrorCause) else set()
@@ -287,7 +295,7 @@ class _Search:
         )
         likely = without_refuted_conditions(of_bugs(self.evidence, published, known_bugs()), published.answers)
         bugs = filter(self._raises_alike, likely)
-        candidates = [*bugs, *self._conventions(), *starmap(Candidate, self._groups(self.wrong))]
+        candidates = [*bugs, *self._conventions(), *self._patterns(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
         unexplained = failures - {test for _, tests in found for test in tests}
@@ -413,6 +421,33 @@ class _Search:
                 changes=conventions,
                 order=2,
             )
+
+    def _patterns(self) -> Iterator[Candidate]:
+        """Yield each named pattern that the implementation may use if the caller names none."""
+        if self.declared["pattern"] != "gpt2" or self.declared["tie_break"] == "unspecified":
+            return
+        questions = {test: self.golden[test].question for test in self.evidence.clauses}
+        for kind in (Encode, Train):
+            asked = {test: question for test, question in questions.items() if _has_default_pattern(question, kind)}
+            wrong = {test: found for test in asked if test in self.wrong and (found := self.wrong[test].mismatch)}
+            passed = _spread([test for test in asked if test not in wrong], REPLAYED)
+            correct = ((test, _correct(asked[test], self.declared)) for test in (*wrong, *passed))
+            right = {test: answer for test, answer in correct if isinstance(answer, Ids | Table)}
+            few = _spread(sorted(wrong), 2 * MOST_CAUSES)
+            for pattern in filter("none".__ne__, PATTERNS):  # to split by none is a bug that has a name
+                values, changed = {**self.declared, "pattern": pattern}, (("pattern", pattern),)
+                if sum(_is_right(asked[test], wrong[test].answer, values) for test in few) < SAME_ERROR:
+                    continue
+                same = {test for test, found in wrong.items() if _is_right(asked[test], found.answer, values)}
+                differing = {test for test, answer in right.items() if not _is_right(asked[test], answer, values)}
+                yield Candidate(
+                    ConventionCause(changed, ()),
+                    same,
+                    (differing & wrong.keys()) - same - self.evidence.dependent,
+                    differing - wrong.keys(),
+                    changes=changed,
+                    order=2,
+                )
 
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
         """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""
@@ -738,6 +773,11 @@ def _left_out(wrong: Asked, answers: Mapping[str, Answer]) -> list[str]:
     return sorted(left_out)
 
 
+def _has_default_pattern(asked: Question[Any], kind: type[Operation]) -> bool:
+    has_pipeline = asked.model is not None and asked.model.pipeline is not None
+    return isinstance(asked.operation, kind) and asked.pattern == "gpt2" and not has_pipeline
+
+
 def _is_training(outcome: Outcome) -> bool:
     asked = outcome.mismatch.asked if outcome.mismatch is not None else None
     return asked is not None and asked.is_training and not asked.context
@@ -752,13 +792,17 @@ def _has_highest_counts(declared: Mapping[str, str], mismatch: Mismatch, clause:
     return isinstance(mismatch.answer, Table) and is_correct_up_to_ties(mismatch, clause, declared)
 
 
-def _is_right(asked: Question[Any], answer: Answer, conventions: Mapping[str, str]) -> bool:
-    """Return whether an answer is correct under these conventions; an error is, where the oracle refuses the model."""
+def _correct(asked: Question[Any], conventions: Mapping[str, str]) -> Acceptable:
+    """Return the oracle's answer under these conventions; an error, where it refuses the model."""
     try:
-        right = correct_answer(asked, conventions)
+        return correct_answer(asked, conventions)
     except (ValueError, LookupError) as refused:
-        right = AnyError(str(refused))
-    is_right: bool = asked.operation.accepts(right, answer, Setting(asked.model, conventions))
+        return AnyError(str(refused))
+
+
+def _is_right(asked: Question[Any], answer: Answer, conventions: Mapping[str, str]) -> bool:
+    setting = Setting(asked.model, conventions)
+    is_right: bool = asked.operation.accepts(_correct(asked, conventions), answer, setting)
     return is_right
 
 
@@ -767,7 +811,8 @@ def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mism
     asked, answer = mismatch.asked, mismatch.answer
     if asked.operation.name not in _ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
         return False
-    if ("lookup" in dict(changed)) == asked.is_training or (asked.model is not None and asked.model.is_large):
+    of_training, of_encoding = ({*dict(changed)} & {*names} for names in (TRAINING_CONVENTIONS, ("lookup",)))
+    if (of_encoding if asked.is_training else of_training) or (asked.model is not None and asked.model.is_large):
         return False
     return _is_right(asked, answer, conventions)
 

@@ -24,6 +24,7 @@ from ..operations import TRAINING_KEYS, conventions_of, expression
 from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")
+OTHER_SPLIT = "it does not split by GPT-2's pattern; the suite says by which: declare it as `pattern`, and probe again"
 _HAND_MADE = (
     *(("ab\nba", 1), ("ba\nab", 1), ("ĭ\nĮ", 1), ("Į\nĭ", 1), ("daad", 3), ("aab\nbbc\ncca", 3)),
     *(("abcd\ncdab\nbcda", 4), ("zab\nzab\nbz\nbz\ncab", 3)),
@@ -72,7 +73,7 @@ class ProbeResult:
     value: str | None  # the value found, or None if it is undetermined or no known value fits
     why: str  # the probe that showed it, or why it is undetermined
     broken: bool = False  # whether no value that can be declared fits
-    failed: bool = False  # whether it is undetermined because a call gave no answer
+    failed: bool = False  # whether it is undetermined because a call gave no answer, or the split is another
 
     @property
     def line(self) -> str:
@@ -125,7 +126,7 @@ class Report:
         elif not failed:
             yield "nothing to declare: the tokenizer follows the defaults"
         if failed:
-            yield f"not determined: {', '.join(failed)}, because a call failed; run the suite, which shows why"
+            yield f"not determined: {', '.join(failed)}; run the suite, which shows why"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
         elif self.found and not failed:
@@ -146,7 +147,10 @@ def find(name: str) -> Report:
 def probe(implementation: Implementation) -> Report:
     findings = [_lookup(implementation)]
     if "train" in implementation.capabilities:
-        tie_break, byte_order_of_ties = _tie_break(implementation)
+        tie_break, byte_order_of_ties = _tie_break(implementation, implementation.conventions["pattern"])
+        may_split_otherwise = tie_break.broken and implementation.conventions["pattern"] == "gpt2"
+        if may_split_otherwise and not all(_tie_break(implementation, name)[0].broken for name in PATTERNS):
+            tie_break = ProbeResult("tie_break", None, OTHER_SPLIT, failed=True)
         train_special = _train_special(implementation)
         if train_special.broken and tie_break.broken:
             train_special = ProbeResult("train_special", None, "training is incorrect even without special tokens")
@@ -171,10 +175,10 @@ def probes() -> tuple[Probe, ...]:
     return (*found, *(Probe(text, merges) for text, merges in _WITHOUT_TIES))
 
 
-def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]:
+def _tie_break(implementation: Implementation, pattern: str) -> tuple[ProbeResult, str | None]:
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
-    split = expression("gpt2", implementation.conventions)
+    split = expression("gpt2", {"pattern": pattern})
     for one in (replace(probe, split=split) for probe in probes()):
         answer = _ask(lambda one=one: implementation.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
         if isinstance(answer, Trained):

@@ -37,7 +37,7 @@ SHARED = (
 )
 STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK-STATE-1")
 """Clauses about the same answer after other calls."""
-RULES = {"lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
+RULES = {"lookup": "MERGE-LOOKUP-1", "pattern": "SPLIT-DEFAULT-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default. `tie_break` has one for the default and one for other rules."""
 MERGE, SPECIAL_TOKEN = 4, 16  # added to the size for each; with special tokens, a case shows two rules at once
 TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN-ONCE-",), ("TRAIN-IDS-",)
@@ -45,7 +45,10 @@ TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN
 
 
 def conventions(cause: ConventionCause) -> str:
-    return "conventions = {" + ", ".join(f'"{name}": "{value}"' for name, value in cause.conventions) + "}"
+    """Return the attributes that declare them: the pattern has one of its own."""
+    pattern = [f'pattern = "{value}"' for name, value in cause.conventions if name == "pattern"]
+    others = [f'"{name}": "{value}"' for name, value in cause.conventions if name != "pattern"]
+    return "; ".join([*pattern, *(["conventions = {" + ", ".join(others) + "}"] if others else [])])
 
 
 def name(cause: Cause) -> str:

@@ -29,7 +29,7 @@ from bpe_conformance.answer import (
     Table,
 )
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
-from bpe_conformance.fixtures import Merge, Model, read_model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
@@ -723,6 +723,25 @@ def test_an_id_that_begins_every_answer_is_named_unless_it_is_that_of_ordinary_t
 
     found = [name(cause) for cause in diagnose(_outcomes(Marked, _about("MERGE-ORDER-1")), _cases()).causes]
     assert found == (["beginning-marked"] if id_ else [])
+
+
+@pytest.mark.parametrize("pattern", ["cl100k", "o200k", "qwen2"])
+def test_a_tokenizer_that_always_splits_by_another_pattern_is_told_which(pattern: str) -> None:
+    class Other(textbook.Tokenizer):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__(vocab, merges, special_tokens, PATTERNS[pattern])
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+            return textbook.Tokenizer.train(text, vocab_size, special_tokens, PATTERNS[pattern])
+
+    cases = _about("SPLIT-DEFAULT-1", "SPLIT-SPACE-1", "SPLIT-CONTRACTION-1", "TRAIN-SPLIT-1")
+    found = diagnose(outcomes_of(Other, cases), _cases())
+    (cause,) = found.causes
+    assert isinstance(cause, ConventionCause)
+    assert cause.conventions == (("pattern", pattern),)
+    assert {*cause.tests} == {*found.failing}
+    assert {found.partition("-")[0] for found in cause.tests} == {"split", "train"}
 
 
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from bpe_conformance.cli import main
 from bpe_conformance.command_line import CommandError
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS, TIE_BREAKS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
@@ -25,6 +26,7 @@ from bpe_conformance.known_bugs.training_counts import (
     StaleHeapEntry,
 )
 from bpe_conformance.operations import TRAINING_KEYS
+from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import (
     Tokenizer,
     build_vocab,
@@ -36,7 +38,16 @@ from bpe_conformance.reference.textbook import (
     with_conventions,
 )
 from bpe_conformance.reference.tokenizer import conventional
-from bpe_conformance.spec_tools.conventions import Probe, ProbeResult, Report, find, not_a_maximum, probe, probes
+from bpe_conformance.spec_tools.conventions import (
+    OTHER_SPLIT,
+    Probe,
+    ProbeResult,
+    Report,
+    find,
+    not_a_maximum,
+    probe,
+    probes,
+)
 
 TRAINING = list(itertools.product(TIE_BREAKS, CONVENTIONS["byte_order"], CONVENTIONS["id_layout"]))
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -446,7 +457,7 @@ def test_trainer_that_raises_is_reported():
 
 def test_an_encoder_that_gives_no_answer_is_not_called_correct():
     report = report_of(type("Stub", (Tokenizer,), {"encode": lambda self, text: None}))
-    assert list(report.lines)[-1].startswith("not determined: lookup, because a call failed; run the suite")
+    assert list(report.lines)[-1].startswith("not determined: lookup; run the suite")
     assert report.status == 1
 
 
@@ -529,7 +540,23 @@ FOLLOWS = {name: ProbeResult(name, DEFAULTS[name], "") for name in NAMES}
 FAILED, BROKEN, UNKNOWN = (
     ProbeResult("lookup", None, "", **{state: True} if state else {}) for state in ("failed", "broken", "")
 )
-WHY = "not determined: lookup, because a call failed; run the suite, which shows why"
+
+
+def test_a_trainer_with_another_undeclared_pattern_is_told_to_declare_it():
+    class Splits(textbook.Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens):
+            return textbook.Tokenizer.train(text, vocab_size, special_tokens, PATTERNS["cl100k"])
+
+    report = probe(Implementation("x", Splits))
+    (found,) = [one for one in report.findings if one.name == "tie_break"]
+    assert (found.value, found.why) == (None, OTHER_SPLIT)
+    assert not any("tie_break" in line for line in report.contradictions)
+    Splits.pattern = "cl100k"
+    assert probe(Implementation("x", Splits)).found["tie_break"] == "lex-greater"
+
+
+WHY = "not determined: lookup; run the suite, which shows why"
 SUPPORTS_TOO_LITTLE = "the tokenizer supports too little to determine a convention"
 NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which names likely bugs"
 
