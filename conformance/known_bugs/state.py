@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Word, Words
+from bpe_conformance.reference.textbook import Segments, Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants
 from .encoding import MissingEntriesSkipped
@@ -49,6 +49,15 @@ class CachedListExtended(BaseEncoder):
         ids = cache[first]
         for pre_token in others:
             ids += self.encode_pre_token(pre_token)
+        return ids
+
+
+class IdsLeftAfterError(BaseEncoder):
+    def encode_segments(self, segments: Segments) -> list[int]:
+        ids: list[int] = self.__dict__.setdefault("collected", [])
+        for segment in segments:
+            ids += super().encode_segments([segment])
+        self.collected: list[int] = []
         return ids
 
 

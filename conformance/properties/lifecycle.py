@@ -107,13 +107,14 @@ TAILS = (b"", b"\xf0\x9f", b"\xa6\x8a", b"\xe2\x82", b"\xc3", b"\xef\xbb\xbf", b
 _BAD, _TWO = "klm\ud800 k", ("klm k", "lm ")
 
 
-REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], ...] = (
-    ("encode", "a lone surrogate", lambda proxy, ids: proxy.encode(_BAD)),
-    ("decode", "an unknown id", lambda proxy, ids: proxy.decode([*ids, 10**9])),
-    ("decode_bytes", "an unknown id", lambda proxy, ids: proxy.decode_bytes([*ids, 10**9])),
-    ("encode_batch", "a lone surrogate", lambda proxy, ids: proxy.encode_batch(["klm", _BAD])),
-    ("encode_iterable", "a lone surrogate", lambda proxy, ids: proxy.stream(iter(["klm", _BAD]))),
-    ("encode_iterable", "an iterator that raises an error", lambda proxy, ids: proxy.stream(failing(_TWO, OSError()))),
+REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object]], ...] = (
+    ("encode", "a lone surrogate", lambda proxy, ids, special: proxy.encode(_BAD)),
+    ("encode", "a lone surrogate after special tokens", lambda proxy, ids, special: proxy.encode(f"kl{special}{_BAD}")),
+    ("decode", "an unknown id", lambda proxy, ids, special: proxy.decode([*ids, 10**9])),
+    ("decode_bytes", "an unknown id", lambda proxy, ids, special: proxy.decode_bytes([*ids, 10**9])),
+    ("encode_batch", "a lone surrogate", lambda proxy, ids, special: proxy.encode_batch(["klm", _BAD])),
+    ("encode_iterable", "a lone surrogate", lambda proxy, ids, special: proxy.stream(iter(["klm", special, _BAD]))),
+    ("encode_iterable", "an iterator that raises an error", lambda proxy, *_: proxy.stream(failing(_TWO, OSError()))),
 )
 """Calls that an implementation may refuse."""
 
@@ -719,10 +720,11 @@ class Machine:
             refused = partial(self.implementation.train, CORPORA[0], 100, (SPECIAL,))
             self._attempt("train(..., vocab_size=100)", "train", refused)
             self._ask_again(tokenizer, texts)
-        ids = self._ids(tokenizer, "kl", 1)
+        ids, special = self._ids(tokenizer, "kl", 1), "".join(tokenizer.origin.model.special_tokens or ())
         for method, what, call in REFUSED:
             if self._has(tokenizer, method):
-                self._attempt(f"{tokenizer.name}.{method} of {what}", method, partial(call, tokenizer.proxy, ids))
+                asked = partial(call, tokenizer.proxy, ids, special)
+                self._attempt(f"{tokenizer.name}.{method} of {what}", method, asked)
                 self._ask_again(tokenizer, texts)
 
     @_step("encode", "shared memory")

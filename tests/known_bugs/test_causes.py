@@ -726,7 +726,7 @@ def test_an_id_that_begins_every_answer_is_named_unless_it_is_that_of_ordinary_t
 
 
 @pytest.mark.parametrize("pattern", ["cl100k", "o200k", "qwen2"])
-def test_a_tokenizer_that_always_splits_by_another_pattern_is_told_which(pattern: str) -> None:
+def test_a_tokenizer_that_always_splits_by_another_pattern_is_named(pattern: str) -> None:
     class Other(textbook.Tokenizer):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
             super().__init__(vocab, merges, special_tokens, PATTERNS[pattern])

@@ -542,7 +542,7 @@ FAILED, BROKEN, UNKNOWN = (
 )
 
 
-def test_a_trainer_with_another_undeclared_pattern_is_told_to_declare_it():
+def test_a_trainer_with_another_undeclared_pattern_is_asked_to_declare_it():
     class Splits(textbook.Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens):
