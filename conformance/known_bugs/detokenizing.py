@@ -162,6 +162,13 @@ class TextSentInGroups(BaseEncoder):
         yield decoder.decode(b"", True)
 
 
+class StreamsDecodedAsUtf8Sig(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        yield from (decoder.decode(self.vocab[index]) for index in ids)
+        yield decoder.decode(b"", final=True)
+
+
 class AllIdsDecodedAgain(BaseEncoder):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         seen, sent = list[int](), 0
@@ -232,6 +239,9 @@ add_variants(
     delta={
         "MalformedBytesLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "ignore"),
         "MalformedBytesEndStream": lambda self, data: data.decode("utf-8"),
+        "OneReplacementPerByteInDeltas": lambda self, data: re.sub(
+            "[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape")
+        ),
         "ReplacementsRemoved": lambda self, data: data.decode("utf-8", "replace").replace("\ufffd", ""),
         "ByteNamesReadAsBytes": lambda self, data: re.sub(
             rb"<0x([0-9A-F]{2})>", lambda name: bytes([int(name[1], 16)]), data

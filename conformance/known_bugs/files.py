@@ -206,6 +206,7 @@ add_variants(
     _OtherMap,
     printable={
         "SoftHyphenSpelledAsItself": (*range(0x21, 0x7F), *range(0xA1, 0x100)),
+        "LastByteLeftOut": (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0xFF)),
         "TildeLeftOut": (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF)),
     },
 )

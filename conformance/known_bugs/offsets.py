@@ -155,6 +155,15 @@ def _trimmed_but_first(self: BaseEncoder, text: str, ids: Sequence[int]) -> list
     return trimmed
 
 
+def _shifted_by_specials(self: BaseEncoder, text: str, ids: Sequence[int]) -> textbook.Spans:
+    found, shift = [], 0
+    for index, (start, end) in zip(ids, BaseEncoder.spans(self, text, ids), strict=True):
+        found.append((start + shift, end + shift))
+        if self.vocab[index].decode("utf-8", "replace") in self.special:
+            shift += len(self.vocab[index]) - (end - start)
+    return found
+
+
 add_variants(
     __name__,
     BaseEncoder,
@@ -180,6 +189,7 @@ add_variants(
             else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
         ],
+        "SpansShiftedBySpecials": _shifted_by_specials,
         "WhiteSpaceTakenLeftOut": lambda self, text, ids: [
             _trimmed(text, *span) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)

@@ -24,6 +24,14 @@ class SpecialTokensInPattern(BaseTrainer):
         return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
 
 
+class SegmentCountsJoined(BaseTrainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        counts = Counter[str]()
+        for segment in self.cut(text, special):
+            counts |= Counter(self.split(segment, pattern))
+        return [(self.atoms(word), count) for word, count in counts.items()]
+
+
 def _cut_one_by_one(text: str, special: Sequence[str]) -> list[str]:
     parts = [text]
     for token in special:
