@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import pytest
 from helpers.golden_cases import case, like
 
 from bpe_conformance.adapters.bridge import wire
-from bpe_conformance.answer import AnyError, Ids, Measure, Offsets, Refusal, Text
+from bpe_conformance.answer import AnyError, Ids, Measure, Offsets, Refusal, Table, Text, TrainingDivergence
 from bpe_conformance.cases.judging import compare
 from bpe_conformance.fixtures import read_model, read_text
 from bpe_conformance.fixtures.characters import has_surrogate
-from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import (
     CLASSES,
@@ -153,11 +154,22 @@ def test_laziness_is_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "passes"), [(b"\x80" * 3, True), (b"\x80" * 4, False), (b"a\x80\x80\x80\x80a", False)]
+    ("rule", "data", "passes"),
+    [
+        ("held", b"\x80" * 3, True),
+        ("held", b"\x80" * 4, False),
+        ("held", b"a\x80\x80\x80\x80a", False),
+        ("prompt", b"\x80", True),  # no character ends
+        ("prompt", b"a", False),
+        ("early", b"a" * 256, True),
+        ("early", b"a" * 257, False),
+    ],
 )
-def test_bytes_that_are_no_character_are_held_back_no_longer_than_others(data: bytes, passes: bool) -> None:
+def test_a_detokenizer_that_waits_for_the_end_passes_only_where_little_comes_before_it(
+    rule: str, data: bytes, passes: bool
+) -> None:
     waits = like(decode_iterable=lambda self, ids: iter([self.decode([*ids])]))
-    asked, expected = Question(Waiting(tuple(data), "held"), read_model({})), Expected({"": ()})
+    asked, expected = Question(Waiting(tuple(data), rule), read_model({})), Expected({"": ()})
     assert (compare(asked, expected, Setting(asked.model), Implementation("x", waits)) is None) is passes
 
 
@@ -226,15 +238,35 @@ def test_a_clause_about_ids_rejects_a_token_with_two(clause: str, passes: bool) 
 
 
 def test_ties_that_are_open_accept_any_pair_of_the_highest_count_and_only_the_entries_of_the_merges() -> None:
-    training = Train("ab ab cd cd", 257)
+    training = Train("ab ab cd cd<e>", 258, ("<e>",))
     setting = Setting(None, {**DEFAULTS, "tie_break": "unspecified"})
     right = training.answer(setting)
-    tokenizer = Tokenizer.train("ab ab cd cd", 257)
-    answer = training.of(Implementation("x", Tokenizer))
-    assert training.accepts(right, answer, setting)
-    surplus = replace(answer, vocab={**answer.vocab, 300: b"zz"})  # type: ignore[type-var]
-    assert not training.accepts(right, surplus, setting)
-    assert tokenizer.merges
+    ab, cd = (b"a", b"b"), (b"c", b"d")
+    for merges, accepted in (((ab,), True), ((cd,), True), ((), False), ((ab, cd), False), (((b"b", b" "),), False)):
+        answer = Table(training.vocab(merges), merges)
+        assert training.accepts(right, answer, setting) is accepted, merges
+        assert not training.accepts(right, replace(answer, vocab={**answer.vocab, 300: b"zz"}), setting)
+    assert training.accepts(right, training.of(Implementation("x", Tokenizer)), setting)
+
+
+def test_a_training_is_compared_under_every_other_convention_that_decides_its_answer() -> None:
+    training = Train("ab ab cd cd", 257)
+    changes = [*map(dict, training.other_conventions(DEFAULTS))]
+    names = ("tie_break", "byte_order", "id_layout", "train_special")
+    values = [[value for value in CONVENTIONS[name] if value != "unspecified"] for name in names]
+    under = {tuple({**DEFAULTS, **change}[name] for name in names) for change in changes}
+    assert under == {*product(*values)} - {tuple(DEFAULTS[name] for name in names)}
+    assert len(under) == len(changes)
+
+
+def test_a_table_is_compared_by_its_merges_and_entries_whatever_ids_they_have() -> None:
+    training, where = Train("ab ab", 257), TrainingDivergence(0, None, 0, None, 0)
+    merges = ((b"b", b"a"),)
+    vocab = training.vocab(merges)
+    moved = Table({index + 7: token for index, token in vocab.items()}, merges)
+    assert training.comparable(moved, where) == Table(vocab, merges)
+    for other in ({**vocab, 300: b"zz"}, {index: vocab[index] for index in range(256)}):
+        assert training.comparable(replace(moved, vocab=other), where) is None
 
 
 def test_an_error_where_ids_are_expected_is_incorrect() -> None:
@@ -284,6 +316,7 @@ def test_ids_are_compared_wherever_they_are_among_the_alternatives() -> None:
         (((0, 2), (0, 2), (2, 3), (3, 3)), False, True),
         (((0, 2), (0, 2), (2, 3), (3, 5)), False, False),
         (((0, 2), (0, 2), (3, 4), (2, 3)), False, False),
+        (((2, 1), (2, 2), (2, 3), (3, 4)), False, False),
         (((0, 2), (0, 2), (2, 3)), False, False),
     ],
 )
@@ -298,6 +331,15 @@ def test_where_normalization_changes_a_text_each_span_has_to_fit(
         assert right.ids == ids
         assert operation.accepts(right, Offsets(ids, spans), setting) is accepted, clause
         assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)
+
+
+def test_what_normalization_does_not_change_has_exact_spans_under_a_pipeline() -> None:
+    model = read_model({"merges": [["a", "b"]], "pipeline": {"normalizer": ["NFC"]}})
+    operation, setting = EncodeWithOffsets("abc"), Setting(model, DEFAULTS, "OFFSET-SPAN-1")
+    right = Offsets((256, 99), ((0, 2), (2, 3)))
+    assert operation.answer(setting) == right
+    assert operation.accepts(right, right, setting)
+    assert not operation.accepts(right, replace(right, spans=((0, 1), (1, 3))), setting)
 
 
 @pytest.mark.parametrize(("span", "exact"), [((2, 4), True), ((1, 4), False), ((2, 3), False), ((3, 4), False)])
