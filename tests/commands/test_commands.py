@@ -671,6 +671,9 @@ class Fixed:
     model = "other"
     def encode(self, text):
         return [1] * len(text)
+
+class OfText(Fixed):
+    model = "text"
 """
 
 
@@ -813,19 +816,19 @@ def test_compare_counts_all_differences_and_shows_the_first(
     monkeypatch.setattr(corpus, "BLOCK", 4)
     (here / "texts").mkdir()
     (here / "texts" / "a").write_text("same\nsame\n", "utf-8")
-    (here / "texts" / "b").write_text("same\nsame\nmy lowest\nmy lowest\n", "utf-8")
+    (here / "texts" / "b").write_text("a\nb\nsame\nmy lowest\nmy lowest\n", "utf-8")
     (here / "texts" / "c").write_text("the lowest\n", "utf-8")
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "texts"]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert out[0].endswith("on 51 bytes in 3 files, model gpt2")
+    assert out[0].endswith("on 50 bytes in 3 files, model gpt2")
     assert out[1:4] == [
-        "different     3 of 7 blocks",
-        f"first         {Path('texts', 'b')}, line 3",
+        "different     3 of 6 blocks",
+        f"first         {Path('texts', 'b')}, line 4",
         "  after       'my'",
     ]
     assert sum(line.startswith("first") for line in out) == 1
     assert not any(line.startswith("speed") for line in out)
-    monkeypatch.setattr(compare, "LONG_ENOUGH", 51)
+    monkeypatch.setattr(compare, "LONG_ENOUGH", 50)
     assert main(["compare", "reference", "textbook", "--corpus", "texts"]) == 0
     assert re.search(r"^speed         [0-9.]+ \w+/s and [0-9.]+ \w+/s$", capsys.readouterr().out, re.MULTILINE)
 
@@ -934,6 +937,7 @@ def test_a_model_or_a_transition_that_does_not_fit_is_named(capsys: pytest.Captu
             ["compare", "compared:Fixed", "compared:Fixed", "--corpus", "text"],
             "other is the `model` of an adapter; name its file with --table",
         ),
+        (["compare", "compared:OfText", "compared:OfText", "--corpus", "text"], "text:1: 'low lower lowest"),
         (
             ["train", "text", "--vocab-size", "300", "--transition", "255", "-o", "tok"],
             "--transition 255: must be from 256",

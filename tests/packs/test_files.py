@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import gzip
 import hashlib
 import json
@@ -53,16 +54,25 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
     pair = tmp_path / "pair"
     gpt2.write(pair, ABC.vocab, ABC.merges)
     (tmp_path / "toy.tiktoken").write_text(_ranks())
+    for old, new in (("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")):
+        (tmp_path / "openai").mkdir(exist_ok=True)
+        (tmp_path / "openai" / new).write_bytes((pair / old).read_bytes())
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(codecs.BOM_UTF8 + _json(tmp_path, lambda document: None).read_bytes())
     ranks = Overrides("toy", "gpt2", {"<|e|>": 300})
     read = [
         read_model_files([str(pair)], Overrides()),
         read_model_files([str(pair / "merges.txt"), str(pair / "vocab.json")], Overrides("pair")),
         read_model_files([str(_json(tmp_path, lambda document: None))], Overrides()),
         read_model_files([str(tmp_path / "toy.tiktoken")], ranks),
+        read_model_files([str(tmp_path / "openai")], Overrides()),
+        read_model_files([str(marked)], Overrides()),
     ]
     assert all(table.model == ABC for table in read)
-    assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy"]
+    assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy", "openai", "marked"]
     assert "'<|e|>'" in read[0].notes[0]
+    digests = {name: hashlib.sha256((pair / name).read_bytes()).hexdigest() for name in ("vocab.json", "merges.txt")}
+    assert read[0].sources == read[1].sources == digests
     assert all(len(digest) == 64 for table in read for digest in table.sources.values())
 
 
@@ -151,6 +161,12 @@ def test_what_two_files_do_not_say_is_noted(
     found = read_model_files([str(tmp_path)], given)
     assert found.model.name == "gpt2"
     assert list(found.notes) == [note for note in notes if note != PATTERN]
+
+
+def test_a_token_that_merges_build_is_ordinary_though_it_looks_special(tmp_path: Path) -> None:
+    tagged = read_model({"merges": [["<", "e"], ["<e", ">"]], "extra": [[300, "<s>"]]})
+    gpt2.write(tmp_path, tagged.vocab, tagged.merges)
+    assert read_model_files([str(tmp_path)], Overrides()).model.special_tokens == ("<s>",)
 
 
 @pytest.mark.parametrize(
@@ -397,7 +413,7 @@ def test_the_file_of_an_engine_has_the_ids_of_the_model(tmp_path: Path) -> None:
     assert (adapter.fixed_model, adapter.taken, adapter.noted) == ("abc", "", "")
     for index in (97, 256, 300):
         with pytest.raises(CommandError) as caught:
-            fitted(replace(padded, vocab={**padded.vocab, index: b"zz"}), model_file=file)
+            fitted(replace(padded, vocab={**padded.vocab, 300: b"zz", index: b"zz"}), model_file=file)
         other = f"the id {index} is {ABC.vocab[index]!r} in its file, and b'zz' in DIR"
         assert str(caught.value) == f"mine: {other}; make a pack of this file: bpe-conformance pack {file} -o DIR"
     file.write_text("{}")
