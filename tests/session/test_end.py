@@ -336,6 +336,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
         built.append(sample_reports.result(*run.outcomes.values(), diagnosis=diagnosis, complete=all_ran))
         return built[-1]
 
+    monkeypatch.setattr(session_run, "_written_reports", lambda result, files: [f"{file}: is full" for file in files])
     notes: list[str] = []
     run = run_of(
         [outcome("ran", "passed", of="encoder")],
@@ -349,7 +350,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
         _write_known_failures=lambda is_complete: [] if is_complete else ["the list is not complete"],
         _note_untested=lambda: None,
         _fail_unexplained_skips=lambda: asked.append(True) is not None,
-        _reports=[],
+        _reports=["a.md", "b.json"],
     )
     run.pytest_runtest_logreport(SimpleNamespace(nodeid="test_own.py::other", failed=True))
     run.pytest_runtest_logreport(SimpleNamespace(nodeid="conformance::ended", failed=True))
@@ -364,7 +365,7 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     assert {name: one.state for name, one in run.outcomes.items()} == states
     assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
     assert run.result is not None
-    assert run.result.unwritten == ("the list is not complete",)
+    assert run.result.unwritten == ("the list is not complete", "a.md: is full", "b.json: is full")
     assert [(one.complete, one.missing) for one in built] == [(not is_stopped, [] if is_stopped else ["lost"])]
     assert [(each.word, each.failed) for each in verdicts(built[0].outcomes)] == [("fail", 1 if is_stopped else 2)]
     assert "lost" not in built[0].diagnosis.failing
@@ -373,6 +374,30 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     assert wording.fact(run.outcomes["ended"].mismatch).endswith(
         "gave no usable answer: the process of the test ended."
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "is_searching", "ran", "part"),
+    [
+        ("", False, 3, ""),
+        ("a", False, 3, "a"),
+        ("abcde", False, 3, "a, b, c, d, e"),
+        ("abcdefg", False, 2, "a, b, c, d, e, 2 more, 2 of 3 cases and properties"),
+        ("", True, 3, "properties"),
+    ],
+)
+def test_a_part_of_the_suite_is_named_by_what_selects_it_and_how_much_of_it_ran(
+    names: str, is_searching: bool, ran: int, part: str
+) -> None:
+    selecting = tuple(word for name in names for word in ("--bpe-case", name))
+    setup = SimpleNamespace(
+        command=SimpleNamespace(selecting=selecting),
+        fuzzing=is_searching or None,
+        cases=[1],
+        properties=[2],
+        corpora=[3],
+    )
+    assert run_of([outcome(str(number), "passed") for number in range(ran)], setup=setup)._part() == part
 
 
 def test_programs_are_written_only_if_something_failed(tmp_path: Path) -> None:

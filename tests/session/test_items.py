@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers import sample_reports
 
-from bpe_conformance.answer import TIMED_OUT, Fault, Ids
+from bpe_conformance.answer import NO_RESULT, TIMED_OUT, Fault, Ids
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.operations import Stream
 from bpe_conformance.outcome import Dependence
@@ -114,6 +114,25 @@ def test_the_state_of_a_test(failure: Any, changes: dict[str, Any], state: str, 
     assert type(raised_by(item)) is raised.get(state, type(None))
     assert (item.outcome.state, item.outcome.reason) == (state, reason)
     assert item.outcome.stale == (failure is None and state == "failed")
+
+
+@pytest.mark.parametrize(
+    ("has_ended", "reason", "state", "kind"),
+    [
+        (False, None, "failed", NO_RESULT),
+        (False, "train", "skipped", None),
+        (True, None, "failed", "CrashError"),
+        (True, "train", "failed", "CrashError"),  # it ran, so it needs nothing that is missing
+    ],
+)
+def test_a_test_without_a_result_fails_unless_it_needs_what_is_missing(
+    has_ended: bool, reason: str | None, state: str, kind: str | None
+) -> None:
+    item = item_of(CaseItem)
+    item.skip_reason = lambda: reason
+    outcome = item.without_result(has_ended)
+    assert (outcome.state, outcome.reason) == (state, reason if state == "skipped" else "")
+    assert (outcome.mismatch.answer.kind if outcome.mismatch is not None else None) == kind
 
 
 def test_an_outcome_has_every_further_counterexample_and_the_clause_that_is_broken() -> None:
@@ -588,6 +607,13 @@ def test_a_corpus_needs_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tiktoken_finds_the_end_of_text_in_a_corpus() -> None:
     pytest.importorskip("tiktoken")
     assert corpus._tiktoken()("a<|endoftext|>b") == [64, 50256, 65]
+
+
+@pytest.mark.parametrize("other", [{"--bpe-spec": "x"}, {"--bpe-seed": 0}, {"--bpe-seed": 7}])
+def test_a_pack_cannot_be_combined_with_another_specification_or_a_seed(other: dict[str, Any]) -> None:
+    config: Any = SimpleNamespace(getoption={"--bpe-pack": "golden", **other}.get)
+    with pytest.raises(pytest.UsageError, match="--bpe-pack runs only the cases of the pack; remove --bpe-spec and"):
+        setup._with_pack(SPEC, config)
 
 
 def test_the_tokenizer_is_fitted_to_the_model_of_a_pack(monkeypatch: pytest.MonkeyPatch) -> None:

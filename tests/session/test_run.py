@@ -53,6 +53,17 @@ def test_a_search_in_another_thread_leaves_signals_alone() -> None:
     assert signal.getsignal(signal.SIGINT) == before
 
 
+def test_ctrl_c_ends_the_time_of_a_search_and_a_second_one_the_run() -> None:
+    search = Fuzzing(1, ("law-encode",), lambda text: None)
+    with search.ended_by_ctrl_c():
+        assert not search._watch("law-encode", 1)
+        signal.raise_signal(signal.SIGINT)
+        assert search.interrupted
+        assert search._watch("law-encode", 2)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
 def test_the_time_left_is_in_minutes_and_seconds() -> None:
     lines: list[str] = []
     search, tested = (
