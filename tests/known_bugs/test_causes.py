@@ -160,6 +160,8 @@ def test_what_another_cause_explains_is_no_evidence_against_a_bug() -> None:
     rows = {"wide": ROWS["wide"], "hidden": {**_row(10, 20, "7"), **_row(40, 44, "7")}}
     answers = {**ROWS["wide"], **_row(40, 44, "7")}
     assert _found(answers, rows) == [({"wide"}, 20), ({"hidden"}, 4)]
+    as_warnings = [*JUDGED[:10], *JUDGED[40:44]]  # the other answers are those of SHOULD tests
+    assert _found(answers, rows, failures=as_warnings) == [({"wide"}, 10), ({"hidden"}, 4)]
     assert _found({**answers, **_unknown(0, 20)}, rows) == []
 
 

@@ -70,16 +70,19 @@ def test_a_condition_is_refuted_by_failures_that_do_not_meet_it() -> None:
     wide, narrow = (published.answers[name] for name in ("rightmost-of-equals", "long-pre-tokens-from-the-right"))
     short = sorted(wide.keys() - narrow.keys())
 
-    def named(failing: int) -> set[str]:
+    def named(failing: int, *more: str) -> set[str]:
+        rows = {**published.answers, "long-pre-tokens-from-the-right": {**narrow, **dict.fromkeys(more, "mark")}}
         answers = {**narrow, **{case: wide[case] for case in short[:failing]}}
         evidence = Evidence(dict.fromkeys(wide, "MERGE-LEFT-1"), answers)
-        found = without_refuted_conditions(of_bugs(evidence, published, known_bugs()), published.answers)
+        found = without_refuted_conditions(of_bugs(evidence, replace(published, answers=rows), known_bugs()), rows)
         return {bug for candidate in found for bug in candidate.bugs}
 
     assert named(0) >= {"long-pre-tokens-from-the-right", "rightmost-of-equals"}
     assert "long-pre-tokens-from-the-right" in named(len(narrow) // 2)
     assert "long-pre-tokens-from-the-right" not in named(2 * len(narrow))
     assert "rightmost-of-equals" in named(2 * len(narrow))
+    # A bug that also answers a case incorrectly on which the other is right is no condition of it.
+    assert "long-pre-tokens-from-the-right" in named(2 * len(narrow), "another")
 
 
 @pytest.mark.parametrize(

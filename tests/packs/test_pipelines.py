@@ -23,7 +23,7 @@ from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.operations import Decode, Encode
 from bpe_conformance.outcome import BugCause
 from bpe_conformance.packs import build, cases
-from bpe_conformance.packs.cases import Draw
+from bpe_conformance.packs.cases import Draft, Draw
 from bpe_conformance.packs.files import BLOCK, load_pack
 from bpe_conformance.packs.patterns import expressions, variants
 from bpe_conformance.packs.reach import CHANGED, NOT_BUILT, Reach
@@ -107,17 +107,27 @@ def test_a_pack_is_read_as_it_was_made(pack: Path) -> None:
     assert {"qzqz", "the", "<mask>"} <= set(entries[0].operation.texts())
 
 
-def test_an_entry_whose_normal_form_depends_on_the_version_of_unicode_is_no_text(
+def test_a_pack_has_cases_of_every_kind_and_entries_whose_normal_form_is_the_same_in_all_versions_of_unicode(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    given: list[tuple[object, ...]] = []
+
+    def drafts(name: str) -> list[Draft]:
+        return [Draft(name, "MERGE-ORDER-1", "a title", Encode(f"a {name}"))]
+
     monkeypatch.setattr(build, "measure", lambda *_: {})
-    monkeypatch.setattr(cases, "words", lambda *_: ([], {}))
-    monkeypatch.setattr(cases, "mistakes", lambda *_: ([], {}, {}))
-    for name in ("special", "scripts", "real", "long", "tokens", "decoding", "streams", "batches", "detokenizing"):
-        monkeypatch.setattr(cases, name, lambda *_: ())
+    monkeypatch.setattr(cases, "words", lambda *_: (drafts("words"), {}))
+    monkeypatch.setattr(cases, "mistakes", lambda *_: (drafts("mistakes"), {}, {}))
+    names = ("special", "raw", "scripts", "real", "long", "tokens", "decoding", "streams", "batches", "detokenizing")
+    for name in (*names, "offsets"):
+        monkeypatch.setattr(cases, name, lambda *some, name=name: given.append(some) or drafts(name))
     model = toy()
     model = replace(model, vocab={**model.vocab, 900: b"zz", 901: NEW.encode(), 902: b"\xff", 903: b"yy"})
     pack = build.build(model, 0)
+    kinds = [case.id.removeprefix("toy-").rpartition("-")[0] for case in pack.cases]
+    assert sorted({*kinds}) == sorted([*names, "offsets", "words", "mistakes", "entries"])
+    hard = [some[-1] for some in given if isinstance(some[-1], list)]
+    assert hard == [["a words", "a mistakes"]] * 2  # of streams and of offsets
     assert [index for index in pack.entries if index >= 900] == [900, 903]
     assert not [case.id for case in pack.cases for text in case.operation.texts() if NEW in text]
     assert {index for index in pack.others if index >= 900} == set()  # the lookup is whole

@@ -23,7 +23,7 @@ from bpe_conformance.answer import TIMED_OUT, Fault
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.operations import CLASSES, Encode
 from bpe_conformance.outcome import Bug, BugCause, Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
-from bpe_conformance.report import badge, document, markdown, matrix, page
+from bpe_conformance.report import badge, document, form, markdown, matrix, page
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.report.matrix import MatrixResult
 from bpe_conformance.terminal import show, wording
@@ -361,6 +361,7 @@ def test_stopped_run_is_marked(project: Project) -> None:
         ("no/where/report.json", "cannot write the report: the directory"),
         ("taken/", "cannot write the report: it is a file, not a directory"),
         ("link.json", "link.json: cannot write the report: Not a directory"),
+        ("taken/more/", "more: cannot make the directory: Not a directory"),
     ],
 )
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
@@ -369,6 +370,12 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
     project.write("taken", "")
     (project.path / "link.json").symlink_to("taken/report.json")
     assert message in project.refused("mine:Greedy", "--bpe-report", given)
+
+
+def test_the_end_of_a_name_says_what_is_written() -> None:
+    found = made(outcome())
+    for name, text in (("my-badge.json", badge), ("badge.my.json", document.text), ("badge.json.md", markdown.text)):
+        assert form(Path(name))(found) == text(found)
 
 
 def test_an_adapter_that_changes_the_directory_does_not_move_the_report(
