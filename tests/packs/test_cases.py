@@ -54,6 +54,7 @@ def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch:
     monkeypatch.setattr(cases, "CANDIDATES", 150)
     drafts, found = cases.words(reach, Draw("0"))
     made = by_kind(drafts)
+    assert {*found} == {kind for name, (kind, _) in cases.WRONG.items() if name != "whole-ignored"}
     assert sum(count > cases.ALONE for count in found.values()) > 1
     for kind, count in found.items():
         texts = [operation.text for operation in made.get(kind, ())]
@@ -61,6 +62,16 @@ def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch:
         assert len(words) >= count, kind
         alone = [text for text in texts if len(reach.pre_tokens(text)) == 1]
         assert len(alone) == min(count, cases.ALONE), kind
+
+
+def test_candidates_are_words_of_real_text_and_tokens_in_a_row_down_to_a_single_character(
+    reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "CANDIDATES", 150)
+    words = {word for word, _ in cases._candidates(reach, Draw("0"))}
+    assert len(words & {f" {word}" for word in cases.all_real_text().split()}) > 20
+    assert {len(word.encode("utf-8")) for word in words if len(word) == 1} >= {2, 3, 4}
+    assert all(1 < len(word.encode("utf-8")) <= 40 for word in words)
 
 
 def test_words_whose_tokens_only_change_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
