@@ -131,8 +131,8 @@ def _crossed(both: _Encodings) -> int | None:
 
 def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:
     """Return the first pre-token that is a token, and that the given encoding divides."""
-    for start, end, piece, special in both.pieces:
-        if not special and piece in tokens and any(start < cut < end for cut in both.cuts):
+    for start, end, piece, _ in both.pieces:
+        if piece in tokens and any(start < cut < end for cut in both.cuts):
             return piece.decode("utf-8", "replace")
     return None
 

@@ -151,6 +151,7 @@ TABLE = Table(MODEL.vocab, MODEL.merges)
         (TABLE, Table({index + 1: token for index, token in MODEL.vocab.items()}, MODEL.merges), True),
         (TABLE, Table(MODEL.vocab, MODEL.merges[::-1]), False),
         (TABLE, Table({**MODEL.vocab, 999: b"<e>"}, MODEL.merges), False),
+        (TABLE, Table({**MODEL.vocab, 97: b"<e>"}, MODEL.merges), False),
         (TABLE, ERROR, False),
         (ERROR, TABLE, False),
         (Ids((1,)), Ids((1,)), True),

@@ -29,6 +29,7 @@ from bpe_conformance.answer import (
     Lossless,
     Measure,
     Offsets,
+    Pair,
     Refusal,
     RowDivergence,
     Rows,
@@ -38,7 +39,9 @@ from bpe_conformance.answer import (
     Text,
     TextDivergence,
     TrainingDivergence,
+    UnknownId,
     VocabDivergence,
+    WrongMerge,
 )
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -117,6 +120,27 @@ def test_a_token_across_a_boundary_is_named_before_a_pre_token_that_is_cut() -> 
     model = read_model({"merges": [["b", " "], ["c", "d"]]})
     where = divergence.encoding(Setting(model, CONVENTIONS, "SPLIT-SPACE-1"), "b cd", (98, 32, 257), (256, 99, 100))
     assert where.cause == CrossesBoundary(b"b ", 1)
+
+
+@pytest.mark.parametrize(
+    ("merges", "expected", "got", "cause"),
+    [
+        ([["a", "b"]], (256, 99), (97, 999), UnknownId(999)),
+        ([["a", "b"], ["b", "c"]], (256, 99), (97, 257), WrongMerge(None, Pair((b"a", b"b"), 0, 0))),
+        ([["a", "b"], ["ab", "c"]], (257,), (256, 99), WrongMerge(None, Pair((b"ab", b"c"), 1, 0))),
+        (
+            [["b", "c"], ["a", "b"]],
+            (97, 256),
+            (257, 99),
+            WrongMerge(Pair((b"a", b"b"), 1, 0), Pair((b"b", b"c"), 0, 1)),
+        ),
+    ],
+)
+def test_an_id_without_an_entry_is_named_first_and_a_merge_as_too_early_only_if_its_rank_is_higher(
+    merges: Any, expected: Any, got: Any, cause: Any
+) -> None:
+    setting = Setting(read_model({"merges": merges}), CONVENTIONS, "MERGE-ORDER-1")
+    assert divergence.encoding(setting, "abc", expected, got).cause == cause
 
 
 def test_a_special_token_is_a_piece_of_its_own() -> None:

@@ -248,6 +248,19 @@ def test_coverage_counts_only_what_the_texts_reach() -> None:
     assert coverage["not_reached"][NOT_FOUND]["count"] == 260 - 1 - 14
     assert coverage["not_reached"][NOT_BUILT] == {"count": 1, "examples": ["'<e>' is '<' | 'e' | '>'"]}
 
+    special = Reach(replace(reach.model, special_tokens=("<e>",)))
+    assert measure(special, ["abc"], {b"<e>"})["tokens"] == {"all": 259, "reached": 1, "impossible": 13}
+
+
+def test_what_is_cached_gives_the_answers_of_the_oracle() -> None:
+    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]], "extra": [[300, "\u00e9"]]}, "cached")
+    added = replace(model, special_tokens=("\u00e9",))
+    composed = Pipeline(("NFC",), (AddedToken("\u00e9", normalized=True),), (ByteLevel(),))
+    for one in (model, added, replace(added, pipeline=composed)):
+        reach = Reach(one)
+        for text in ("xabc", "abc \u00e9", "e\u0301", "abce\u0301abc", ""):
+            assert reach.expected(Encode(text)) == Encode(text).compute(one), text
+
 
 def test_covering_texts_reach_every_token_for_which_there_is_a_text() -> None:
     merges = [["a", "b"], ["ab", " "], [" ", "ab"], ["1", "2"], ["\n", "\n"], [{"hex": "c3"}, {"hex": "a9"}]]

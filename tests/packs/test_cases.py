@@ -12,7 +12,7 @@ import pytest
 
 from bpe_conformance.fixtures import Model, write_token
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
-from bpe_conformance.operations import Batch, Encode, Stream, StreamCutEverywhere
+from bpe_conformance.operations import Batch, Encode, Stream, StreamCutEverywhere, Waiting
 from bpe_conformance.packs import cases
 from bpe_conformance.packs.cases import Draft, Draw
 from bpe_conformance.packs.reach import Reach
@@ -100,6 +100,9 @@ def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(
     assert {ids[0] for ids, _ in completed} <= ended
     assert all(ids[0] == ids[-1] and textbook.unfinished(data) for ids, data in completed)
     assert all(data[: -len(vocab[ids[0]])].decode("utf-8", "ignore")[-1:] for ids, data in completed)
+    longest = sorted((len(token) for token in vocab.values() if textbook.unfinished(token)), reverse=True)[:3]
+    assert [len(vocab[one.ids[0]]) for one in streamed["detok-held"]] == longest
+    assert all(one == Waiting(one.ids[:1] * 2, "held") for one in streamed["detok-held"])
     assert [operation.ids for operation in decoded["decode-empty"]] == [()]
 
 
@@ -135,9 +138,13 @@ def test_every_special_token_is_encoded_and_decoded_and_some_are_tried_in_every_
     } <= pairs  # one contains or overlaps the other
     foreign = {operation.text[1:-2] for operation in made["special-foreign"]}
     assert foreign == {text for text in cases.FOREIGN if not any(token in text for token in SPECIAL)}
-    for make, kind in ((cases.decoding, "decode-special"), (cases.detokenizing, "detok-special")):
-        ids = [operation.ids for operation in by_kind(make(reach, Draw("0")))[kind]]
-        assert [sum(reach.model.ids[token.encode()] in one for one in ids) for token in SPECIAL] == [1] * len(SPECIAL)
+    for make, kind, around in (
+        (cases.decoding, "decode-special", b" %b%b \xc3%b"),  # once beside half a character
+        (cases.detokenizing, "detok-special", b"\xc3%b\xc3"),
+    ):
+        operations = by_kind(make(reach, Draw("0")))[kind]
+        spelled = [b"".join(reach.model.vocab[index] for index in operation.ids) for operation in operations]
+        assert spelled == [around.replace(b"%b", token.encode()) for token in SPECIAL]
 
 
 def found(reach: Reach, operations: Sequence[Encode]) -> list[str]:

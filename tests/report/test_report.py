@@ -372,6 +372,21 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
     assert message in project.refused("mine:Greedy", "--bpe-report", given)
 
 
+def test_the_heading_of_a_matrix_names_every_version_and_the_days() -> None:
+    reports = [made(outcome()) for _ in range(3)]
+    for found, number, day in zip(
+        reports, ("2.0", "1.0", "2.0"), ("2031-02-03", "2031-01-02", "2031-03-04"), strict=True
+    ):
+        found["suite"] |= {"version": number, "spec": "ab"}
+        found["created"] = f"{day}T00:00:00Z"
+    for some, said in (
+        (reports, "1.0 (spec ab), 2.0 (spec ab); 2031-01-02 to 2031-03-04. "),
+        (reports[:1], "2.0 (spec ab); 2031-02-03. "),
+        ([], "; no runs. "),
+    ):
+        assert f"\n\nbpe-conformance {said}A cell shows how many of the MUST tests failed;" in matrix.heading(some)
+
+
 def test_the_end_of_a_name_says_what_is_written() -> None:
     found = made(outcome())
     for name, text in (("my-badge.json", badge), ("badge.my.json", document.text), ("badge.json.md", markdown.text)):
