@@ -862,6 +862,15 @@ def test_a_position_counts_all_that_was_read_before(
         assert capsysbinary.readouterr().err.decode().startswith(f"bpe-conformance: standard input: {message}")
 
 
+@pytest.mark.parametrize(("name", "shown"), [("text", "text"), ("-", "standard input")])
+def test_an_input_that_cannot_be_read_to_its_end_is_named(name: str, shown: str) -> None:
+    stream = Mock(read1=Mock(side_effect=[b"ab", OSError(5, "broken")]))
+    read = common.chunks(stream, name)
+    assert next(read) == b"ab"
+    with pytest.raises(CommandError, match=f"^{shown}: cannot be read: broken$"):
+        next(read)
+
+
 def test_the_name_of_a_file_is_shown_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "encode", "gpt2", "no\nsuch\x1b[31m") == r"no\nsuch\x1b[31m: No such file or directory"
 
