@@ -114,6 +114,14 @@ class HeldBytesDroppedBeforeText(_ByTokens):
         return ""
 
 
+class OneReplacementPerByteInDeltas(BaseEncoder):
+    def delta(self, data: bytes) -> str:
+        return re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape"))
+
+    def last_delta(self, held: bytes) -> str:
+        return held.decode("utf-8", "replace")
+
+
 # The end
 
 
@@ -239,9 +247,6 @@ add_variants(
     delta={
         "MalformedBytesLeftOutOfDeltas": lambda self, data: data.decode("utf-8", "ignore"),
         "MalformedBytesEndStream": lambda self, data: data.decode("utf-8"),
-        "OneReplacementPerByteInDeltas": lambda self, data: re.sub(
-            "[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape")
-        ),
         "ReplacementsRemoved": lambda self, data: data.decode("utf-8", "replace").replace("\ufffd", ""),
         "ByteNamesReadAsBytes": lambda self, data: re.sub(
             rb"<0x([0-9A-F]{2})>", lambda name: bytes([int(name[1], 16)]), data
