@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import os
 import shlex
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -46,7 +44,7 @@ _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-LONG = 2.0  # seconds after which the suite says what it waits for, at most half of them late
+LONG = 2.0  # seconds after which the suite says what it waits for
 
 
 class LoadError(CommandError):
@@ -123,8 +121,8 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
             close = difflib.get_close_matches(name, CAPABILITIES, n=1)
             hint = f"did you mean {close[0]!a}?" if close else "check-bridge lists what programs can announce"
             implementation.note(f"the protocol has no capability {name[:60]!a}; {hint}")
-    with probing(implementation, stderr) as prober:
-        found = frozenset(prober.probe())
+    prober = Prober(implementation, stderr)
+    found = frozenset(prober.probe())
     if not found & TESTABLE:
         if prober.constructor_refuses:
             raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
@@ -141,45 +139,25 @@ def _say(line: str, stderr: int) -> None:
 
 
 @contextmanager
-def announced(stderr: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function to which to say what the suite waits for from now on. Tell the user if that takes long."""
-    latest = math.inf, ""
-    ended = threading.Event()
-
-    def wait_for(line: str) -> None:
-        nonlocal latest
-        latest = time.monotonic(), line
-
-    def tell() -> None:
-        told = latest
-        while not ended.wait(LONG / 2):
-            if (now := latest) is not told and time.monotonic() >= now[0] + LONG:
-                _say(now[1], stderr)
-                told = now
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
+def announced(line: str, stderr: int) -> Iterator[None]:
+    """Tell the user what the suite waits for within the block, if that takes long."""
+    timer = threading.Timer(LONG, _say, (line, stderr))
+    timer.daemon = True
+    timer.start()
     try:
-        yield wait_for
+        yield
     finally:
-        ended.set()
-        thread.join()
-
-
-@contextmanager
-def probing(implementation: Probed, stderr: int) -> Iterator[Prober]:
-    with announced(stderr) as wait_for:
-        yield Prober(implementation, stderr, wait_for)
+        timer.cancel()
+        timer.join()
 
 
 class Prober:
-    def __init__(self, implementation: Probed, stderr: int, wait_for: Callable[[str], None]) -> None:
+    def __init__(self, implementation: Probed, stderr: int) -> None:
         self._implementation = implementation
         self._target = implementation.target
         self._name = implementation.name
         self._fixed = implementation.fixed_model is not None
         self._stderr = stderr
-        self._wait_for = wait_for
         self.constructor_refuses = False
         self.stubs: dict[str, str] = {}  # method that returned None → what is wrong
         self._late: set[str] = set()
@@ -308,8 +286,8 @@ class Prober:
     def _limited(self, what: str) -> Iterator[None]:
         """Limit a probe, to a tenth of a case's limit if several methods have not answered; tell of a long wait."""
         factor = 0.1 if len(self._late) >= _SEVERAL_LATE else 1
-        self._wait_for(f"{self._name}: waiting for a first small call of {what}")
-        with self._implementation.time_limit(factor):
+        waiting = f"{self._name}: waiting for a first small call of {what}"
+        with announced(waiting, self._stderr), self._implementation.time_limit(factor):
             yield
 
     def _tell(self, method: str, late: TimedOut) -> None:

@@ -265,8 +265,8 @@ class Implementation:
         named = {name for name in PATTERNS if f"pattern:{name}" in self.capabilities}
         is_taken = self.conventions["pattern"] == expression
         if not is_taken and any(self.spellings.get(name) == PATTERNS[name] for name in named):
-            with restored(), capabilities.probing(self, self._stderr) as prober:
-                is_taken = prober.takes(expression)
+            with restored():
+                is_taken = capabilities.Prober(self, self._stderr).takes(expression)
         if is_taken:
             self.capabilities |= {f"pattern:{pattern_name(expression)}"}
 
@@ -328,8 +328,8 @@ def load(
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            with capabilities.announced(stderr) as wait_for, importing.within(IMPORT_FACTOR * limit):
-                wait_for(f"{name}: waiting for its import")
+            waiting = f"{name}: waiting for its import"
+            with capabilities.announced(waiting, stderr), importing.within(IMPORT_FACTOR * limit):
                 found = importing.run("", lambda: contained("", resolved))
             return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:
