@@ -122,7 +122,8 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
             hint = f"did you mean {close[0]!a}?" if close else "check-bridge lists what programs can announce"
             implementation.note(f"the protocol has no capability {name[:60]!a}; {hint}")
     prober = Prober(implementation, stderr)
-    found = frozenset(prober.probe())
+    with announced(lambda: f"{implementation.name}: waiting for a first small call of {prober.asked}", stderr):
+        found = frozenset(prober.probe())
     if not found & TESTABLE:
         if prober.constructor_refuses:
             raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
@@ -139,9 +140,9 @@ def _say(line: str, stderr: int) -> None:
 
 
 @contextmanager
-def announced(line: str, stderr: int) -> Iterator[None]:
+def announced(line: Callable[[], str], stderr: int) -> Iterator[None]:
     """Tell the user what the suite waits for within the block, if that takes long."""
-    timer = threading.Timer(LONG, _say, (line, stderr))
+    timer = threading.Timer(LONG, lambda: _say(line(), stderr))
     timer.daemon = True
     timer.start()
     try:
@@ -158,6 +159,7 @@ class Prober:
         self._name = implementation.name
         self._fixed = implementation.fixed_model is not None
         self._stderr = stderr
+        self.asked = ""  # the method that is called now
         self.constructor_refuses = False
         self.stubs: dict[str, str] = {}  # method that returned None → what is wrong
         self._late: set[str] = set()
@@ -284,10 +286,10 @@ class Prober:
 
     @contextmanager
     def _limited(self, what: str) -> Iterator[None]:
-        """Limit a probe, to a tenth of a case's limit if several methods have not answered; tell of a long wait."""
+        """Limit a probe, to a tenth of a case's limit if several methods have not answered."""
         factor = 0.1 if len(self._late) >= _SEVERAL_LATE else 1
-        waiting = f"{self._name}: waiting for a first small call of {what}"
-        with announced(waiting, self._stderr), self._implementation.time_limit(factor):
+        self.asked = what
+        with self._implementation.time_limit(factor):
             yield
 
     def _tell(self, method: str, late: TimedOut) -> None:

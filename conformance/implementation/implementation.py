@@ -328,8 +328,8 @@ def load(
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            waiting = f"{name}: waiting for its import"
-            with capabilities.announced(waiting, stderr), importing.within(IMPORT_FACTOR * limit):
+            waiting = capabilities.announced(lambda: f"{name}: waiting for its import", stderr)
+            with waiting, importing.within(IMPORT_FACTOR * limit):
                 found = importing.run("", lambda: contained("", resolved))
             return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:
