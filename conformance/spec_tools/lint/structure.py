@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
-from ...operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS
 from ...properties import PROPERTIES
 from ...spec import SECTIONS, Case, Clause, load_spec
 from ..witnesses import HAND
 from .rule import Context, Violation, at, at_case, case_rule, clause_rule, rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
-ORDERS: tuple[tuple[str, ...], ...] = (
-    *((*TRAINING_KEYS, *TEXT_KEYS), LOOKUP_KEYS),
-    *(("merges", "ids"), ("tokens", "ids"), ("text", "bytes")),
-)
 
 
 @case_rule("title-words", "title", "a title states a fact: no should, must, probably, correctly, works, test")
@@ -51,69 +43,20 @@ def _witness_known(case: Case, context: Context) -> str:
     return f"there is no witness {unknown}; describe it in witnesses.yaml, or delete the name" if unknown else ""
 
 
-@case_rule("expect-order", "expect", "the keys of an expected value are in the order in which regenerate writes them")
-def _expect_order(case: Case, _: Context) -> str:
-    for mapping in _mappings(case.raw.get("expect")):
-        if (order := _order(mapping)) != list(mapping):
-            return f"the order of the keys is {', '.join(mapping)}; write {', '.join(order)}"
-    return ""
-
-
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        yield value
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for part in parts:
-        yield from _mappings(part)
-
-
-def _order(mapping: Mapping[str, Any]) -> list[str]:
-    for order in ORDERS:
-        if set(mapping) <= set(order):
-            return [key for key in order if key in mapping]
-    return list(mapping)
-
-
 @case_rule("any-of-note", "expect", "a case with `any_of` has a `note` that explains why each answer is correct")
 def _any_of_note(case: Case, _: Context) -> str:
-    is_open = not case.note and any("any_of" in mapping for mapping in _mappings(case.raw.get("expect")))
+    is_open = not case.note and any(len(alternatives) > 1 for alternatives in case.expected.values.values())
     return "several answers are accepted; explain in `note` why each is correct" if is_open else ""
 
 
 # Files, ids, references and clauses
 
-PIN = re.compile(r"([0-9a-f]{64})  (\S+)")
 REFERENCE = re.compile(rf"\b(?:{'|'.join(SECTIONS)})(?:-[A-Z0-9]+)+-[0-9]+\b")
 PROSE = ("statement", "rationale", "uncased")
 ELSEWHERE = "real-text-"
 KEYWORD = re.compile(r"\b(MUST|SHOULD|MAY)\b")
 BINDING = ("must", "should")
 WITH_PROPERTY = frozenset(property_.clause_id for property_ in PROPERTIES)
-
-
-@rule("models-pinned", "models/SHA256SUMS has one line for each model file, with its sha256", before_loading=True)
-def _models_pinned(context: Context) -> Iterator[Violation]:
-    folder = context.folder / "models"
-    pins: dict[str, str] = {}
-    sums = folder / "SHA256SUMS"
-    for row, text in enumerate(sums.read_text("utf-8").splitlines() if sums.exists() else [], 1):
-        if (match := PIN.fullmatch(text)) is None:
-            yield Violation(sums, row, "this is not a line of sha256sum; run sha256sum *.yaml here again")
-            continue
-        pins[match.group(2)] = match.group(1)
-        if not (folder / match.group(2)).exists():
-            yield Violation(sums, row, f"there is no {match.group(2)}; delete the line")
-    for file in sorted(folder.glob("*.yaml")):
-        yield from _compare(file, pins.get(file.name))
-
-
-def _compare(file: Path, pinned: str | None) -> Iterator[Violation]:
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    if pinned is None:
-        yield Violation(file, 1, f"its sha256 is not recorded; add '{digest}  {file.name}' to SHA256SUMS")
-    elif pinned != digest:
-        fix = "a changed model changes the meaning of its cases: give it a new name, or record the new sha256"
-        yield Violation(file, 1, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
 
 
 @rule(
