@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..command_line import CommandError, print_lines
-from ..operations import LOOKUP_KEYS, TRAINING_KEYS
 from ..properties import PROPERTIES
 from ..selection import Selection
-from ..spec import LEVELS, Case, Section, Spec, spec_in
+from ..spec import Case, Section, Spec, spec_in
 from . import spec_argument
 
 LONGEST = 130
 FILTERS = {"clause": "clauses", "section": "sections", "level": "levels", "op": "operations"}
-WIDTHS = (5, 7, 4, 5, 5)  # of the columns for each level and for their sum
+COLUMNS = ("clauses", "cases", "MUST", "SHOULD", "properties")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,48 +50,21 @@ def lines(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def summary(spec: Spec) -> Iterator[str]:
-    """Yield a table with a row for each section, then the coverage of the cases."""
-    yield f"{'':9}|{'clauses':^27}|{'cases':^27}| {'by con-':>7}  {'proper-':>7}"
-    heads = ["must", "should", "may", "open", "all"]
-    columns = "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
-    yield f"{'section':9}|{columns} |{columns} | {'vention':>7}  {'ties':>7}"
-    rows = [_counts(section, spec) for section in spec.sections]
-    yield from (_row(section.name, row) for section, row in zip(spec.sections, rows, strict=True))
-    yield _row("total", [sum(column) for column in zip(*rows, strict=True)])
+    """Yield a table with a row for each section, and how many cases each operation and each pattern has."""
+    rows = {section.name: _counts(section, spec) for section in spec.sections}
+    rows["total"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    yield f"{'section':10}{''.join(f'{head:>12}' for head in COLUMNS)}"
+    for name, counts in rows.items():
+        yield f"{name:10}{''.join(f'{count:>12,}' for count in counts)}"
     yield ""
-    operations = _counted(Counter(case.operation.name for case in spec.cases))
-    yield from textwrap.wrap(f"operations   {operations}", LONGEST, subsequent_indent=" " * 13)
-    yield f"patterns     {_counted(Counter(case.pattern for case in spec.cases))}"
-    for name, keys in (("tie-breaks", TRAINING_KEYS), ("lookups", LOOKUP_KEYS)):
-        default, *others = keys
-        counts = ", ".join(f"{key} {sum(_differs(case, key, default) for case in spec.cases)}" for key in others)
-        yield f"{name:13}cases with another value than {default}: {counts}"
+    operations = Counter(case.operation.name for case in spec.cases)
+    for what, found in (("operations", operations), ("patterns", Counter(case.pattern for case in spec.cases))):
+        counted = ", ".join(f"{name} {count}" for name, count in found.most_common())
+        yield from textwrap.wrap(f"{what:13}{counted}", LONGEST, subsequent_indent=" " * 13)
 
 
 def _counts(section: Section, spec: Spec) -> list[int]:
-    clauses = Counter(clause.level for clause in section.clauses)
-    own = [case for case in spec.cases if case.clause.section == section.name]
-    cases = Counter(case.level for case in own)
     ids = {clause.id for clause in section.clauses}
-    return [
-        *(clauses[level] for level in LEVELS),
-        len(section.clauses),
-        *(cases[level] for level in LEVELS),
-        len(own),
-        sum(case.expected.by_convention for case in own),
-        sum(property_.clause_id in ids for property_ in PROPERTIES),
-    ]
-
-
-def _row(name: str, counts: Sequence[int]) -> str:
-    cells = [f"{count:>{width}}" for count, width in zip(counts, (*WIDTHS, *WIDTHS, 8, 9), strict=True)]
-    return f"{name:9}|{''.join(cells[:5])} |{''.join(cells[5:10])} |{cells[10]}{cells[11]}"
-
-
-def _differs(case: Case, key: str, default: str) -> bool:
-    values = case.expected.values
-    return key in values and values[key] != values.get(default)
-
-
-def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
+    levels = Counter(case.level for case in spec.cases if case.clause.id in ids)
+    properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
+    return [len(ids), levels.total(), levels["must"], levels["should"], properties]

@@ -1,4 +1,4 @@
-"""Trains SuperBPE, which continues across word boundaries (fixtures/extensions/superbpe).
+"""Trains SuperBPE, which continues across word boundaries (docs/superbpe.yaml).
 
 The first stage is ordinary training, up to a transition size. The second continues from its merges on the same text,
 cut into units: longer pieces, which can contain several words. The result is an ordinary vocabulary and merges with the
