@@ -265,24 +265,30 @@ class Prober:
 
         A useless answer other than None is a LoadError.
         """
-        if method in self._late:
+        failed = self._failed(method, probe)
+        if isinstance(failed, Missing):
+            self.stubs[method] = str(failed)
+        elif isinstance(failed, Malformed):
+            see = f"; to see the messages, run bpe-conformance check-bridge {shlex.quote(self._name)}"
+            raise LoadError(f"{self._name}: {failed}{see if self._name.startswith('cmd:') else ''}")
+        if not isinstance(failed, Raised) or not isinstance(failed.error, NotImplementedError):
             return False
+        if says_why and failed.message not in ("", NotImplementedError.__name__):
+            self._implementation.note(f"{method} is not tested: {failed.message}")
+        return True
+
+    def _failed(self, method: str, probe: Callable[[], object]) -> CallFailed | None:
+        """Return how a small call failed, or None: also if it is late now or was before."""
+        if method in self._late:
+            return None
         try:
             with self._limited(method):
                 probe()
-        except Raised as raised:
-            is_refusal = isinstance(raised.error, NotImplementedError)
-            if is_refusal and says_why and raised.message not in ("", NotImplementedError.__name__):
-                self._implementation.note(f"{method} is not tested: {raised.message}")
-            return is_refusal
-        except Missing as missing:
-            self.stubs[method] = str(missing)
-        except Malformed as malformed:
-            see = f"; to see the messages, run bpe-conformance check-bridge {shlex.quote(self._name)}"
-            raise LoadError(f"{self._name}: {malformed}{see if self._name.startswith('cmd:') else ''}") from None
+        except CallFailed as failed:
+            return failed
         except TimedOut as late:
             self._tell(method, late)
-        return False
+        return None
 
     @contextmanager
     def _limited(self, what: str) -> Iterator[None]:
@@ -335,18 +341,8 @@ class Prober:
         if spelling is not None:
             self._implementation.spellings[prefix + name] = spelling
         method = "train" if prefix else "encode"
-        if self._late & {method, "the constructor"}:
-            return None
-        try:
-            with self._limited(method):
-                probe(name)
-        except Raised as raised:
-            return raised if raised.is_error else None
-        except Malformed:
-            return None
-        except TimedOut as late:
-            self._tell(method, late)
-        return None
+        failed = None if "the constructor" in self._late else self._failed(method, lambda: probe(name))
+        return failed if isinstance(failed, Raised) and failed.is_error else None
 
     def _encode_with(self, pattern: str) -> None:
         self._implementation.build(Model(_SMALL.vocab, _SMALL.merges, None, pattern)).encode("xab")
