@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.fixtures.one_line import counted
+from bpe_conformance.fixtures.values import spelled
 from bpe_conformance.reference.formats import huggingface
 
 from .. import __version__
@@ -58,8 +59,8 @@ def contents(spec: Spec) -> dict[str, bytes]:
     documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
     files = {name: write_json(document) for name, document in documents.items()}
     files[SCHEMA] = (SCHEMAS / SCHEMA).read_bytes()
-    texts = {name for case in spec.cases for name in _named_files(case.raw["input"])}
-    files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(texts)}
+    texts = (pair for case in spec.cases for pair in spelled(case.raw["input"]))
+    files |= {f"texts/{spelling['file']}": text.encode("utf-8") for text, spelling in texts if "file" in spelling}
     files[MANIFEST] = write_json(_manifest(spec, models, files))
     return dict(sorted(files.items()))
 
@@ -180,15 +181,3 @@ def _value(value: Any, case: Case) -> Json:
 
 def _encoded(ids: Sequence[int], case: Case) -> Json:
     return {"ids": list(ids), "tokens": [(token_of(index, case.table) or b"").hex() for index in ids]}
-
-
-def _named_files(value: Any) -> Iterator[str]:
-    """Yield the names of the text files that the input of a case uses."""
-    if isinstance(value, Mapping):
-        if set(value) == {"file"}:
-            yield value["file"]
-        for part in value.values():
-            yield from _named_files(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _named_files(part)

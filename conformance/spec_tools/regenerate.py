@@ -110,8 +110,8 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
                 value = computed.expected.write(case.operation, case.model)
             if value != recorded:
-                verb = "has no expected value" if not recorded else f"expects {_short(recorded)}"
-                line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"
+                verb = "has no expected value" if not recorded else f"expects {_short(write_flow(recorded))}"
+                line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(write_flow(value))}"
                 if case.by_hand:
                     outcome.refusals.append(f"{line}; the value is not written, because a person worked it out")
                     continue
@@ -164,19 +164,14 @@ def _marks(
             marks.append(witness.name)
         elif not disagreements.excuse(witness, case):
             refused = True
-            both = f"{witness.name} gives {_excerpt(answer.got)}; the oracle {_excerpt(answer.expected)}"
+            got, expected = (_short(ascii_only(repr(value))) for value in (answer.got, answer.expected))
+            both = f"{witness.name} gives {got}; the oracle {expected}"
             outcome.refusals.append(f"{case.id}: {both}")
     return None if refused else tuple(marks)
 
 
-def _excerpt(value: Any) -> str:
-    line = ascii_only(repr(value))
+def _short(line: str) -> str:
     return line if len(line) <= 160 else f"{line[:150]} ..."
-
-
-def _short(value: Any) -> str:
-    line = "".join(write_flow(value))
-    return line if len(line) <= 160 else f"{line[:150]} …"
 
 
 # Editing YAML in place
