@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import os
 import shlex
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -44,7 +46,7 @@ _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-LONG = 2.0  # seconds after which the suite says what it waits for
+LONG = 2.0  # seconds after which the suite says what it waits for, at most half of them late
 
 
 class LoadError(CommandError):
@@ -122,7 +124,8 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
             hint = f"did you mean {close[0]!a}?" if close else "check-bridge lists what programs can announce"
             implementation.note(f"the protocol has no capability {name[:60]!a}; {hint}")
     prober = Prober(implementation, stderr)
-    with announced(lambda: f"{implementation.name}: waiting for a first small call of {prober.asked}", stderr):
+    waiting = f"{implementation.name}: waiting for a first small call of"
+    with announced(lambda: (prober.began, f"{waiting} {prober.asked}"), stderr):
         found = frozenset(prober.probe())
     if not found & TESTABLE:
         if prober.constructor_refuses:
@@ -140,16 +143,24 @@ def _say(line: str, stderr: int) -> None:
 
 
 @contextmanager
-def announced(line: Callable[[], str], stderr: int) -> Iterator[None]:
-    """Tell the user what the suite waits for within the block, if that takes long."""
-    timer = threading.Timer(LONG, lambda: _say(line(), stderr))
-    timer.daemon = True
-    timer.start()
+def announced(waits: Callable[[], tuple[float, str]], stderr: int) -> Iterator[None]:
+    """Tell the user within the block what the suite waits for, if that takes long; `waits` also says since when."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(LONG / 2):
+            since, line = waits()
+            if time.monotonic() >= since + LONG:
+                _say(line, stderr)
+                return
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
+        ended.set()
+        thread.join()
 
 
 class Prober:
@@ -159,7 +170,7 @@ class Prober:
         self._name = implementation.name
         self._fixed = implementation.fixed_model is not None
         self._stderr = stderr
-        self.asked = ""  # the method that is called now
+        self.asked, self.began = "", math.inf  # the method that is called now, and since when
         self.constructor_refuses = False
         self.stubs: dict[str, str] = {}  # method that returned None → what is wrong
         self._late: set[str] = set()
@@ -294,7 +305,7 @@ class Prober:
     def _limited(self, what: str) -> Iterator[None]:
         """Limit a probe, to a tenth of a case's limit if several methods have not answered."""
         factor = 0.1 if len(self._late) >= _SEVERAL_LATE else 1
-        self.asked = what
+        self.asked, self.began = what, time.monotonic()
         with self._implementation.time_limit(factor):
             yield
 

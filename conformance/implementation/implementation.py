@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -328,8 +329,8 @@ def load(
     importing = TimeLimit(stderr)
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            waiting = capabilities.announced(lambda: f"{name}: waiting for its import", stderr)
-            with waiting, importing.within(IMPORT_FACTOR * limit):
+            waiting = time.monotonic(), f"{name}: waiting for its import"
+            with capabilities.announced(lambda: waiting, stderr), importing.within(IMPORT_FACTOR * limit):
                 found = importing.run("", lambda: contained("", resolved))
             return contained("", Implementation, name, found, limit, spawn if target is None else None, stderr)
         except TimedOut as late:

@@ -1358,6 +1358,6 @@ def test_another_process_is_started_first_and_knows_the_time_that_is_left(monkey
 def test_what_announces_a_probe_ends_with_it() -> None:
     before = {*threading.enumerate()}
     for _ in range(20):
-        with capabilities.announced(str, 2):
+        with capabilities.announced(lambda: (0.0, "nothing"), 2):
             pass
         assert {*threading.enumerate()} == before
