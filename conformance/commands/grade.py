@@ -40,6 +40,7 @@ FORMAT = "bpe-conformance grades 1"
 SHOWN = 90  # the length of a cause in the table
 GRADED = "graded"
 LONGEST = 3600  # seconds for one submission
+MINUTE = 60
 ROUNDS = 10
 MOST_TRIED = 10_000  # bytes of imports that a submission tried
 GRACE = 60  # seconds in which an interrupted run names the causes so far
@@ -156,9 +157,10 @@ def run(options: argparse.Namespace) -> int:
     grades: list[Grade] = []
     interrupt: KeyboardInterrupt | None = None
     for place, name in enumerate(packed, 1):
-        _progress(f"{name}, {place} of {len(packed)}")
+        where = f"{name}, {place} of {len(packed)}"
+        _progress(where)
         if interrupt is None:
-            grade, interrupt = _graded(name, packed[name], job)
+            grade, interrupt = _graded(name, packed[name], job, where)
         else:
             grade = Grade(name, "not graded: interrupted")
         grades.append(grade)
@@ -232,7 +234,7 @@ def _packed(folder: Path) -> IO[bytes]:
     return packed
 
 
-def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any]) -> tuple[Grade, KeyboardInterrupt | None]:
+def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) -> tuple[Grade, KeyboardInterrupt | None]:
     """Run the suite on a submission in new directories, and end every process that is left."""
     started, children = time.monotonic(), _children()
     if sys.platform == "linux":
@@ -245,7 +247,7 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any]) -> tuple[Grade
         with tarfile.open(fileobj=packed) as archive:
             archive.extractall(scratch / SUBMISSION)
         try:
-            report, status, interrupt = _suite({**job, "scratch": str(scratch)}, empty)
+            report, status, interrupt = _suite({**job, "scratch": str(scratch)}, empty, where)
         finally:
             for _ in range(ROUNDS):  # the children of a process that ends become those of this one
                 for child in _children() - children:
@@ -280,7 +282,9 @@ def _children() -> set[int]:
     return found
 
 
-def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | None, str, KeyboardInterrupt | None]:
+def _suite(
+    job: Mapping[str, Any], empty: Path, where: str
+) -> tuple[document.Document | None, str, KeyboardInterrupt | None]:
     """Run the suite in a process that sees no file and no variable of a submission; return its report, or why none."""
     scratch = Path(job["scratch"])
     own = {"PYTHONPATH": os.pathsep.join(job["path"]), "PYTHONNOUSERSITE": "1"}
@@ -298,7 +302,7 @@ def _suite(job: Mapping[str, Any], empty: Path) -> tuple[document.Document | Non
         interrupt, status, late = None, "interrupted", ""
         try:
             try:
-                out, err = process.communicate(json.dumps(job).encode("ascii"), LONGEST)
+                out, err = _communicated(process, json.dumps(job).encode("ascii"), where)
             except (KeyboardInterrupt, subprocess.TimeoutExpired) as error:
                 if isinstance(error, KeyboardInterrupt):
                     interrupt = error
@@ -354,9 +358,25 @@ def run_suite(job: Mapping[str, Any]) -> None:
     sys.exit(status)
 
 
-def _progress(text: str) -> None:
-    """Show a text on a terminal until the next one."""
-    if sys.stderr is not None and sys.stderr.isatty():
+def _communicated(process: subprocess.Popen[bytes], sent: bytes, where: str) -> tuple[bytes, bytes]:
+    """Send input to a process and return its output; each minute, show how long it has run."""
+    data: bytes | None = sent
+    minutes = 0
+    while True:
+        try:
+            return process.communicate(data, min(MINUTE, LONGEST))
+        except subprocess.TimeoutExpired:
+            data, minutes = None, minutes + 1
+            if minutes * MINUTE >= LONGEST:
+                raise
+        _progress(f"{where}: {counted(minutes, 'minute')}", is_line=True)
+
+
+def _progress(text: str, is_line: bool = False) -> None:
+    """Show a text on a terminal until the next one; with `is_line`, print it elsewhere."""
+    if is_line and sys.stderr is not None and not sys.stderr.isatty():
+        print(ascii_only(text), file=sys.stderr, flush=True)
+    elif sys.stderr is not None and sys.stderr.isatty():
         print(f"\r{ascii_only(text):<79}" + "\r" * (not text), end="", file=sys.stderr, flush=True)
 
 

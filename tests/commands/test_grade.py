@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
@@ -449,7 +449,7 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     run = {"complete": True, "missing": [], **run}
     report = {"adapter": {"name": "tok", "notes": ["one"]}, "run": run, "verdicts": verdicts, "causes": []}
 
-    def suite(job: dict[str, Any], empty: Path) -> Any:
+    def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
         assert list(empty.iterdir()) == []
         Path(confinement.tried_file(job["scratch"])).write_text("tiktoken\ntiktoken\nbpe_conformance.x\n", "utf-8")
@@ -459,7 +459,7 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     monkeypatch.setattr(grade.ctypes, "CDLL", MagicMock())  # this process adopts no orphans
     packed = io.BytesIO()
     tarfile.open(fileobj=packed, mode="w").close()
-    made, interrupted = grade._graded("ann", packed, {})
+    made, interrupted = grade._graded("ann", packed, {}, "ann, 1 of 2")
     assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
     assert made.report is not None
     assert made.plain()["notes"] == ("tried to import bpe_conformance.x", "tried to import tiktoken")
@@ -607,8 +607,9 @@ def test_a_run_that_is_stopped_gives_what_it_has_so_far(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     suite = Suite(*events)
+    monkeypatch.setattr(grade, "MINUTE", grade.LONGEST)
     monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, **__: suite)
-    found = grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+    found = grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path, "ann, 1 of 2")
     assert (found[0], found[2] is not None) == (report, is_interrupted)
     assert report is not None or found[1] == status
     assert suite.ended == ended
@@ -617,10 +618,20 @@ def test_a_run_that_is_stopped_gives_what_it_has_so_far(
 def test_whatever_stops_the_command_the_suite_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for events in ([SystemExit()], [STOP, KeyboardInterrupt()], [LATE, ZeroDivisionError()]):
         suite = Suite(*events)
+        monkeypatch.setattr(grade, "MINUTE", grade.LONGEST)
         monkeypatch.setattr(grade.subprocess, "Popen", lambda *_, suite=suite, **__: suite)
         with pytest.raises(type(events[-1])):
-            grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path)
+            grade._suite({"scratch": str(tmp_path), "path": []}, tmp_path, "ann, 1 of 2")
         assert "killed" in suite.ended
+
+
+def test_each_minute_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = cast(Any, Suite(LATE, LATE, (b"report", b"")))
+    monkeypatch.setattr(grade, "LONGEST", 3 * grade.MINUTE)
+    assert grade._communicated(suite, b"", "ann, 1 of 2") == (b"report", b"")
+    assert capsys.readouterr().err.splitlines() == ["ann, 1 of 2: 1 minute", "ann, 1 of 2: 2 minutes"]
+    with pytest.raises(subprocess.TimeoutExpired):
+        grade._communicated(cast(Any, Suite(LATE, LATE, LATE)), b"", "ann, 1 of 2")
 
 
 def test_how_far_it_is_is_shown_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -641,7 +652,7 @@ def test_what_a_run_gives_is_its_report_or_why_there_is_none(
     code, expected = PROGRAMS[name]
     monkeypatch.setattr(grade, "PROGRAM", f"import json, os, sys, time; job = json.load(sys.stdin); {code}")
     monkeypatch.setattr(grade, "LONGEST", 0.3 if name == "hangs" else 60)
-    report, status, interrupt = grade._suite({"scratch": str(tmp_path), "path": sys.path}, tmp_path)
+    report, status, interrupt = grade._suite({"scratch": str(tmp_path), "path": sys.path}, tmp_path, "")
     assert (report if name == "reports" else (report, status)) == (expected if name == "reports" else (None, expected))
     assert interrupt is None
 
@@ -653,7 +664,7 @@ def test_a_run_sees_only_some_variables(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(grade, "PROGRAM", code)
     empty = tmp_path / "empty"
     empty.mkdir()
-    found, _, _ = grade._suite({"scratch": str(tmp_path), "path": ["a", "b"]}, empty)
+    found, _, _ = grade._suite({"scratch": str(tmp_path), "path": ["a", "b"]}, empty, "")
     assert found is not None
     assert {*found} - {*grade.VARIABLES, "cwd"} == {
         *("PYTHONPATH", "PYTHONNOUSERSITE", "HOME", "TMPDIR", "TEMP", "TMP", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
@@ -668,7 +679,7 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     folders = [write(tmp_path / name, {"tok.py": ""}) for name in ("ann", "=bob", "carl")]
     results, jobs = tmp_path / "results", []
 
-    def graded(name: str, packed: Any, job: Any) -> tuple[grade.Grade, None]:
+    def graded(name: str, packed: Any, job: Any, where: str) -> tuple[grade.Grade, None]:
         jobs.append(job)
         before = [*marks(results)] if results.exists() else []
         assert before == ["ann", "'=bob"][: len(jobs) - 1]
