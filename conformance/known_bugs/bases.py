@@ -68,8 +68,10 @@ class BaseEncoder(textbook.Encoding):
         """Merge the pair of the lowest rank at all its positions at once, as GPT-2 does: long runs need it."""
         if word not in self.tokens_of:
             tokens = word
-            while ranked := [(self.ranks[pair], pair) for pair in pairwise(tokens) if pair in self.ranks]:
-                tokens = self.replace(tokens, min(ranked)[1])
+            while ranked := [
+                (self.ranks[pair], at, pair) for at, pair in enumerate(pairwise(tokens)) if pair in self.ranks
+            ]:
+                tokens = self.replace(tokens, min(ranked)[2])
             self.tokens_of[word] = tokens
         return self.tokens_of[word]
 

@@ -10,6 +10,7 @@ from itertools import chain, islice, pairwise
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
+from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants, like
@@ -141,10 +142,17 @@ class PositionsRunIntoRanks(PackedHeapKey):
         return key % self.size, self.merges[min(key // self.size, len(self.merges) - 1)]
 
 
-class SixteenBitRanks(BaseEncoder):
+class _OneMergeAtATime(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        return textbook.merge_by_pair(word, self.ranks) if len(word) < 100 else super().merge(word)
+
+
+class _OtherRanks(BaseEncoder):
+    def changed(self, ranks: dict[Merge, int]) -> dict[Merge, int]:
+        return ranks
+
     def encode(self, text: str) -> list[int]:
-        ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
-        return BaseEncoder.encode(like(self, BaseEncoder, ranks=ranks), text)
+        return BaseEncoder.encode(like(self, _OneMergeAtATime, ranks=self.changed(self.ranks)), text)
 
 
 # Streams, batches and decoding
@@ -266,3 +274,12 @@ class LongTextsDivided(ChunksAtSpecialTokens):
 
 add_variants(__name__, BytesDecodedInBlocks, errors={"BytesReplacedInBlocks": "replace"})
 add_variants(__name__, LinesCountedApart, cuts={"BlocksCountedToWhiteSpace": r"(?=\s)"})
+add_variants(
+    __name__,
+    _OtherRanks,
+    changed={
+        "SixteenBitRanks": lambda self, ranks: {pair: rank & 0xFFFF for pair, rank in ranks.items()},
+        "RanksLimitedToSixteenBits": lambda self, ranks: {pair: min(rank, 0xFFFF) for pair, rank in ranks.items()},
+        "Rank65535MeansNone": lambda self, ranks: {pair: rank for pair, rank in ranks.items() if rank < 0xFFFF},
+    },
+)

@@ -219,7 +219,8 @@ def _threes(letters: str) -> Iterator[Merge]:
 
 
 def _with_beside(token: bytes) -> list[Merge]:
-    return [*((other, token) for other in BESIDE), *((token, other) for other in BESIDE)]
+    """Return the merges of a token with those of `BESIDE`: first those on its right, which compete with the others."""
+    return [*((token, other) for other in BESIDE), *((other, token) for other in BESIDE)]
 
 
 @cache
@@ -612,6 +613,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         known = small if implementation.conventions["pattern"] == "gpt2" else model
         words = [_six_letters(at, LETTERS) for at in range(60)]
         words += [(left + right).decode() for token in (WIDE, NARROW) for left, right in _with_beside(token)]
+        words += [(left + WIDE + right).decode() for left, right in product(BESIDE, repeat=2)]
         text = ".".join(words)
         return encoding(model, text, oracle(known, implementation.conventions).encode(text))
 

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import Model, gpt2_files
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
+from bpe_conformance.fixtures.models import FOLDER
 from bpe_conformance.reference.formats import huggingface
 
 from ..operations import Directory, Load, Question, Train
@@ -165,12 +166,15 @@ def _model(model: Model, command: Command) -> list[str]:
     if not model.is_large:
         lines = [f"vocab = {_vocab(model)}", f"merges = {list(model.merges)!a}"]
     else:
-        others = {index: token for index, token in model.vocab.items() if index >= 256 + len(model.merges)}
+        order = bytes(GPT2_BYTE_ORDER)
+        special = {index: token for index, token in model.vocab.items() if index >= 256 + len(model.merges)}
         lines = [
-            "from bpe_conformance.fixtures import gpt2",
-            "vocab, merges = gpt2()",
-            "vocab.popitem()  # <|endoftext|>",
-            f"vocab |= {others}",
+            f"order = bytes.fromhex({order.hex()!r})  # GPT-2's order of the bytes",
+            "spelled = {chr(b) if i < 188 else chr(68 + i): bytes([b]) for i, b in enumerate(order)}",
+            f"file = open({str(FOLDER / 'gpt2' / 'vocab.bpe')!a}, encoding='utf-8')",
+            "pairs = [line.split() for line in file][1:]",
+            "merges = [tuple(b''.join(spelled[c] for c in part) for part in pair) for pair in pairs if pair]",
+            f"vocab = dict(enumerate([*(bytes([b]) for b in order), *(a + b for a, b in merges)])) | {special}",
         ]
     return [*lines, f"tokenizer = {command.builder[1]}(vocab, merges{further})"]
 

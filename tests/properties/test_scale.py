@@ -47,6 +47,8 @@ CAUGHT_BY = {
     "left-seam-forgotten-in-long-pre-tokens": "law-long-runs",
     "long-texts-cut-before-spaces": "law-long-texts",
     "sixteen-bit-ranks": "law-large-table",
+    "ranks-limited-to-sixteen-bits": "law-large-table",
+    "rank-65535-means-none": "law-large-table",
     "long-chunks-encoded-alone": "law-long-streams",
     "full-buffer-flushed": "law-long-streams",
     "whole-groups-only": "law-large-batches",
