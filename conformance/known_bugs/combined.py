@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from ..answer import Answer, Table, fingerprint
+from ..answer import Answer, Fault, Table, fingerprint
 from ..implementation.implementation import Implementation
 from ..operations import Question
 from ..outcome import MOST_CAUSES
@@ -21,6 +21,7 @@ from . import KnownBug
 from .bases import BaseTrainer
 
 SAMPLE = 8  # how many tables each bug is tried on
+LIMIT = 2.0  # in seconds, for each training of a golden case, which takes some milliseconds
 LIKELY = 24  # how many bugs are tried in addition to the first one
 
 Asked = Mapping[str, Question[Any]]
@@ -35,12 +36,16 @@ class Trainers:
 
     def answers(self, bugs: Sequence[KnownBug], asked: Asked) -> dict[str, Answer]:
         """Return the answers of a trainer with all these bugs; of two that change one step, it has the first."""
-        targets = sorted(
-            (bug.target for bug in bugs), key=lambda target: -len(target.__mro__)
-        )  # one may extend another
+        targets = [bug.target for bug in bugs]
+        targets.sort(key=lambda target: -len(target.__mro__))  # one may extend another
         trainer = _trainer().with_target(type("T", (*targets, BaseTrainer), {"conventions": self._conventions}))
+        found: dict[str, Answer] = {}
         with trainer.time_limit(math.inf):  # prepares the process once for all calls
-            return {test: ask(trainer, question) for test, question in asked.items()}
+            for test, question in asked.items():
+                found[test] = ask(trainer, question)
+                if isinstance(found[test], Fault):  # bugs can join to a loop that does not end
+                    return dict.fromkeys(asked, found[test])
+        return found
 
     def search(
         self, asked: Asked, answers: Answers, known: Sequence[KnownBug], bugs: Iterable[KnownBug]
@@ -79,7 +84,7 @@ class Trainers:
 
 @lru_cache(maxsize=1)
 def _trainer() -> Implementation:
-    return Implementation("trainer", BaseTrainer)
+    return Implementation("trainer", BaseTrainer, LIMIT)
 
 
 def _closeness(given: Answers, answers: Answers) -> float:

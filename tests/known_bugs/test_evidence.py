@@ -13,7 +13,7 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import causes, known_bugs, matrix
+from bpe_conformance.known_bugs import causes, combined, known_bugs, matrix
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, of_bugs, without_refuted_conditions
 from bpe_conformance.known_bugs.combined import alike
@@ -423,6 +423,22 @@ def test_equal_answers_to_shoulds_support_a_cause_but_need_none() -> None:
     assert likely.score({"must"}, set(), set()) is None
     assert replace(likely, same={"must", "should", "2", "3"}).score({"must"}, set(), set()) is not None
     assert replace(likely, same={"must", "should", "2", "3"}).score({"else"}, set(), set()) is None
+
+
+def test_bugs_that_join_to_an_endless_loop_are_late_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[str]()
+
+    class Endless(BaseTrainer):
+        def run(self, text: str, vocab_size: int, special: list[str], pattern: str) -> Any:
+            calls.append(text)
+            while True:
+                pass
+
+    monkeypatch.setattr(combined, "BaseTrainer", Endless)
+    monkeypatch.setattr(combined, "_trainer", lambda: Implementation("x", BaseTrainer, 0.05))
+    found = combined.Trainers({}).answers([], {text: Question(Train(text, 257)) for text in ("ab", "cd")})
+    assert calls == ["ab"]
+    assert [type(answer) for answer in found.values()] == [Fault] * 2
 
 
 def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:
