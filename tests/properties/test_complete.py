@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from helpers.wrong_tokenizers import Whole
 
-from bpe_conformance.fixtures import characters
+from bpe_conformance.answer import Text
+from bpe_conformance.fixtures import characters, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
 from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
-from bpe_conformance.operations import oracle
+from bpe_conformance.operations import Decode, Question, oracle
 from bpe_conformance.properties import complete
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import Tokenizer, textbook
@@ -173,6 +174,21 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     assert found is not None
     assert found.mismatch.depends_on is None
     assert run(name, Tokenizer) is None
+
+
+@pytest.mark.parametrize(("is_remote", "factor"), [(False, 1), (True, 6)])
+def test_a_program_has_more_time_for_many_inputs_at_once(
+    is_remote: bool, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Placed(Implementation):
+        pass
+
+    implementation, asked = Placed("x", textbook.Tokenizer), list[int]()
+    monkeypatch.setattr(Placed, "is_remote", is_remote)
+    question = Question(Decode((97, 98)), read_model({}))
+    monkeypatch.setattr(complete, "ask", lambda target, question, factor: asked.append(factor) or Text("ab"))
+    assert list(complete.together(implementation, "DECODE-UTF8-1", question, None, ())) == []
+    assert asked == [factor]
 
 
 class WrongTogether(Whole):
