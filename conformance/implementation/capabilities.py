@@ -144,7 +144,7 @@ def _say(line: str, stderr: int) -> None:
 
 @contextmanager
 def announced(waits: Callable[[], tuple[float, str]], stderr: int) -> Iterator[None]:
-    """Tell the user within the block what the suite waits for, if that takes long; `waits` also says since when."""
+    """Say what the suite waits for, once, if it takes long. `waits` returns when the wait began, and the line."""
     ended = threading.Event()
 
     def tell() -> None:
@@ -289,7 +289,7 @@ class Prober:
         return True
 
     def _failed(self, method: str, probe: Callable[[], object]) -> CallFailed | None:
-        """Return how a small call failed, or None: also if it is late now or was before."""
+        """Return how a small call failed; None if it did not fail, or if the method is late."""
         if method in self._late:
             return None
         try:

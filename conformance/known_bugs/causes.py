@@ -135,7 +135,7 @@ class Candidate:
     def score(self, left: Set[str], explained: Set[str], raising: Set[str]) -> tuple[int, int, float, bool] | None:
         """Return the evidence for it where other causes already explain some cases; None if it is too weak.
 
-        Errors that are explained, `raising`, leave in doubt what they hide.
+        The cases in `raising` end in an error that is explained, which says nothing for or against the cause.
         """
         new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
         score = len(self.same - explained) - len(self.other - explained) - PASSED * len(self.passed)
@@ -413,14 +413,13 @@ class _Search:
         for conventions, same in sorted(voted.items()):
             values = {**self.declared, **dict(conventions)}
             differing = {test for test in self.evidence.clauses if _differs(self.golden[test], self.declared, values)}
-            yield Candidate(
-                ConventionCause(conventions, ()),
-                same,
-                (differing & self.wrong.keys()) - same - self.evidence.dependent,
-                differing - self.wrong.keys(),
-                changes=conventions,
-                order=2,
-            )
+            yield self._of_conventions(conventions, same, differing)
+
+    def _of_conventions(self, changes: Conventions, same: Set[str], differing: Set[str]) -> Candidate:
+        """Return the cause that the implementation follows these conventions, under which `differing` cases differ."""
+        other = (differing & self.wrong.keys()) - same - self.evidence.dependent
+        passed = differing - self.wrong.keys()
+        return Candidate(ConventionCause(changes, ()), same, other, passed, changes=changes, order=2)
 
     def _patterns(self) -> Iterator[Candidate]:
         """Yield each named pattern that the implementation may use if the caller names none."""
@@ -435,19 +434,12 @@ class _Search:
             right = {test: answer for test, answer in correct if isinstance(answer, Ids | Table)}
             few = _spread(sorted(wrong), 2 * MOST_CAUSES)
             for pattern in filter("none".__ne__, PATTERNS):  # to split by none is a bug that has a name
-                values, changed = {**self.declared, "pattern": pattern}, (("pattern", pattern),)
+                values = {**self.declared, "pattern": pattern}
                 if sum(_is_right(asked[test], wrong[test].answer, values) for test in few) < SAME_ERROR:
                     continue
                 same = {test for test, found in wrong.items() if _is_right(asked[test], found.answer, values)}
                 differing = {test for test, answer in right.items() if not _is_right(asked[test], answer, values)}
-                yield Candidate(
-                    ConventionCause(changed, ()),
-                    same,
-                    (differing & wrong.keys()) - same - self.evidence.dependent,
-                    differing - wrong.keys(),
-                    changes=changed,
-                    order=2,
-                )
+                yield self._of_conventions((("pattern", pattern),), same, differing)
 
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
         """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""
@@ -476,6 +468,7 @@ class _Search:
         A table that shows several bugs counts for the one that the fewest tables show.
         """
         first = {candidate.named[0].id for candidate, _ in found if candidate.named}
+        # an undeclared rule for ties that explains failures counts as the trainer's rule
         undeclared = (dict(one.changes) for one, _ in found if isinstance(one.cause, ConventionCause))
         trainers = Trainers(dict(_of_training(self.declared) or _of_training({**DEFAULTS, **ChainMap(*undeclared)})))
         wrong = {test: mismatch for test in trainings if (mismatch := self.wrong[test].mismatch)}

@@ -45,10 +45,10 @@ TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN
 
 
 def conventions(cause: ConventionCause) -> str:
-    """Return the attributes that declare them: the pattern has one of its own."""
-    pattern = [f'pattern = "{value}"' for name, value in cause.conventions if name == "pattern"]
-    others = [f'"{name}": "{value}"' for name, value in cause.conventions if name != "pattern"]
-    return "; ".join([*pattern, *(["conventions = {" + ", ".join(others) + "}"] if others else [])])
+    """Return the attribute that declares them. A pattern is alone, and has an attribute of its own."""
+    if pattern := dict(cause.conventions).get("pattern"):
+        return f'pattern = "{pattern}"'
+    return "conventions = {" + ", ".join(f'"{name}": "{value}"' for name, value in cause.conventions) + "}"
 
 
 def name(cause: Cause) -> str:
