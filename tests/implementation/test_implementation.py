@@ -200,6 +200,23 @@ def test_each_method_that_returns_none_is_noted() -> None:
     assert [note.partition(" returned None")[0] for note in notes] == ["encode_batch", "decode_bytes"]
 
 
+def test_a_method_with_another_name_is_noted() -> None:
+    class Named:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            pass
+
+        def decode(self, ids: list[int]) -> str:
+            return "a"
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            return [[97]]
+
+        encode_ordinary = decode_all = decode
+
+    (note,) = Implementation("x", Named).notes
+    assert note == "encode is missing, and encode_ordinary is not tested: the suite calls encode"
+
+
 def test_probes_wait_less_after_several_methods_have_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     factors: list[float] = []
     limited = Implementation.time_limit
