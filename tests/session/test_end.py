@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -212,6 +212,15 @@ def test_a_signal_interrupts_only_where_nothing_else_handles_it(number: int, is_
         signal.signal(number, saved)
 
 
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """A process that runs in the background of a shell ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_sigint")
 def test_no_test_begins_after_an_interrupt_that_was_caught() -> None:
     run = run_of(sections={}, progress=SimpleNamespace(show=lambda *_: None), expected={})
     with session_run._interrupted_by_signals():

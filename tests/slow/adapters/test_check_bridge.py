@@ -303,10 +303,10 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
 def test_slow_tokenizer_gets_a_note_and_an_unread_line_fails(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc " * 4000)
     monkeypatch.setattr(check, "END_LIMIT", 0.05)
-    states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}
+    states = {outcome.title: outcome.state for outcome in run(program, "slow", 2)}
     assert states["encode: 1 MB of text"] == "note"
     assert "FAIL" not in states.values()
-    failed = next(outcome for outcome in steps(program, "short-lines", 0.7) if outcome.state == "FAIL")
+    failed = next(outcome for outcome in steps(program, "short-lines", 2) if outcome.state == "FAIL")
     assert failed.title == "a request of 1 MB in one line"
 
 

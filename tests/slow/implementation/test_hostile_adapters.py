@@ -80,7 +80,7 @@ def test_attacks_in_the_process(tmp_path: Path) -> None:
 
 def test_attacks_over_the_wire(tmp_path: Path) -> None:
     names = [name for name in program.ATTACKS if name not in SLOW_PROGRAMS]
-    found = try_out(tmp_path, names, "--bpe-time-limit", "1.5", adapter=trial.PROGRAM)
+    found = try_out(tmp_path, names, "--bpe-time-limit", "3", adapter=trial.PROGRAM)
     check(found, dict.fromkeys(names, "failed"), [f"after-{name}" for name in program.SURPLUS])
     assert found.processes == []
 
