@@ -39,7 +39,9 @@ AFTER_ERROR = "ERROR-AFTER-1"  # the clause that an answer breaks if only the se
 class Dependence:
     """Another part of the implementation gives the same incorrect answer alone; `wording.DEPENDENCES` says which."""
 
-    kind: Literal["construct", "decode", "encode", "pipeline", "segment", "pre-tokens", "segments", "undisturbed"]
+    kind: Literal[
+        "construct", "decode", "encode", "pipeline", "plain", "segment", "pre-tokens", "segments", "undisturbed"
+    ]
     text: str = ""  # the text that shows it
 
 

@@ -12,10 +12,22 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.reference import textbook
 
-from ..answer import Answer, Ids, Offsets, Refusal, Rows, Table, Text, fingerprint
+from ..answer import Answer, Fault, Ids, Offsets, Refusal, Rows, Table, Text, fingerprint
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, answered
-from ..operations import Batch, Decode, Decoding, Detokenize, Encode, Encoding, Expected, Operation, Question, Save
+from ..operations import (
+    Batch,
+    Construct,
+    Decode,
+    Decoding,
+    Detokenize,
+    Encode,
+    Encoding,
+    Expected,
+    Operation,
+    Question,
+    Save,
+)
 from ..operations.setting import Setting, oracle, pieces
 from ..outcome import Dependence, Mismatch, Outcome
 from .judging import compare
@@ -60,6 +72,8 @@ def _dependence(mismatch: Mismatch, clause: str, implementation: Implementation)
     if (wrong := _plainly_wrong(operation, model, implementation)) is not None:
         return Dependence("encode", wrong)
     found = _of_operation(mismatch, model, clause, implementation)
+    if found is None and type(operation) is not Encode and _is_wrong_alone(operation, model, implementation):
+        return Dependence("plain")
     return Dependence("pipeline", found.text) if found is not None and found.kind == "encode" else found
 
 
@@ -93,14 +107,26 @@ def _plainly_wrong(operation: Operation, model: Model, implementation: Implement
     """Return what `encode` without a pipeline gets wrong: a pre-token, after all steps of the pipeline, or a text."""
     if "encode" not in implementation.capabilities or model.is_large:
         return None
-    plain = replace(model, pipeline=None, special_tokens=None)
-    if "pattern:none" in implementation.capabilities:  # other patterns split what a pipeline leaves whole
-        plain = replace(plain, pattern="none")
+    plain = _without_pipeline(model, implementation)
+    if isinstance(ask(Question(Construct(), plain), implementation), Refusal):
+        return None  # it has pipelines only
     right = oracle(plain, implementation.conventions)
     every = (piece for text in operation.texts() for piece, is_added in pieces(model, text) if not is_added)
     texts = [text for piece in dict.fromkeys(every) if "\ufffd" not in (text := piece.decode("utf-8", "replace"))]
     texts = [*texts[:MOST_PIECES], *operation.texts()[:MOST_PIECES]]  # a pre-token can be a part of a character
     return next((text for text in texts if not _correct_alone(text, plain, implementation, right)), None)
+
+
+def _is_wrong_alone(operation: Operation, model: Model, implementation: Implementation) -> bool:
+    """Return whether the same call is answered incorrectly without a pipeline, too."""
+    plain = Question(operation, _without_pipeline(model, implementation))
+    setting, answer = Setting(plain.model, implementation.conventions), ask(plain, implementation)
+    return not isinstance(answer, Refusal | Fault) and not operation.accepts(operation.answer(setting), answer, setting)
+
+
+def _without_pipeline(model: Model, implementation: Implementation) -> Model:
+    is_whole = "pattern:none" in implementation.capabilities  # other patterns split what a pipeline leaves whole
+    return replace(model, pipeline=None, special_tokens=None, pattern="none" if is_whole else model.pattern)
 
 
 def _constructor_fails(mismatch: Mismatch, clause: str, implementation: Implementation) -> bool:

@@ -66,6 +66,13 @@ class LongTextsCutBeforePipeline(BaseEncoder):
         return [index for part in parts for index in super(LongTextsCutBeforePipeline, self).encode(part)]
 
 
+class NormalizedInBlocks(BaseEncoder):
+    size = 65_536
+
+    def normalize(self, text: str) -> str:
+        return "".join(map(super().normalize, _blocks(text, self.size)))
+
+
 class LongRunsCut(BaseEncoder):
     size = 25_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,12 @@ from bpe_conformance.reference.textbook import Matches, Segments, Word
 from .bases import BaseEncoder, add_variants, like
 
 _FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
+
+
+class AddedTokensLeftOutOfStreams(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        added = set(map(self.special_id, self.special))
+        return super().decode_iterable(index for index in ids if index not in added)
 
 
 class NormalizedTokensFirst(BaseEncoder):

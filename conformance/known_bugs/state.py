@@ -12,12 +12,28 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
+from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants
 from .encoding import MissingEntriesSkipped
 from .training_ties import greatest_by
+
+# Files and texts
+
+
+class AddedTokensOfLastFile(BaseEncoder):
+    last: BaseEncoder
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        AddedTokensOfLastFile.last = super().from_tokenizer_json(path)
+        return cls.last
+
+    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+        return super().find_added(self.last.pipeline.added_tokens if self.last.pipeline else (), text)
+
 
 # The caller's objects
 

@@ -20,10 +20,35 @@ from bpe_conformance.reference import textbook
 from ..answer import Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import CallFailed, TimedOut
-from ..operations import Construct, Decode, Encode, EncodeAllowed, Expected, Question, Stream, oracle, pieces
+from ..operations import (
+    Batch,
+    Construct,
+    Decode,
+    DecodeBytes,
+    Detokenize,
+    Encode,
+    EncodeAllowed,
+    EncodeWithOffsets,
+    Expected,
+    Question,
+    Stream,
+    oracle,
+    pieces,
+)
 from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, judged, undisturbed
+from .asking import (
+    HASH_SEEDS,
+    OTHER_PROCESSES,
+    Instance,
+    ask,
+    correct_answer,
+    equals_oracle,
+    is_correct,
+    is_lost,
+    judged,
+    undisturbed,
+)
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Encodings, Pieces, some_bytes, table
 
@@ -254,6 +279,36 @@ def _pipeline_streams(implementation: Implementation) -> st.SearchStrategy[Quest
     return st.builds(cut, _pipelines(implementation), st.integers(1, 3))
 
 
+@Drawn("law-pipeline-ways", "PIPELINE-WAYS-1", ("from_tokenizer_json",), _pipelines, 25)
+def every_way(implementation: Implementation, question: Question[Encode]) -> Verdicts:
+    """Every method of a tokenizer with a pipeline is correct, also after errors and texts of the same normal form."""
+    text, pipeline = question.operation.text, question.table.pipeline
+    assert pipeline is not None
+    # tokenizers decodes an added token to its normal form
+    pipeline = replace(pipeline, added_tokens=tuple(one for one in pipeline.added_tokens if one.content.isascii()))
+    model = replace(question.table, pipeline=pipeline)
+    texts = tuple(dict.fromkeys((unicodedata.normalize("NFD", text), text, unicodedata.normalize("NFC", text))))
+    tokenizer = Instance(implementation, model)
+    for one in texts:
+        right = correct_answer(Question(Encode(one), model), implementation.conventions)
+        ids = right.ids if isinstance(right, Ids) else ()
+        for operation in (
+            *(EncodeWithOffsets(one), Encode(one), Batch(texts), Stream((one[:2], one[2:]))),
+            *(Decode(ids), DecodeBytes(ids), Detokenize(ids)),
+        ):
+            asked = Question[Any](operation, model)
+            is_open = isinstance(operation, EncodeWithOffsets) and len(pipeline.normalizer) > 1  # what comes from where
+            if is_open or not {*operation.needs} <= implementation.capabilities:
+                continue
+            answer = tokenizer.ask(asked)
+            if not is_correct(implementation, asked, answer, correct_answer(asked, implementation.conventions)):
+                alone = None if operation == Encode(one) else equals_oracle(implementation, asked, "PIPELINE-WAYS-1")
+                asked = replace(asked, context="after similar texts and an error")
+                yield alone or undisturbed(implementation, asked, answer)
+        if is_lost(tokenizer.ask(Question(Encode(f"{one}\ud800"), model))):
+            return
+
+
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
         "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
@@ -290,4 +345,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-pipeline-stream", "PIPELINE-WAYS-1", STREAMING_JSON, _pipeline_streams, 60).agree(
         "A stream of any pipeline gives the ids of the whole text, wherever the chunks end."
     ),
+    every_way,
 )

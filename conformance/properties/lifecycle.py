@@ -23,6 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
 from ..answer import Acceptable, Accepted, Answer, Bytes, Changed, Ids, Refusal, Text, Unchanged, fingerprint
 from ..implementation.implementation import Implementation, constructor_arguments
@@ -60,6 +61,10 @@ TABLES: Mapping[str, Mapping[str, Any]] = {
     "bar": _table(*_OTHERS, special_tokens=["xx|yy"], extra=[[300, "xx|yy"]]),
     "apart": _table(*_OTHERS, special_tokens=["xx", "yy"], extra=[[300, "xx"], [301, "yy"]]),
     "joined": _table(*_OTHERS, special_tokens=["xxyy"], extra=[[300, "xxyy"]]),
+}
+PIPELINES = {
+    "composed": Pipeline(("NFC",), (AddedToken(SPECIAL),), (ByteLevel(),)),
+    "spaced": Pipeline((), (AddedToken("xx", True),), (ByteLevel(True),)),
 }
 UNSAVED = _table(*_OTHERS, special_tokens=[SPACED], extra=[[300, SPACED]])
 """It is not saved, because the spelling of its special token in files is open."""
@@ -158,6 +163,11 @@ def origins(implementation: Implementation, in_files: bool = True) -> list[Origi
     ]
 
 
+def origins_of_pipelines() -> list[Origin]:
+    plain = TABLES["plain"]
+    return [Origin(name, read_model({**plain, "pipeline": steps.write()})) for name, steps in PIPELINES.items()]
+
+
 # Who is at fault
 
 MOST_PROCESSES = 3
@@ -222,7 +232,8 @@ class Stage:
     """A part of the run of the machine, which may take the steps of these names.
 
     Its name is the property that is broken if `encode` is incorrect in this stage, but in no earlier one. It is
-    possible with all capabilities of one of the sets in `needs`.
+    possible with all capabilities of one of the sets in `needs`. The last stage is that of pipelines: it has tokenizers
+    with pipelines only, and takes place if all others have found nothing.
     """
 
     name: str
@@ -238,6 +249,7 @@ MADE = {  # how a tokenizer is made -> the step in the list of calls
     "saved": "loaded from the directory",
 }
 ASKING = {"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "use_result"}
+OF_PIPELINES = "law-pipeline-history"
 MAKING = {"build", "load", "save", "train"}
 STAGES = (
     Stage("law-history", ASKING, 14),
@@ -246,6 +258,7 @@ STAGES = (
     Stage("law-lists", {"encode", "use_result"}, 16, [{"encode", "shared memory"}]),
     Stage("law-unaliased", {"encode", "clear_arguments"}, 8, [{"encode", "shared memory"}]),
     Stage("law-detok-history", {"decode", "detokenize", "locate"}, 8, [{"decode_iterable"}, {"encode_with_offsets"}]),
+    Stage(OF_PIPELINES, ASKING | {"build", "detokenize", "locate", "refuse"}, 16, [{"from_tokenizer_json"}]),
 )
 MOST_SHRINKS = 150
 
@@ -273,6 +286,10 @@ class Lifecycle:
         for number, stage in enumerate(self._stages):
             if not any(needs <= self.implementation.capabilities for needs in stage.needs):
                 continue
+            if stage.name == OF_PIPELINES:
+                if self._found or self._dependent:
+                    break
+                self.origins = origins_of_pipelines()
             effort, self._of_encoder = self._effort, stage.name
             if effort.deadline is not None:
                 share = (until - time.monotonic()) / (len(self._stages) - number)
@@ -304,7 +321,7 @@ class Lifecycle:
             return
         clause = "TRAIN-STABLE-1" if question.is_training else ""
         mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
-        history = HISTORIES[question.operation.conformance_class]
+        history = _history(question)
         if state == "law-unaliased" and known.answers(origin, question):
             self.fail(state, mismatch)
         elif encoder is not None and (text := self._same_in_encode(origin, question, answer, encoder)) is not None:
@@ -472,7 +489,7 @@ class Machine:
     def _compare_lists(self, question: Question[Any], what: str, now: Any, before: Any) -> None:
         """Report a list of the caller that no longer has its earlier value."""
         if now != before:
-            history = HISTORIES[question.operation.conformance_class]
+            history = _history(question)
             mismatch = Mismatch(self._asked(question), Expectation((Unchanged(),)), Changed((what,)))
             self.lifecycle.fail("law-lists" if history == "law-history" else history, mismatch)
 
@@ -501,7 +518,7 @@ class Machine:
         origin = self.lifecycle.origins[number % len(self.lifecycle.origins)]
         if "construct" in self.lifecycle.lost:
             return
-        if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2":
+        if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2" or origin.model.pipeline:
             self._add(origin, partial(self.implementation.build, origin.model))
             return
         arguments, before = (constructor_arguments(origin.model, {})[0] for _ in range(2))
@@ -624,7 +641,8 @@ class Machine:
 
     @_step("encode", "special", "allowed_special")
     def encode_allowed(self, choice: Choice) -> None:
-        special = self._chosen(choice).origin.model.special_tokens or ()
+        model = self._chosen(choice).origin.model
+        special = () if model.pipeline else model.special_tokens or ()  # of a pipeline, all are found
         allowed = [token for at, token in enumerate(special) if choice.number >> at & 1]
         disallowed = "all" if choice.flag and "refuse" in self.stage.steps else ()
         self._ask(self._chosen(choice), EncodeAllowed(choice.with_specials, tuple(allowed), disallowed))
@@ -792,6 +810,12 @@ class Machine:
             self._save(tokenizer, texts[0])
 
 
+def _history(question: Question[Any]) -> str:
+    """Return the property that is broken if an earlier call changes the answer to a question."""
+    is_plain = question.model is None or question.model.pipeline is None
+    return HISTORIES[question.operation.conformance_class] if is_plain else OF_PIPELINES
+
+
 def _shown(operation: Operation) -> str:
     """Return a call in ASCII for the list of steps."""
     call = operation.call()
@@ -821,9 +845,16 @@ def stream_together(implementation: Implementation) -> Verdicts:
     yield _together(implementation, Stream((EVERY_MERGE[:cut], EVERY_MERGE[cut:])))
 
 
-def _together(implementation: Implementation, operation: Operation) -> Mismatch | None:
+@Fixed("law-tables-pipeline", "LAW-WAYS-1", ("from_tokenizer_json", "encode"))
+def load_together(implementation: Implementation) -> Verdicts:
+    """Several tokenizers with pipelines exist at the same time, and each encodes by its own steps and added tokens."""
+    yield _together(implementation, Encode(EVERY_MERGE), pipelines=True)
+
+
+def _together(implementation: Implementation, operation: Operation, pipelines: bool = False) -> Mismatch | None:
     """Make tokenizers of all tables, in two orders; ask each at once and at the end; return the first mismatch."""
-    alone, every = Undisturbed(implementation), origins(implementation, in_files=False)
+    every = origins_of_pipelines() if pipelines else origins(implementation, in_files=False)
+    alone = Undisturbed(implementation)
     dependent: Mismatch | None = None
     for ways in (every, every[::-1]):
         tokenizers = [(way, Instance(implementation, way.model)) for way in ways]
@@ -855,6 +886,7 @@ _SEARCHED = (
     ("law-stream-history", "LAW-PURE-1", "encode_iterable", "A stream is correct while other streams are open."),
     ("law-detok-history", "DETOK-STATE-1", "decode_iterable", "`decode_iterable` is correct after other ids."),
     ("law-offsets-history", "LAW-PURE-1", "encode_with_offsets", "`encode_with_offsets` is correct after other texts."),
+    (OF_PIPELINES, "LAW-PURE-1", "from_tokenizer_json", "A tokenizer with a pipeline is correct."),
     ("law-batch-history", "LAW-PURE-1", "encode_batch", "`encode_batch` is correct after other batches."),
     ("law-train-history", "LAW-REPLAY-1", "train", "`train` is correct after other trainings."),
     ("law-trained-ways", "LAW-WAYS-1", "train", "Every method of a trained tokenizer is correct."),
@@ -862,7 +894,7 @@ _SEARCHED = (
     ("law-files-again", "LAW-SAVE-1", "from_files, encode", "A tokenizer saved over another one is correct."),
 )
 """The properties that the machine can find to be broken: id, clause, what each needs, and what it tests."""
-PROPERTIES: tuple[Property, ...] = (encode_together, stream_together)
+PROPERTIES: tuple[Property, ...] = (encode_together, stream_together, load_together)
 PROPERTIES += tuple(
     RUN.property(id_, clause, tuple(needs.split(", ")), f"{asks} The calls come in any order.")
     for id_, clause, needs, asks in _SEARCHED

@@ -184,6 +184,11 @@ def mixed(pattern: str) -> Model:
 
 SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),))
 """If a text is cut anywhere, the part after the cut gets another prefix space."""
+SYLLABLE = "\u1100\u1161\u11a8"
+COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
+"""It composes each three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
+ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
+"""A merge goes across each space of a text that is not split, so no space is a position to cut at."""
 STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
 
 
@@ -650,6 +655,13 @@ def _long_special(length: int) -> Posed:
     return encoding(strategies.with_ids((), special=[special]), almost + special, (*almost.encode(), 256))
 
 
+def _in_pipeline(pose: Callable[[int], Posed], size: int) -> Posed:
+    """Pose the same text for a file that has the special tokens as added tokens."""
+    question, right = pose(size)
+    added = tuple(AddedToken(token) for token in question.table.special_tokens or ())
+    return replace(question, model=replace(question.table, pipeline=Pipeline((), added, (ByteLevel(),)))), right
+
+
 def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
     """Pose the same text as two chunks. The first one ends inside the last special token."""
     question, right = pose(size)
@@ -721,15 +733,21 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
 
 
 def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """A long text gives the ids of its parts if it goes through a pipeline."""
+    """A long text, or a long file, gives the ids of its parts if it goes through a pipeline."""
     texts = Texts(implementation)
     spaced, steps = replace(THREES, special_tokens=None, pipeline=SPACED), replace(mixed("gpt2"), pipeline=STEPS)
     words = texts.text("words and added tokens in a pipeline", spaced, WORDS + BLANKS + WORDS + SPECIAL)
     several = texts.text("mixed text in a pipeline", steps, MIXED)
-    yield Row(words.what, with_more(effort, LARGER), words.encode)
+    composed = texts.text("syllables to compose", replace(THREES, special_tokens=None, pipeline=COMPOSED), SYLLABLE)
+    for text in (words, composed):
+        yield Row(text.what, with_more(effort, LARGER), text.encode)
     yield Row(several.what, with_more(effort, FEW), several.encode)
+    yield Row("a file of added tokens", MANY_SPECIALS, partial(_in_pipeline, _many_specials))
+    yield Row("an added token", LONG_SPECIALS, partial(_in_pipeline, _long_special))
     if "encode_iterable" in implementation.capabilities:
+        whole = texts.text("text that no step splits", replace(ACROSS, pipeline=UNSPLIT), "ab cd")
         yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
+        yield Row(f"{whole.what}, in chunks", SIZES[:2], partial(whole.stream, chunk=100, first=2))
     if "encode_batch" in implementation.capabilities:
         yield Row(f"{words.what}, in a batch", with_more(effort), words.batch)
 

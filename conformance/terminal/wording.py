@@ -429,6 +429,7 @@ DEPENDENCES = {  # kind of a dependence → which other part of the implementati
     "decode": "decode, which gives the same incorrect text for the same ids; fix decode first",
     "encode": "encode, which fails in the same way for {}; fix encode first",
     "pipeline": "encode with this pipeline, which fails in the same way for {}; fix the pipeline first",
+    "plain": "the same method of a tokenizer without a pipeline, which is incorrect, too; fix that first",
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",

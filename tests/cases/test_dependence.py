@@ -411,6 +411,36 @@ def test_what_another_method_gets_wrong_with_a_pipeline_is_its_own_fault() -> No
     assert found == Dependence("decode")
 
 
+class CountsBytes(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = super().encode_with_offsets(text)
+        return ids, [(len(text[:start].encode()), len(text[:end].encode())) for start, end in spans]
+
+
+class RefusesTables(CountsBytes):
+    """Only a file has a pipeline."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *, pipeline: Any = None) -> None:
+        if pipeline is None:
+            raise ValueError("only files")
+        super().__init__(vocab, merges, pipeline=pipeline)
+
+
+class CountsBytesInPipelines(CountsBytes):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        return (super() if self.pipeline else super(CountsBytes, self)).encode_with_offsets(text)
+
+
+@pytest.mark.parametrize(
+    ("target", "found"), [(CountsBytes, Dependence("plain")), (CountsBytesInPipelines, None), (RefusesTables, None)]
+)
+def test_what_a_method_gets_wrong_without_a_pipeline_too_is_no_fault_of_the_pipeline(
+    target: type, found: Dependence | None
+) -> None:
+    pipeline = {"steps": [{"step": "ByteLevel"}]}
+    assert _depends_on(target, "OFFSET-SPAN-1", "offsets", {"text": "\u00e9a"}, **AB, pipeline=pipeline) == found
+
+
 class StreamsSomethingElse(DecodesNothing):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         yield "b"

@@ -358,6 +358,19 @@ class KeepsFirstModelOfPath(Whole):
         return cls.models.setdefault((path, Path(path).stat().st_size), made)
 
 
+class KeepsSpansOfNormalForms(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        cache: dict[str, Any] = vars(self).setdefault("cache", {})
+        ids, spans = cache.setdefault(self.normalize(text), super().encode_with_offsets(text))
+        return list(ids), list(spans)
+
+
+class FindsNoAddedTokensAfterAnError(Whole):
+    def find_added(self, tokens: Any, text: str) -> Any:
+        self.failed = vars(self).get("failed", False) or "\ud800" in text
+        return super().find_added(() if self.failed else tokens, text)
+
+
 class LoadsOnlyNewFiles(Whole):
     """Reads a file again only if it has never read its contents."""
 

@@ -109,7 +109,7 @@ def test_cases_are_skipped_without_the_method(raises: bool) -> None:
 
 def test_a_case_counts_for_the_class_pipeline() -> None:
     assert {case.conformance_class for case in CASES} == {"pipeline"}
-    assert {case.operation.name for case in CASES} == {"encode", "stream", "batch", "decode"}
+    assert {case.operation.name for case in CASES} == {"encode", "stream", "batch", "decode", "detokenize"}
 
 
 def test_the_file_decides_the_lookup_unless_bytes_is_declared() -> None:

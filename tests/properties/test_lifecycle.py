@@ -28,6 +28,7 @@ from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage
 from bpe_conformance.reference import Tokenizer
@@ -213,10 +214,19 @@ class CachesSpansByFirstLetter(Whole):
         return ids, cache.setdefault(text[:1], spans)
 
 
+class KeepsIdsOfPipelinesByLength(Whole):
+    def encode(self, text: str, **keywords: Any) -> list[int]:
+        cache: dict[int, list[int]] = vars(self).setdefault("cache", {})
+        if self.pipeline is None or len(text) not in cache:
+            cache[len(text)] = super().encode(text, **keywords)
+        return list(cache[len(text)])
+
+
 WRONG = {
     "law-history": CachesByLength,
     "law-instances": ChangesWhenOthersAreBuilt,
     "law-lists": HandsItsListOut,
+    "law-pipeline-history": KeepsIdsOfPipelinesByLength,
     "law-unaliased": KeepsTheCallersVocab,
     "law-after-error": StaysBusyAfterAnError,
     "law-decode-history": DecodesTheEndLater,
@@ -230,7 +240,11 @@ WRONG = {
 }
 IN_NEW_PROCESSES = {"law-train-history": KeepsTheCorpus}
 """Wrong tokenizers with state that a whole process shares: only a new process answers correctly."""
-TOGETHER = {"law-tables": SharesSpecialsOfOneSpelling, "law-tables-stream": StreamsWithTheLatestSpecials}
+TOGETHER = {
+    "law-tables": SharesSpecialsOfOneSpelling,
+    "law-tables-stream": StreamsWithTheLatestSpecials,
+    "law-tables-pipeline": AddedTokensOfLastFile,
+}
 """Wrong tokenizers that mix up the tables of several tokenizers."""
 
 QUICK = Effort(shrink=False)

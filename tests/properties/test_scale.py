@@ -37,6 +37,7 @@ CAUGHT_BY = {
     "long-texts-in-blocks": "law-long-texts",
     "long-texts-cut-at-line-breaks": "law-long-texts",
     "long-texts-cut-before-pipeline": "law-long-pipelines",
+    "normalized-in-blocks": "law-long-pipelines",
     "specials-off-in-long-texts": "law-long-texts",
     "long-runs-cut": "law-long-runs",
     "sixteen-bit-span-lengths": "law-long-offsets",
@@ -125,6 +126,28 @@ class FlushesEvery65536Ids(BaseEncoder):
         ids = iter(ids)
         while block := list(islice(ids, 1 << 16)):
             yield self.decode(block)
+
+
+class LooksFor64AddedTokens(BaseEncoder):
+    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
+        return super().search_added(text, [*forms][:64])
+
+
+class CutsStreamsBetweenWords(BaseEncoder):
+    """It is correct by the patterns, which split there, but not if the steps of a pipeline split elsewhere."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        if self.pipeline is None:
+            yield from super().encode_iterable(chunks)
+            return
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            at = next((match.start() for match in re.finditer(r"(?<=[a-z]) (?=[a-z])", held[200:])), None)
+            if at is not None:
+                yield from self.encode(held[: 200 + at])
+                held = held[200 + at :]
+        yield from self.encode(held)
 
 
 class SpansIn16Bits(BaseEncoder):
@@ -511,6 +534,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
+        ("law-long-pipelines", LooksFor64AddedTokens),
+        ("law-long-pipelines", CutsStreamsBetweenWords),
         ("law-long-offsets", SpansIn16Bits),
         ("law-long-offsets", SpansOfBlocks),
         ("law-long-texts", LosesAnIdOfAFullCache),
