@@ -119,6 +119,8 @@ def _plainly_wrong(operation: Operation, model: Model, implementation: Implement
 
 def _is_wrong_alone(operation: Operation, model: Model, implementation: Implementation) -> bool:
     """Return whether the same call is answered incorrectly without a pipeline, too."""
+    if model.is_large or implementation.fixed_model is not None:
+        return False
     plain = Question(operation, _without_pipeline(model, implementation))
     setting, answer = Setting(plain.model, implementation.conventions), ask(plain, implementation)
     return not isinstance(answer, Refusal | Fault) and not operation.accepts(operation.answer(setting), answer, setting)

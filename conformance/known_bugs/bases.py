@@ -111,6 +111,9 @@ class BaseEncoder(textbook.Encoding):
         cuts = {match.start() for match in re.finditer(self.cuts, settled)}
         return max(cuts - inside, default=0)
 
+    def detokenize(self, ids: Iterable[int]) -> str:
+        return "".join(self.decode_iterable(ids))
+
     # Files in GPT-2's format
 
     def save(self, folder: str) -> None:

@@ -79,6 +79,7 @@ PASSED = 3  # how many failures a passing test outweighs that a cause predicts t
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
 REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
+MOST_IDS = 300  # of a pack's list of ids, which a known bug may decode again for each id
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
@@ -90,7 +91,7 @@ _POSITION = re.compile(r":\d")  # file:line
 Conventions = tuple[tuple[str, str], ...]
 Answers = Mapping[str, Mapping[str, str]]
 """Known bug → the golden cases that it fails → the fingerprint of its answer."""
-Asked = dict[str, tuple[Encode | Decode, Model, Any]]
+Asked = dict[str, tuple[Encode | Decode | Detokenize, Model, Any]]
 """Test → what it asks, the model, and the correct answer."""
 ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
@@ -332,7 +333,7 @@ class _Search:
     # Packs, which the published matrix lacks
 
     def _answers_to_packs(self, published: Matrix) -> dict[str, dict[str, str]]:
-        """Return the rows of the known bugs of pipelines and decoders with their answers to the questions of a pack.
+        """Return the rows of the known bugs of pipelines, decoders and detokenizers with their answers to a pack.
 
         All bugs answer the shortest questions; the bugs that are wrong in the same way on some of them answer all that
         the implementation answers incorrectly. The row of added special tokens is for all cases.
@@ -344,16 +345,19 @@ class _Search:
             case, mismatch = self.golden[test], self.wrong[test].mismatch if test in self.wrong else None
             operation: Operation = case.operation if mismatch is None else mismatch.asked.operation
             expected = mismatch.expected.alternatives if mismatch else case.expected.under(self.declared["lookup"])
-            if isinstance(operation, Encode | Decode) and expected and case.model is not None:
+            if isinstance(operation, Encode | Decode | Detokenize) and expected and case.model is not None:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}
-        for section, kind in (("pipeline", Encode), ("decoding", Decode)):
+        for section, kind in (("pipeline", Encode), ("decoding", Decode), ("detokenizing", Detokenize)):
             mine, others = (
                 {
                     test: asked
                     for test, asked in all_.items()
-                    if test not in known and isinstance(asked[0], kind) and (kind is Decode or asked[1].pipeline)
+                    if test not in known
+                    and isinstance(asked[0], kind)
+                    and (kind is not Encode or asked[1].pipeline)
+                    and len(getattr(asked[0], "ids", ())) <= MOST_IDS
                 }
                 for all_ in (wrong, right)
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -329,6 +330,17 @@ def test_a_known_bug_of_decoders_is_named(pack: Path) -> None:
     asked = [case for case in load_pack(pack, installed_spec().clauses) if isinstance(case.operation, Decode)][::4]
     causes = diagnose(outcomes_of(Engine, asked), asked).causes
     assert [name_of(cause) for cause in causes] == ["tokens-decoded-apart"]
+
+
+def test_a_known_bug_of_detokenizers_is_named(pack: Path) -> None:
+    class Engine(Tokenizer):
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            return (decoder.decode(self.vocab[index]) for index in ids)
+
+    asked = [case for case in load_pack(pack, installed_spec().clauses) if case.operation.name == "detokenize"]
+    causes = diagnose(outcomes_of(Engine, asked), asked).causes
+    assert [name_of(cause) for cause in causes] == ["end-of-stream-lost"]
 
 
 def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:
