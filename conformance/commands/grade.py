@@ -145,6 +145,10 @@ def run(options: argparse.Namespace) -> int:
     for place in (*folders.values(), options.output.resolve(), Path(tempfile.gettempdir()).resolve()):
         if place.is_relative_to(SHARED):
             raise CommandError(f"{place}: submissions can write to {SHARED}; use another directory, or another TMPDIR")
+    pages = _earlier_pages(options.output)
+    if others := [name for name in pages if name not in folders]:
+        marks = f"{options.output} has the marks of {', '.join(others[:3])}{' and others' * (len(others) > 3)}"
+        raise CommandError(f"{marks}, which this run would remove; give another directory with -o, or delete it first")
     hidden = [*map(str, folders.values()), str(options.output.resolve())]
     confined = {"blocked": _blocked(options.allowed), "hidden": hidden}
     job = {"path": path, "arguments": _arguments(options), "confined": confined}
@@ -153,7 +157,8 @@ def run(options: argparse.Namespace) -> int:
         print_lines(["this system has no Landlock: a submission with native code is not confined; see the manual"])
     width = max(10, *map(len, folders))
     print_lines([f"{'submission':<{width}} {' '.join(CLASSES)}{'must':>10}  causes"], flush=True)
-    _remove_pages(options.output)
+    for file in filter(None, pages.values()):  # of submissions that may get no page now
+        (options.output / file).unlink(missing_ok=True)
     grades: list[Grade] = []
     interrupt: KeyboardInterrupt | None = None
     for place, name in enumerate(packed, 1):
@@ -168,11 +173,11 @@ def run(options: argparse.Namespace) -> int:
         print_lines([grade.row(width)], flush=True)
         _write(options, grades, [grade])
     _write(options, grades, grades)
-    pages = ", results.json, and a page for each tested submission"
+    more = ", results.json, and a page for each tested submission"
     if not any(grade.report for grade in grades):
         is_same = len({grade.status.partition(";")[0] for grade in grades}) == 1
-        pages = f" and results.json; no submission was tested{': check --adapter' * is_same}"
-    print_lines([f"wrote {options.output / 'results.csv'}{pages}"])
+        more = f" and results.json; no submission was tested{': check --adapter' * is_same}"
+    print_lines([f"wrote {options.output / 'results.csv'}{more}"])
     if interrupt is not None:
         raise interrupt
     return int(any(grade.status != GRADED for grade in grades))
@@ -380,13 +385,14 @@ def _progress(text: str, is_line: bool = False) -> None:
         print(f"\r{ascii_only(text):<79}" + "\r" * (not text), end="", file=sys.stderr, flush=True)
 
 
-def _remove_pages(output: Path) -> None:
-    """Remove the pages of an earlier run: its submissions may not be in this one."""
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
-        earlier = json.loads((output / "results.json").read_bytes())
-        for name in {one["page"] for one in earlier["submissions"]} - {""}:
-            if Grade(name.removesuffix(".html"), "").page == name:
-                (output / name).unlink(missing_ok=True)
+def _earlier_pages(output: Path) -> dict[str, str]:
+    """Return the submissions of an earlier run with the same output directory, and the file of each page, or ""."""
+    try:
+        submissions = json.loads((output / "results.json").read_bytes())["submissions"]
+        pages = {str(one["submission"]): str(one["page"]) for one in submissions}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return {name: page if page == Grade(name, "").page else "" for name, page in pages.items()}
 
 
 def _write(options: argparse.Namespace, grades: Sequence[Grade], new: Collection[Grade]) -> None:

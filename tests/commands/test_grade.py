@@ -724,9 +724,18 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     assert (rows["ann"]["must_passed"], rows["ann"]["must_total"]) == ("40", "41")
     for name in ("own.html", "index.html"):
         (results / name).write_text("")
-    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, "graded", 3, report(name, {})), None))
-    assert cli.main(["grade", folders[1], "--adapter", TOK, "-o", str(results)]) == 0
-    pages = ["bob.html", "index.html", "own.html"]
+    before = sorted(results.iterdir())
+    capsys.readouterr()
+    assert cli.main(["grade", folders[1], "--adapter", TOK, "-o", str(results)]) == 2
+    assert capsys.readouterr().err.endswith(
+        "has the marks of ann, carl, which this run would remove; give another directory with -o, or delete it first\n"
+    )
+    assert sorted(results.iterdir()) == before
+    monkeypatch.setattr(
+        grade, "_graded", lambda name, *_: (grade.Grade(name, "", 3, report(name, {}) if name != "ann" else None), None)
+    )
+    assert cli.main(["grade", *folders, "--adapter", TOK, "-o", str(results)]) == 1
+    pages = ["bob.html", "carl.html", "index.html", "own.html"]
     assert sorted(file.name for file in results.iterdir()) == [*pages, "results.csv", "results.json"]
     hidden = {*folders, str(results)}
     assert all({*job["confined"]["hidden"]} == hidden for job in jobs)
