@@ -313,7 +313,9 @@ class _Search:
             left -= tests
         self._add_what_follows(taken, left)
         causes = [self._with_tests(candidate.cause, tests) for candidate, tests in taken]
-        causes += [self._with_tests(cause, tests) for cause, tests in self._groups(left) if len(tests) >= SAME_ERROR]
+        groups = self._groups(left)  # a single time-out is one, too: a busy machine can cause it
+        groups = [one for one in groups if len(one[1]) >= SAME_ERROR or one[0].message == NO_ANSWER]
+        causes += [self._with_tests(cause, tests) for cause, tests in groups]
         left -= {test for cause in causes for test in cause.tests}
         causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
         return sorted(causes, key=lambda cause: -len(cause.tests))

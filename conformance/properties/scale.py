@@ -539,10 +539,10 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
 
 
 def _different(count: int) -> Posed:
-    """Pose a text of this many different pre-tokens, followed by every tenth of them again."""
-    model = read_model({})
-    text = "".join(f"z{1_000_000 + number}" for number in (*range(count), *range(0, count, 10)))
-    return encoding(model, text, text.encode("ascii"))
+    """Pose a text of this many different pre-tokens, each with a merge, followed by every tenth of them again."""
+    words = [_six_letters(number, "bcdefghi") for number in (*range(count), *range(0, count, 10))]
+    ids = (index for word in words for index in (256, *word.encode("ascii")))
+    return encoding(strategies.with_ids([(b" ", b"k")]), "".join(f" k{word}" for word in words), ids)
 
 
 def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:

@@ -150,6 +150,14 @@ class CutsStreamsBetweenWords(BaseEncoder):
         yield from self.encode(held)
 
 
+class LosesMergesOfFullCache(BaseEncoder):
+    """When the cache is full, a new entry is the one that leaves it, and its bytes are what is left."""
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        ids = super().encode_pre_token(pre_token)
+        return ids if len(self.tokens_of) < 10_000 else [self.ids[byte] for byte in self.atoms(pre_token)]
+
+
 class SpansIn16Bits(BaseEncoder):
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids, spans = super().encode_with_offsets(text)
@@ -509,6 +517,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", LooksNoFurtherThan64Units),
         ("law-long-texts", LooksNoFurtherThan100Characters),
         ("law-long-texts", OverwritesItsCache),
+        ("law-long-texts", LosesMergesOfFullCache),
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
         ("law-long-texts", CutsAfterLineFeedsByO200k),
