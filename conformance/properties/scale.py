@@ -427,8 +427,8 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     long_texts = [
-        row("a text to train on", "TRAIN-STABLE-1", with_more(effort), repeated(part), 44, least=0)
-        for part in (MIXED, BLANK_RUNS)
+        row("a text to train on", "TRAIN-STABLE-1", sizes, repeated(part), 44, least=0)
+        for part, sizes in ((MIXED, with_more(effort)), (BLANK_RUNS, (*SIZES, *FAR)))  # which has few pre-tokens
     ]
     if "train-special" in implementation.capabilities:
         clause, inside, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}ef", "ghij<|e"), long_special

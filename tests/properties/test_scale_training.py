@@ -52,6 +52,13 @@ class TrainsOnBlocks(BaseTrainer):
         return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
 
 
+class TrainsOnBlocksOfLines(BaseTrainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        lines = text.split("\n")
+        blocks = [text] if len(text) < 1_000_000 else [*(f"{line}\n" for line in lines[:-1]), lines[-1]]
+        return [segment for block in blocks for segment in super(TrainsOnBlocksOfLines, self).cut(block, special)]
+
+
 class PairCountsWrap(BaseTrainer):
     """Counts pairs in 16 bits."""
 
@@ -190,12 +197,16 @@ class DividesWithSharedTokens(BaseTrainer):
         ("TRAIN-WEIGHT-1", LeavesOutTheRest),
         ("TRAIN-LENGTH-1", LeavesOutLongWords),
         ("TRAIN-STABLE-1", TrainsOnBlocks),
+        ("TRAIN-STABLE-1", TrainsOnBlocksOfLines),
     ],
 )
 def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECONDS", "FAR_SECONDS"):  # on a busy machine, too, the longest texts are asked for
         monkeypatch.setattr(scale, name, 10.0)
-    if target is not DividesWithSharedTokens:  # only the longest texts show this one, and they take most of the time
+    if target not in (
+        DividesWithSharedTokens,
+        TrainsOnBlocksOfLines,
+    ):  # only the longest texts show these, and take long
         leave_out_sizes(monkeypatch, lambda sizes: [size for size in sizes if size < scale.FAR[0]])
     found = run(target)
     assert found is not None
