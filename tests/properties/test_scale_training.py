@@ -206,7 +206,7 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monke
     if target not in (
         DividesWithSharedTokens,
         TrainsOnBlocksOfLines,
-    ):  # only the longest texts show these, and take long
+    ):  # only the longest texts show these
         leave_out_sizes(monkeypatch, lambda sizes: [size for size in sizes if size < scale.FAR[0]])
     found = run(target)
     assert found is not None
