@@ -98,6 +98,7 @@ def write(terminal: Any, result: RunResult) -> None:
     if stale := [outcome.test for outcome in outcomes if outcome.stale]:
         these = plural(len(stale), "this one passes", "these pass")
         found = f"listed as known failures, but {these}: {', '.join(stale)}; remove {plural(len(stale), 'it', 'them')}"
+        found += "" if result.command.argument else ", as --bpe-write-known-failures does"
         _paragraph(terminal, "out of date", found)
     warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)
     if warnings:

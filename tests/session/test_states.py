@@ -501,7 +501,7 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "out of date   listed as known failures, but this one passes: merge-priority; remove it",
+            "out of date   listed as known failures, but this one passes: merge-priority; remove it, as*",
         ]
     )
     # Rewriting updates the tests that ran and keeps the others.
