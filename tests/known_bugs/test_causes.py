@@ -367,6 +367,15 @@ def test_answers_that_depend_on_another_part_are_no_evidence_of_a_bug() -> None:
     assert diagnose(dependent, cases).causes == ()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_each_of_two_errors_has_its_own_place(is_first: bool) -> None:
+    cases, place = _cases()[:8], "tok.py:3 in encode: raise RuntimeError"
+    known, unknown = Refusal("RuntimeError", "RuntimeError: no", (place,)), Refusal("ValueError", "ValueError: no")
+    errors = [*[known] * 4, *[unknown] * 4] if is_first else [*[unknown] * 4, *[known] * 4]
+    causes = [cause for cause in diagnose(map(_outcome, cases, errors), cases).causes if isinstance(cause, ErrorCause)]
+    assert {cause.message: cause.place for cause in causes} == {"RuntimeError: no": place, "ValueError: no": ""}
+
+
 def test_an_exit_is_grouped_as_other_errors_are() -> None:
     cases = _cases()[:4]
     place = ("tok.py:3 in encode: sys.exit()",)

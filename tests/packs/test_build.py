@@ -125,6 +125,12 @@ def test_no_pack_is_written_if_an_engine_disagrees_in_any_case(name: str, last: 
     assert (agreed["lookup"], agreed["agrees"]) == ("pair", len(cases))
 
 
+def test_an_engine_that_disagrees_is_named_with_its_answer() -> None:
+    cases = list(answered(Reach(ABC), [draft(Encode("x"))]))
+    with pytest.raises(CommandError, match=r" tokenizers gives .*120, 0.*, the textbook [^0]*120[^0]* for "):
+        agree(ABC, cases, [engine("LiesAboutX")])
+
+
 class NeverCompared(dict[int, bytes]):
     def __eq__(self, other: object) -> bool:
         raise AssertionError("a vocabulary is compared, which takes milliseconds for a large one")

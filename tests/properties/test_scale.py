@@ -585,6 +585,10 @@ def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
             assert list(row.sizes) == sorted(row.sizes)
 
 
+def test_no_token_of_the_mixed_merges_is_made_twice() -> None:
+    assert [scale.mixed_merges(in_order).well_formed for in_order in (True, False)] == [True, True]
+
+
 class NumbersALearnedSpecialLast(conventional(tie_break="smaller-ids", train_special="text")):  # type: ignore[misc]
     """Beyond a size, a special token that a merge creates has the id of that merge in ties."""
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.properties.scale import BESIDE, NARROW, WIDE, large_table, large_trainings
-from bpe_conformance.reference import textbook
+from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.textbook import Word, Words
 
 ROWS = {"law-large-table": scale._large_tables, "law-long-runs": scale._long_runs, "law-train-large": large_trainings}
@@ -137,6 +138,15 @@ def test_a_limit_on_the_number_of_merges_is_found(property_id: str, what: str, t
 
 def test_pairs_of_numbers_without_a_limit_pass() -> None:
     assert row("law-large-table", "a table", PacksPairs) is None
+
+
+def test_a_pattern_that_joins_signs_and_letters_has_its_own_answer_in_the_large_table() -> None:
+    implementation = Implementation("x", type("T", (Tokenizer,), {"pattern": "cl100k"}))
+    (asked,) = (one for one in scale._large_tables(implementation, Effort()) if one.what == "a table")
+    question, right = asked.pose(len(large_table().merges))
+    assert question.model is not None
+    model = Tokenizer(question.model.vocab, list(question.model.merges), pattern="cl100k")
+    assert right == Ids(tuple(model.encode(question.operation.texts()[0])))
 
 
 @pytest.mark.parametrize("larger", [False, True])

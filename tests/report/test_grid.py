@@ -297,9 +297,10 @@ def test_the_table_names_days_packs_and_all_that_could_not_be_tested() -> None:
     assert "- `a:T` could not be tested: first reason\n- `b:T` could not be tested: second reason" in text
 
 
+@pytest.mark.parametrize("model", [[], ["--model", "small.json"]])
 @pytest.mark.parametrize("options", [[], ["--isolate"]])
 def test_isolation_is_an_option_of_each_run(
-    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], model: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[matrix.SuiteRun]()
 
@@ -309,8 +310,10 @@ def test_isolation_is_an_option_of_each_run(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(matrix, "run_jobs", run_jobs)
-    assert main(["matrix", "a:T", "b:T", *options, "-o", "made"]) == 0
-    assert [job.options for job in asked] == [["--bpe-isolate"] * len(options)] * 2
+    monkeypatch.setattr(matrix, "packs_of", lambda *_: {"small": (*model[1:], Path("pack"))})
+    assert main(["matrix", "a:T", "b:T", *options, *model, "-o", "made"]) == 0
+    of_model = ["--bpe-pack", "pack"] if model else []
+    assert [job.options for job in asked] == [["--bpe-isolate"] * len(options) + of_model] * 2
 
 
 def test_a_pack_is_made_once_for_each_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

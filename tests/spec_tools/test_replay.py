@@ -134,6 +134,11 @@ def test_a_training_shows_the_pairs_by_their_counts_and_the_merge_first() -> Non
     assert not any("tied" in line or "merged" in line for line in lines[4 : len(rows) + 2])
 
 
+def test_a_pair_that_alone_has_the_highest_count_is_not_of_a_tie() -> None:
+    (row,) = (line.split(maxsplit=2) for line in trained("ab ab bc", 1) if "<- merged" in line)
+    assert row == ["2", "(a,b)", "<- merged"]
+
+
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
