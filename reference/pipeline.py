@@ -312,12 +312,15 @@ class PipelineEncoder(TextEncoder):
         return pieces
 
     def spans(self, text: str, vocab: Mapping[int, bytes]) -> Iterator[tuple[int, int]]:
-        """Yield the characters of `text` that each token comes from; for an added space alone, an empty span."""
-        last = 0
+        """Yield the characters of `text` that each token comes from; for an added space alone, an empty span.
+
+        That is where the token before begins, because the next one can come from the same character.
+        """
+        first = 0
         for origins in self._origins(text, vocab):
             known = [origin for origin in origins if origin]
-            first, last = (known[0][0], known[-1][1]) if known else (last, last)
-            yield first, last
+            first = known[0][0] if known else first
+            yield first, known[-1][1] if known else first
 
     def _origins(self, text: str, vocab: Mapping[int, bytes]) -> Iterator[Sequence[Origin]]:
         forms, end = self.pipeline.normalizer, 0

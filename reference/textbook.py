@@ -553,8 +553,8 @@ class Encoding:
         found: Spans = []
         for sources in self.origins(text):
             known = [source for source in sources if source]
-            end = found[-1][1] if found else 0
-            found.append((known[0][0], known[-1][1]) if known else (end, end))
+            start = found[-1][0] if found else 0  # of the token before: the next one can come from the same character
+            found.append((known[0][0], known[-1][1]) if known else (start, start))
         return found
 
     def origins(self, text: str) -> list[list[tuple[int, int] | None]]:

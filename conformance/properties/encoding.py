@@ -284,21 +284,24 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
     """Every method of a tokenizer with a pipeline is correct, also after errors and texts of the same normal form."""
     text, pipeline = question.operation.text, question.table.pipeline
     assert pipeline is not None
-    # tokenizers decodes an added token to its normal form
-    pipeline = replace(pipeline, added_tokens=tuple(one for one in pipeline.added_tokens if one.content.isascii()))
-    model = replace(question.table, pipeline=pipeline)
+    # tokenizers decodes an added token to its normal form, and two of them can take the same white space
+    added = (one for one in pipeline.added_tokens if one.content.isascii() and not one.content.isspace())
+    model = replace(question.table, pipeline=replace(pipeline, added_tokens=tuple(added)))
+    # what comes from where can be ambiguous
+    is_removed = any(getattr(step, "behavior", "") == "Removed" for step in pipeline.steps)
+    has_spans = len(pipeline.normalizer) < 2 and not is_removed
     texts = tuple(dict.fromkeys((unicodedata.normalize("NFD", text), text, unicodedata.normalize("NFC", text))))
     tokenizer = Instance(implementation, model)
     for one in texts:
         right = correct_answer(Question(Encode(one), model), implementation.conventions)
         ids = right.ids if isinstance(right, Ids) else ()
         for operation in (
-            *(EncodeWithOffsets(one), Encode(one), Batch(texts), Stream((one[:2], one[2:]))),
+            *[EncodeWithOffsets(one)] * has_spans,
+            *(Encode(one), Batch(texts), Stream((one[:2], one[2:]))),
             *(Decode(ids), DecodeBytes(ids), Detokenize(ids)),
         ):
             asked = Question[Any](operation, model)
-            is_open = isinstance(operation, EncodeWithOffsets) and len(pipeline.normalizer) > 1  # what comes from where
-            if is_open or not {*operation.needs} <= implementation.capabilities:
+            if not {*operation.needs} <= implementation.capabilities:
                 continue
             answer = tokenizer.ask(asked)
             if not is_correct(implementation, asked, answer, correct_answer(asked, implementation.conventions)):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.answer import Offsets
-from bpe_conformance.fixtures import PATTERNS, Model, unspell
+from bpe_conformance.fixtures import PATTERNS, Model, read_model, unspell
 from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import (
     BEHAVIORS,
@@ -293,3 +293,12 @@ def test_streams_yield_at_fences_and_added_tokens_as_soon_as_ids_are_certain() -
         stream = Tokenizer(vocab, [], pipeline=pipeline).encode_iterable(chunks)
         assert len([next(stream) for _ in range(many)]) == many
         assert "".join(chunks).endswith("hree")
+
+
+def test_spans_begin_in_order_where_a_space_is_added_between_parts_of_one_character() -> None:
+    steps = (Split("[a-z]+", "Isolated"), ByteLevel(prefix_space=True))
+    model = replace(read_model({}), pipeline=Pipeline(("NFD",), (), steps))
+    ids, spans = Tokenizer.from_model(model).encode_with_offsets("\u00e9")
+    assert bytes(ids).decode() == " e \u0301"
+    assert spans == [(0, 0), (0, 1), (0, 0), (0, 1), (0, 1)]
+    assert (ids, spans) == book(model).encode_with_offsets("\u00e9")
