@@ -148,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
     pages = _earlier_pages(options.output)
     if others := [name for name in pages if name not in folders]:
         marks = f"{options.output} has the marks of {', '.join(others[:3])}{' and others' * (len(others) > 3)}"
-        raise CommandError(f"{marks}, which this run would remove; give another directory with -o, or delete it first")
+        raise CommandError(f"{marks}, which this run would remove; give another directory with -o, or delete this one")
     hidden = [*map(str, folders.values()), str(options.output.resolve())]
     confined = {"blocked": _blocked(options.allowed), "hidden": hidden}
     job = {"path": path, "arguments": _arguments(options), "confined": confined}
@@ -158,7 +158,8 @@ def run(options: argparse.Namespace) -> int:
     width = max(10, *map(len, folders))
     print_lines([f"{'submission':<{width}} {' '.join(CLASSES)}{'must':>10}  causes"], flush=True)
     for file in filter(None, pages.values()):  # of submissions that may get no page now
-        (options.output / file).unlink(missing_ok=True)
+        with suppress(OSError):
+            (options.output / file).unlink()
     grades: list[Grade] = []
     interrupt: KeyboardInterrupt | None = None
     for place, name in enumerate(packed, 1):

@@ -224,10 +224,10 @@ class Prober:
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
-        for name in {"encode", "decode"} - {*found}:
+        for name in ("encode", "decode"):
             others = [one for one in dir(type(proxy.instance)) if one.startswith(f"{name}_") and one not in _CALLS]
-            for other in others[:1]:
-                self._implementation.note(f"{name} is missing, and {other} is not tested: the suite calls {name}")
+            if name not in found and others:
+                self._implementation.note(f"{name} is missing, and {others[0]} is not tested: the suite calls {name}")
         calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
         found = [name for name in found if not self._refuses(name, calls[name])]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):

@@ -112,6 +112,7 @@ class BaseEncoder(textbook.Encoding):
         return max(cuts - inside, default=0)
 
     def detokenize(self, ids: Iterable[int]) -> str:
+        """As the proxy of an implementation does, so that an operation can ask a known bug directly."""
         return "".join(self.decode_iterable(ids))
 
     # Files in GPT-2's format

@@ -67,7 +67,7 @@ from ..outcome import (
     Outcome,
 )
 from ..properties import bind
-from ..properties.asking import ask, correct_answer
+from ..properties.asking import ask, correct_answer, is_late
 from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
@@ -79,7 +79,7 @@ PASSED = 3  # how many failures a passing test outweighs that a cause predicts t
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
 REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
-MOST_IDS = 300  # of a pack's list of ids, which a known bug may decode again for each id
+MOST_IDS = 300  # in a list of a pack: some known bugs decode the whole list again for each id
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
@@ -313,9 +313,10 @@ class _Search:
             left -= tests
         self._add_what_follows(taken, left)
         causes = [self._with_tests(candidate.cause, tests) for candidate, tests in taken]
-        groups = self._groups(left)  # a single time-out is one, too: a busy machine can cause it
-        groups = [one for one in groups if len(one[1]) >= SAME_ERROR or one[0].message == NO_ANSWER]
-        causes += [self._with_tests(cause, tests) for cause, tests in groups]
+        for cause, tests in self._groups(left):
+            error = _error(self.failing[min(tests)])
+            if len(tests) >= SAME_ERROR or (error and is_late(error)):  # a busy machine can cause a single time-out
+                causes.append(self._with_tests(cause, tests))
         left -= {test for cause in causes for test in cause.tests}
         causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
         return sorted(causes, key=lambda cause: -len(cause.tests))

@@ -284,10 +284,10 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
     """Every method of a tokenizer with a pipeline is correct, also after errors and texts of the same normal form."""
     text, pipeline = question.operation.text, question.table.pipeline
     assert pipeline is not None
-    # tokenizers decodes an added token to its normal form, and two of them can take the same white space
+    # In Hugging Face's tokenizers, an added token decodes to its normal form, and two can take the same white space.
     added = (one for one in pipeline.added_tokens if one.content.isascii() and not one.content.isspace())
     model = replace(question.table, pipeline=replace(pipeline, added_tokens=tuple(added)))
-    # what comes from where can be ambiguous
+    # Otherwise, the characters that a token comes from can be ambiguous.
     is_removed = any(getattr(step, "behavior", "") == "Removed" for step in pipeline.steps)
     has_spans = len(pipeline.normalizer) < 2 and not is_removed
     texts = tuple(dict.fromkeys((unicodedata.normalize("NFD", text), text, unicodedata.normalize("NFC", text))))
@@ -306,7 +306,7 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
             answer = tokenizer.ask(asked)
             if not is_correct(implementation, asked, answer, correct_answer(asked, implementation.conventions)):
                 alone = None if operation == Encode(one) else equals_oracle(implementation, asked, "PIPELINE-WAYS-1")
-                asked = replace(asked, context="after similar texts and an error")
+                asked = replace(asked, context="after other calls, of which one may have raised an error")
                 yield alone or undisturbed(implementation, asked, answer)
         if is_lost(tokenizer.ask(Question(Encode(f"{one}\ud800"), model))):
             return

@@ -232,8 +232,8 @@ class Stage:
     """A part of the run of the machine, which may take the steps of these names.
 
     Its name is the property that is broken if `encode` is incorrect in this stage, but in no earlier one. It is
-    possible with all capabilities of one of the sets in `needs`. The last stage is that of pipelines: it has tokenizers
-    with pipelines only, and takes place if all others have found nothing.
+    possible with all capabilities of one of the sets in `needs`. The last stage has tokenizers with pipelines only, and
+    runs if all others have found nothing.
     """
 
     name: str

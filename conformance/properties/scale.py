@@ -186,7 +186,7 @@ SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_spa
 """If a text is cut anywhere, the part after the cut gets another prefix space."""
 SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
-"""It composes each three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
+"""It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
 """A merge goes across each space of a text that is not split, so no space is a position to cut at."""
 STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))

@@ -732,7 +732,7 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     capsys.readouterr()
     assert cli.main(["grade", folders[1], "--adapter", TOK, "-o", str(results)]) == 2
     assert capsys.readouterr().err.endswith(
-        "has the marks of ann, carl, which this run would remove; give another directory with -o, or delete it first\n"
+        "has the marks of ann, carl, which this run would remove; give another directory with -o, or delete this one\n"
     )
     assert sorted(results.iterdir()) == before
     monkeypatch.setattr(
