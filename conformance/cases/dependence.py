@@ -107,7 +107,7 @@ def _plainly_wrong(operation: Operation, model: Model, implementation: Implement
     """Return what `encode` without a pipeline gets wrong: a pre-token, after all steps of the pipeline, or a text."""
     if "encode" not in implementation.capabilities or model.is_large:
         return None
-    plain = _without_pipeline(model, implementation)
+    plain = _without_pipeline(operation, model, implementation)
     if isinstance(ask(Question(Construct(), plain), implementation), Refusal):
         return None  # it has pipelines only
     right = oracle(plain, implementation.conventions)
@@ -121,13 +121,14 @@ def _is_wrong_alone(operation: Operation, model: Model, implementation: Implemen
     """Return whether the same call is answered incorrectly without a pipeline, too."""
     if model.is_large or implementation.fixed_model is not None:
         return False
-    plain = Question(operation, _without_pipeline(model, implementation))
+    plain = Question(operation, _without_pipeline(operation, model, implementation))
     setting, answer = Setting(plain.model, implementation.conventions), ask(plain, implementation)
     return not isinstance(answer, Refusal | Fault) and not operation.accepts(operation.answer(setting), answer, setting)
 
 
-def _without_pipeline(model: Model, implementation: Implementation) -> Model:
-    is_whole = "pattern:none" in implementation.capabilities  # other patterns split what a pipeline leaves whole
+def _without_pipeline(operation: Operation, model: Model, implementation: Implementation) -> Model:
+    is_short = sum(map(len, operation.texts())) <= LONGEST_IN_PARTS  # one long pre-token takes the oracle too long
+    is_whole = is_short and "pattern:none" in implementation.capabilities  # others split what a pipeline leaves whole
     return replace(model, pipeline=None, special_tokens=None, pattern="none" if is_whole else model.pattern)
 
 

@@ -45,14 +45,16 @@ def expression(pattern: str, conventions: Conventions) -> str:
 
 def oracle(model: Model, conventions: Conventions = DEFAULTS) -> textbook.Tokenizer:
     """Return the textbook's tokenizer for a model under these conventions; a ValueError if it refuses the model."""
-    make = _oracle if model.name else _oracle.__wrapped__
+    make = _named if model.name else _latest
     return make(model, conventions["lookup"], expression(model.pattern, conventions))
 
 
-@lru_cache(maxsize=4)
 def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     kind = textbook.with_conventions(lookup=lookup)
     return kind(model.vocab, model.merges, model.special_tokens, pattern, model.pipeline)
+
+
+_named, _latest = (lru_cache(maxsize=4)(_oracle) for _ in range(2))  # few models have a name, and those can be large
 
 
 def pieces(model: Model, text: str, pattern: str = "") -> list[tuple[bytes, bool]]:

@@ -21,11 +21,22 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 from ..answer import Acceptable, Answer, Ids
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
-from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, Operation, Question, Stream, Train
+from ..operations import (
+    Batch,
+    Decode,
+    DecodeBytes,
+    Detokenize,
+    Encode,
+    EncodeWithOffsets,
+    Operation,
+    Question,
+    Stream,
+    Train,
+)
 from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
-from .engine import Fixed, Property, Verdicts
+from .engine import Fixed, Property, Verdicts, first
 
 T = TypeVar("T")
 BLOCK, FEW = 96, 48
@@ -306,7 +317,8 @@ IDS: Sequence[Sequence[Sequence[int]]] = (
     ([65, 66, 67], [67, 66, 65], [65, 67, 66], [66, 65, 67], [65, 66, 66, 67], [65, 65, 66, 67]),
     ([65, 67], [66, 66], [64, 68], [67, 65]),
     ([65], [65, 0], [0, 65], [65, 65], []),
-    ([*_PREFIX, 65], [*_PREFIX, 66], [65, *_PREFIX], [66, *_PREFIX], [*_PREFIX[:40], 65, *_PREFIX[40:]]),
+    ([*_PREFIX, 65], [*_PREFIX, 66], [65, *_PREFIX], [66, *_PREFIX]),
+    ([*_PREFIX[:40], 65, *_PREFIX[40:]], [*_PREFIX[:40], 66, *_PREFIX[40:]]),
 )
 """Rows of ids that an incorrect key of a cache confuses: one that drops zeros, or keeps only low bits, joined digits,
 sorted ids, their set or sum, or the first and last ids."""
@@ -394,20 +406,58 @@ def _brief(operation: Operation) -> str:
     return shown if len(shown) <= 60 else f"{shown[:28]} ... {shown[-27:]}"
 
 
+OF_TEXTS: Sequence[Callable[[str], Operation]] = (
+    *(Encode, EncodeWithOffsets),
+    *(lambda text: Batch((text,)), lambda text: Stream((text,))),
+)
+OF_IDS: Sequence[Callable[[tuple[int, ...]], Operation]] = (Decode, DecodeBytes, Detokenize)
+
+
+def _confused(
+    implementation: Implementation, *kinds: Callable[[Any], Operation], pipeline: Pipeline | None = None
+) -> Verdicts:
+    """Ask for each of `kinds` about the rows of texts, or of ids."""
+    for kind in kinds:
+        is_of_ids = kind in OF_IDS
+        if is_of_ids and implementation.conventions["lookup"] == "bytes":
+            continue
+        rows: Sequence[Sequence[Any]] = IDS if is_of_ids else TEXTS
+        groups = [[kind(tuple(one) if is_of_ids else one) for one in row] for row in rows]
+        if {*groups[0][0].needs} <= implementation.capabilities:
+            plain = _wide_model() if is_of_ids else _model()
+            found = first(_in_turn(implementation, replace(plain, pipeline=pipeline), groups))
+            is_own = pipeline is None or found is None or found.depends_on is not None
+            yield found if is_own or first(_in_turn(implementation, plain, groups)) is None else None
+
+
 @Fixed("law-cached-texts", "LAW-PURE-1", ("encode",))
 def texts(implementation: Implementation) -> Verdicts:
     """One tokenizer encodes texts that are equal in their case, length, low bits, ends or normal form."""
-    yield from _in_turn(implementation, _model(), (map(Encode, group) for group in TEXTS))
+    yield from _confused(implementation, Encode)
+
+
+@Fixed("law-cached-offsets", "LAW-PURE-1", ("encode_with_offsets",))
+def spans(implementation: Implementation) -> Verdicts:
+    """One tokenizer gives the spans of texts that are equal in their case, length, low bits, ends or normal form."""
+    yield from _confused(implementation, EncodeWithOffsets)
 
 
 @Fixed("law-cached-ids", "LAW-PURE-1", ("decode",))
 def ids(implementation: Implementation) -> Verdicts:
     """One tokenizer decodes lists that are equal in their low bits, joined digits, sums, ends or order."""
-    if implementation.conventions["lookup"] == "bytes":
-        return
-    for kind in (Decode, DecodeBytes):
-        if kind.name in implementation.capabilities:
-            yield from _in_turn(implementation, _wide_model(), ((kind(tuple(ids)) for ids in group) for group in IDS))
+    yield from _confused(implementation, Decode, DecodeBytes)
+
+
+@Fixed("law-cached-detokenizing", "LAW-PURE-1", ("decode_iterable",))
+def streams_of_ids(implementation: Implementation) -> Verdicts:
+    """One tokenizer gives the text of streams of ids that are equal in these ways."""
+    yield from _confused(implementation, Detokenize)
+
+
+@Fixed("law-cached-pipelines", "LAW-PURE-1", ("from_tokenizer_json",))
+def in_pipelines(implementation: Implementation) -> Verdicts:
+    """No method of a tokenizer with a pipeline confuses texts, or ids, that are equal in these ways."""
+    yield from _confused(implementation, *OF_TEXTS, *OF_IDS, pipeline=Pipeline(("NFC",), (), (ByteLevel(),)))
 
 
 @Fixed("law-cached-streams", "LAW-PURE-1", ("encode_iterable",))
@@ -547,5 +597,5 @@ def encodes_every_kind(implementation: Implementation) -> Verdicts:
 PROPERTIES: tuple[Property, ...] = (
     *(trains_pairs, encodes_pairs, keys, ranges, lengths, cuts, cuts_in_pipelines),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
-    *(texts, ids, streams, batches, trainings),
+    *(texts, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
 )

@@ -36,6 +36,7 @@ from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
+LONG_TOKENS = (30, 100, 150, 300, 600, 1_100, 4_200, 8_200, 17_000, 33_000, 70_000)  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 DIFFERENT_MERGES = (30, 300, 1_100)
 MOST_BY_ORACLE = 1_100  # the greatest size that the oracle answers, if a pattern other than GPT-2's is declared
@@ -111,7 +112,7 @@ def with_more(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
 CHUNK = 32_999
 """After a first chunk of two, the chunks that fill buffers of common sizes end at no multiple of seven."""
 
-SPECIAL = "<|en|>"
+SPECIAL = "<| n|>"  # with a space, at which blocks could be cut
 
 WORDS, BLANKS = " ab\u00e9\u65e5c", " \n\n"
 _SHOWN = (
@@ -188,7 +189,8 @@ SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 """It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
-"""A merge goes across each space of a text that is not split, so no space is a position to cut at."""
+OF_LINES = Pipeline((), (), (Split(r"[^\n]*\n"), ByteLevel(split=False)))
+"""A merge goes across each space of a text that is not split there, so no space is a position to cut at."""
 STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
 
 
@@ -431,7 +433,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         for part, sizes in ((MIXED, with_more(effort)), (BLANK_RUNS, (*SIZES, *FAR)))  # which has few pre-tokens
     ]
     if "train-special" in implementation.capabilities:
-        clause, inside, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}ef", "ghij<|e"), long_special
+        clause, inside, long = "TRAIN-SPECIAL-1", (SPECIAL, f"cd{SPECIAL}ef", f"ghij{SPECIAL[:3]}"), long_special
 
         def one(size: int) -> Sequence[str]:
             return inside[:1]
@@ -572,7 +574,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
         return encoding(mixed, "".join(chosen), (index for block in chosen for index in ids_of(block)))
 
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
-    yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
+    yield Row("a pre-token of long tokens", LONG_TOKENS, long_tokens, may_refuse=True)
     yield Row("a pre-token of different merges", DIFFERENT_MERGES, chain, clause="MERGE-FULL-1")
     yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
     yield Row("a pre-token with few merges", LARGER, lambda size: _at_limits(size).encode(size), may_refuse=True)
@@ -748,6 +750,8 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
         whole = texts.text("text that no step splits", replace(ACROSS, pipeline=UNSPLIT), "ab cd")
         yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
         yield Row(f"{whole.what}, in chunks", SIZES[:2], partial(whole.stream, chunk=100, first=2))
+        lines = texts.text("text that is split at line ends", replace(ACROSS, pipeline=OF_LINES), "ab cd\n")
+        yield Row(f"{lines.what}, in chunks", LARGER, partial(lines.stream, chunk=CHUNK, first=2))
     if "encode_batch" in implementation.capabilities:
         yield Row(f"{words.what}, in a batch", with_more(effort), words.batch)
 
@@ -757,8 +761,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     texts = Texts(implementation)
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
     if not texts.own:
-        sizes = (*RUN_SIZES[1:4], RUN_SIZES[-1])
-        yield Row("a pre-token of long tokens", sizes, _spans_of_long_tokens, may_refuse=True)
+        yield Row("a pre-token of long tokens", LONG_TOKENS, _spans_of_long_tokens, may_refuse=True)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -772,7 +775,7 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
 
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
-        yield Row("the id of a token", RUN_SIZES, pose_token)
+        yield Row("the id of a token", LONG_TOKENS, pose_token)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, as_bytes=True))

@@ -77,6 +77,7 @@ ID_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "prefix": lambda ids: tuple(ids[:32]),
     "suffix": lambda ids: tuple(ids[-32:]),
     "ends": lambda ids: (len(ids), tuple(ids[:1]), tuple(ids[-1:])),
+    "ends-of-long": lambda ids: (len(ids), tuple(ids[:20]), tuple(ids[-20:])),
     "as-a-number": lambda ids: sum(index << 8 * place for place, index in enumerate(ids)),
 }
 LIST_KEYS: dict[str, Callable[[Any], Hashable]] = {
@@ -96,6 +97,14 @@ LIST_KEYS: dict[str, Callable[[Any], Hashable]] = {
         *(pytest.param("law-cached-texts", "encode", key, id=f"encode-{name}") for name, key in TEXT_KEYS.items()),
         *(pytest.param("law-cached-ids", "decode", key, id=f"decode-{name}") for name, key in ID_KEYS.items()),
         *(pytest.param("law-cached-ids", "decode_bytes", key, id=f"bytes-{name}") for name, key in ID_KEYS.items()),
+        *(
+            pytest.param("law-cached-offsets", "encode_with_offsets", key, id=f"offsets-{name}")
+            for name, key in TEXT_KEYS.items()
+        ),
+        *(
+            pytest.param("law-cached-detokenizing", "decode_iterable", key, id=f"detok-{name}")
+            for name, key in ID_KEYS.items()
+        ),
         *(
             pytest.param("law-cached-streams", "encode_iterable", key, id=f"s-{name}")
             for name, key in LIST_KEYS.items()
@@ -118,6 +127,29 @@ def test_a_cache_whose_key_loses_something_is_found(
     if not everywhere:  # the probes of capabilities, too, fill a cache of all tokenizers
         assert found.mismatch.depends_on is None
         assert found.mismatch.asked.context.startswith("after the question ")
+
+
+OF_LISTS = {"encode_iterable": LIST_KEYS["length"], "encode_batch": LIST_KEYS["lower"]}
+METHODS = ("encode", "encode_with_offsets", "decode", "decode_bytes", "decode_iterable", *OF_LISTS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_cache_that_loses_something_only_with_a_pipeline_is_found(method: str) -> None:
+    key = OF_LISTS.get(method, lambda argument: (len(argument), argument[:20], argument[-20:]))
+    caches = caching(method, lambda argument: key(argument) if isinstance(argument, str) else repr(key(argument)))
+
+    def asked(self: Any, argument: Any) -> Any:
+        return getattr(Whole if self.pipeline is None else caches, method)(self, argument)
+
+    found = run("law-cached-pipelines", type("OnlyWithPipelines", (caches,), {method: asked}))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_cache_that_loses_something_without_a_pipeline_too_is_not_the_pipelines_fault(method: str) -> None:
+    key = OF_LISTS.get(method, len)
+    assert run("law-cached-pipelines", caching(method, key)) is None
 
 
 @pytest.mark.parametrize("key", [str.lower, len], ids=["lower", "length"])

@@ -22,7 +22,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.operations import Setting, oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
@@ -136,6 +136,8 @@ class LooksFor64AddedTokens(BaseEncoder):
 class CutsStreamsBetweenWords(BaseEncoder):
     """It is correct by the patterns, which split there, but not if the steps of a pipeline split elsewhere."""
 
+    waits = 200
+
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         if self.pipeline is None:
             yield from super().encode_iterable(chunks)
@@ -143,11 +145,24 @@ class CutsStreamsBetweenWords(BaseEncoder):
         held = ""
         for chunk in chunks:
             held += chunk
-            at = next((match.start() for match in re.finditer(r"(?<=[a-z]) (?=[a-z])", held[200:])), None)
+            at = next((match.start() for match in re.finditer(r"(?<=[a-z]) (?=[a-z])", held[self.waits :])), None)
             if at is not None:
-                yield from self.encode(held[: 200 + at])
-                held = held[200 + at :]
+                yield from self.encode(held[: self.waits + at])
+                held = held[self.waits + at :]
         yield from self.encode(held)
+
+
+class CutsLongStreamsBetweenWords(CutsStreamsBetweenWords):
+    waits = 100_000
+
+
+class CutsSpecialsAtSpacesInBlocks(BaseTrainer):
+    """Cuts a training text before a space near every 2,048 characters, and then cuts out the special tokens."""
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        if len(text) <= 2_048 or not (space := re.compile(r"(?<=\S) ").search(text, 2_048)):
+            return super().cut(text, special)
+        return [*super().cut(text[: space.start()], special), *self.cut(text[space.start() :], special)]
 
 
 class LosesMergesOfFullCache(BaseEncoder):
@@ -289,6 +304,18 @@ class TokensOfAtMost512Bytes(BaseEncoder):
     def __init__(self, vocab: Any, merges: Any, *arguments: Any, **keywords: Any) -> None:
         short = [pair for pair in merges if len(pair[0] + pair[1]) <= 512]
         super().__init__(vocab, short, *arguments, **keywords)
+
+
+class ShortTokensInShortWords(BaseEncoder):
+    """Looks for tokens of at most 255 bytes in words of at most 512."""
+
+    def merge(self, word: Any) -> Any:
+        every = self.ranks
+        try:
+            self.ranks = {pair: rank for pair, rank in every.items() if len(word) > 512 or len(pair[0] + pair[1]) < 256}
+            return super().merge(word)
+        finally:
+            self.ranks = every
 
 
 class EndsAtAnEmptyBlock(Tokenizer):
@@ -540,11 +567,14 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", CachesByLengthAndEnds),
         ("law-long-runs", MergesRecursively),
         ("law-long-runs", TokensOfAtMost512Bytes),
+        ("law-long-runs", ShortTokensInShortWords),
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
         ("law-long-pipelines", LooksFor64AddedTokens),
         ("law-long-pipelines", CutsStreamsBetweenWords),
+        ("law-long-pipelines", CutsLongStreamsBetweenWords),
+        ("law-train-large", CutsSpecialsAtSpacesInBlocks),
         ("law-long-offsets", SpansIn16Bits),
         ("law-long-offsets", SpansOfBlocks),
         ("law-long-texts", LosesAnIdOfAFullCache),
