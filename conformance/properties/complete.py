@@ -117,6 +117,7 @@ def spaces() -> Mapping[str, int]:
         "lengths of a text, of a pre-token and of an entry, encoded": 2 * (LONGEST + 1) + len(UNBUILT),
         "positions of a cut in a stream": LONGEST + 1,
         "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
+        "special tokens, marks and parts of characters, decoded beside each other": len(NEIGHBOURS) ** 2,
         "runs of three white space characters in a stream": len(RUNS),
     }
 
@@ -495,20 +496,35 @@ SUBPARTS = tuple(
 """Each byte that could begin a character, with bytes at the limits of what can follow it."""
 
 
+_MARK = strategies.with_ids([(b"\xef", b"\xbb"), (b"\xef\xbb", b"\xbf")], special=["<e>"])
+_PARTS = (b"\xef\xbb\xbf", "\ufffd".encode(), b"\xf0\x9f", b"\xe6\x97", b"\x80", b"\xed\xa0\x80")
+NEIGHBOURS = ([258], [257], *map(list, _PARTS), *([*char.encode()] for char in "a \n\0\u00e9\u65e5\U0001f98a"))
+"""Ids of what a decoder could treat differently if something else is beside it: a special token, a byte-order mark as a
+token and as bytes, U+FFFD, parts of characters, and characters."""
+
+
 def _each_subpart(implementation: Implementation, kind: type[Decode | Detokenize], clause_id: str) -> Verdicts:
     questions = [Question(kind(tuple(data)), read_model({})) for data in (b"".join(SUBPARTS), *SUBPARTS)]
     yield from together(implementation, clause_id, questions[0], None, questions[1:])
+    has_special = "special" in implementation.capabilities
+    known = NEIGHBOURS if has_special else NEIGHBOURS[1:]
+    model = _MARK if has_special else strategies.with_ids(_MARK.merges)
+    pairs = [Question(kind((*one, *other)), model) for one, other in product(known, repeat=2)]
+    whole = Question(kind(tuple(index for pair in pairs for index in pair.operation.ids)), model)
+    beside = "DECODE-UTF8-1" if kind is Decode else "DETOK-EQUAL-1"
+    for mismatch in together(implementation, beside, whole, None, pairs):
+        yield None if mismatch is None else replace(mismatch, clause_id=beside)
 
 
 @Fixed("law-decode-subparts", "DECODE-UTF8-1", ("decode",))
 def decodes_subparts(implementation: Implementation) -> Verdicts:
-    """Each first byte, with every kind of bytes after it, becomes the correct number of U+FFFD."""
+    """Each first byte with every kind of bytes after it, and a special token or a mark beside anything, decode."""
     yield from _each_subpart(implementation, Decode, "DECODE-UTF8-1")
 
 
 @Fixed("law-detok-subparts", "DETOK-INVALID-1", ("decode_iterable",))
 def detokenizes_subparts(implementation: Implementation) -> Verdicts:
-    """Each first byte, with every kind of bytes after it in ids of their own, becomes the correct number of U+FFFD."""
+    """In a stream of ids, these give the same text, whatever their neighbours."""
     yield from _each_subpart(implementation, Detokenize, "DETOK-INVALID-1")
 
 
