@@ -35,7 +35,7 @@ from ..operations import (
 )
 from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
+from .asking import REMOTE_FACTOR, Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
 from .engine import Fixed, Property, Verdicts, first
 
 T = TypeVar("T")
@@ -120,9 +120,6 @@ def spaces() -> Mapping[str, int]:
         "special tokens, marks and parts of characters, decoded beside each other": len(NEIGHBOURS) ** 2,
         "runs of three white space characters in a stream": len(RUNS),
     }
-
-
-REMOTE_FACTOR = 6  # how many times as long many inputs may take a program, which can need a message for each id
 
 
 def together(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from itertools import accumulate, groupby, pairwise, product
 from typing import Any
 
@@ -19,8 +20,8 @@ from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
 from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
-from bpe_conformance.operations import Decode, Question, oracle
-from bpe_conformance.properties import complete
+from bpe_conformance.operations import Decode, Detokenize, Question, oracle
+from bpe_conformance.properties import asking, complete
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import Tokenizer, textbook
 
@@ -207,6 +208,22 @@ def test_a_program_has_more_time_for_many_inputs_at_once(
     monkeypatch.setattr(complete, "ask", lambda target, question, factor: asked.append(factor) or Text("ab"))
     assert list(complete.together(implementation, "DECODE-UTF8-1", question, None, ())) == []
     assert asked == [factor]
+
+
+@pytest.mark.parametrize(("ids", "is_remote", "factor"), [(256, True, 6), (255, True, 1), (256, False, 1)])
+def test_a_program_has_more_time_for_many_ids(
+    ids: int, is_remote: bool, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Placed(Implementation):
+        pass
+
+    implementation, factors = Placed("x", textbook.Tokenizer), list[float]()
+    monkeypatch.setattr(Placed, "is_remote", is_remote)
+    monkeypatch.setattr(Placed, "time_limit", lambda self, factor: factors.append(factor) or nullcontext())
+    monkeypatch.setattr(asking, "compare", lambda *_: None)
+    asked = Question(Detokenize((97,) * ids), read_model({}))
+    assert asking.equals_oracle(implementation, asked, "DETOK-LAZY-1") is None
+    assert factors == [factor]
 
 
 class WrongTogether(Whole):
