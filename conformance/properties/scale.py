@@ -191,7 +191,8 @@ COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
 OF_LINES = Pipeline((), (), (Split(r"[^\n]*\n"), ByteLevel(split=False)))
 """A merge goes across each space of a text that is not split there, so no space is a position to cut at."""
-STEPS = Pipeline(("NFC",), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
+STEPS = Pipeline((), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
+"""No normal form, no added token and no single pattern: nothing keeps an encoder from its path for long texts."""
 
 
 @cache
