@@ -63,13 +63,14 @@ def _saved_and_loaded(implementation: Implementation, model: Model, special: lis
 
 
 LONG_ENTRY = 1_024  # letters of the longest token
+TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
 
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 200,000."""
-    for question, right in (long_tokens(LONG_ENTRY), chain(MANY_MERGES)):
+    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes."""
+    for question, right in (long_tokens(LONG_ENTRY), chain(MANY_MERGES), chain(MANY_MERGES, TWO_BYTES)):
 
         def make(model: Model = question.table) -> TokenizerProxy:
             with scratch_folder() as folder:
@@ -137,7 +138,8 @@ def _save_into(implementation: Implementation, model: Model, folder: Path, name:
 def new_ids(implementation: Implementation) -> Verdicts:
     """`save` keeps the ids of special tokens, even if they are listed in another order later."""
     special = ("<a>", "<b>", "<c>")
-    model = replace(strategies.with_ids(ASCII_MERGES), special_tokens=special)
+    with_gaps = strategies.with_ids(ASCII_MERGES, strategies.Layout(first=44, step=3))
+    model = replace(with_gaps, special_tokens=special)
     question = Question(Encode("x<a>y<b>z<c>"), model)
     before = ask(implementation, question)
     if isinstance(before, Refusal):

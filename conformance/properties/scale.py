@@ -185,6 +185,7 @@ def mixed(pattern: str) -> Model:
 
 SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),))
 """If a text is cut anywhere, the part after the cut gets another prefix space."""
+FLAGGED = Pipeline((), (AddedToken(SPECIAL, lstrip=True, rstrip=True),), (ByteLevel(),))
 SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 """It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
@@ -259,12 +260,13 @@ def _spans_of_long_tokens(size: int) -> Posed:
     return Question(EncodeWithOffsets("a" * size), question.table), Offsets(right.ids, tuple(pairwise(ends)))
 
 
-def chain(size: int) -> Posed:
-    """Pose a pre-token in which each merge adds a letter to the first one, so that it has as many different merges."""
-    letters = islice(arbitrary_numbers(), size - 1)
-    text = "z" + "".join(LETTERS[number % len(LETTERS)] for number in letters)
-    merges = [(text[:end].encode("ascii"), text[end].encode("ascii")) for end in range(1, size)]
-    return encoding(strategies.with_ids(merges), text, (254 + size,))
+def chain(size: int, alphabet: str = "") -> Posed:
+    """Pose a pre-token in which each merge adds a byte to the first one, so that it has as many different merges."""
+    letters = alphabet or LETTERS
+    chosen = (letters[number % len(letters)] for number in arbitrary_numbers())
+    data = ("z" + "".join(islice(chosen, (size - 1) // len(letters[0].encode("utf-8"))))).encode("utf-8")
+    merges = [(data[:end], data[end : end + 1]) for end in range(1, len(data))]
+    return encoding(strategies.with_ids(merges), data.decode("utf-8"), (254 + len(data),))
 
 
 APART = ("abc", "de", "fgh", "ij")  # letters that no merge joins with others, so that one text tests several tables
@@ -742,9 +744,13 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
     words = texts.text("words and added tokens in a pipeline", spaced, WORDS + BLANKS + WORDS + SPECIAL)
     several = texts.text("mixed text in a pipeline", steps, MIXED)
     composed = texts.text("syllables to compose", replace(THREES, special_tokens=None, pipeline=COMPOSED), SYLLABLE)
+    flagged = texts.text(
+        "letters and tokens that take spaces", replace(spaced, pipeline=FLAGGED), f"{BLANKS}{SPECIAL}{BLANKS}b"
+    )
     for text in (words, composed):
         yield Row(text.what, with_more(effort, LARGER), text.encode)
-    yield Row(several.what, with_more(effort, FEW), several.encode)
+    for text in (several, flagged):
+        yield Row(text.what, with_more(effort, FEW), text.encode)
     yield Row("a file of added tokens", MANY_SPECIALS, partial(_in_pipeline, _many_specials))
     yield Row("an added token", LONG_SPECIALS, partial(_in_pipeline, _long_special))
     if "encode_iterable" in implementation.capabilities:

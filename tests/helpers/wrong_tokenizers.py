@@ -328,6 +328,20 @@ class SavesBackwards(Whole):
         Tokenizer(self.vocab, self.merges[::-1], self.special).save(Path(folder))
 
 
+class SavesNewIdsFromTheNumberOfEntries(Whole):
+    """Writes special tokens without an entry as if the ids had no gaps."""
+
+    def __init__(self, vocab: Any, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(vocab, *arguments, **keywords)
+        self.given = dict(vocab)
+
+    def save(self, folder: str) -> None:
+        entries = {*self.given.values()}
+        new = [token for token in self.special if token.encode("utf-8") not in entries]
+        numbered = {len(self.given) + at: token.encode("utf-8") for at, token in enumerate(new)}
+        Tokenizer({**numbered, **self.given}, self.merges, self.special).save(Path(folder))
+
+
 class SavesInTheLocale(Whole):
     """Writes with the encoding of the locale."""
 
@@ -465,6 +479,18 @@ class LoadsInBlocks(Whole):
         for block, after in pairwise(blocks):
             block[-1:], after[:1] = [], []
         Path(merges).write_text("".join(line for block in blocks for line in block), "utf-8")
+        return super().from_files(vocab, merges, special_tokens)
+
+
+class DecodesFilesInBlocks(Whole):
+    """Reads files in blocks of 65,536 bytes, and decodes each of them alone."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        for file in map(Path, (vocab, merges)):
+            data = file.read_bytes()
+            blocks = (data[start : start + 65_536] for start in range(0, len(data), 65_536))
+            file.write_text("".join(block.decode("utf-8", "replace") for block in blocks), "utf-8")
         return super().from_files(vocab, merges, special_tokens)
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import accumulate, islice
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from bpe_conformance.answer import Ids
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
@@ -154,6 +156,30 @@ class CutsStreamsBetweenWords(BaseEncoder):
 
 class CutsLongStreamsBetweenWords(CutsStreamsBetweenWords):
     waits = 100_000
+
+
+class LongTextsByArrays(BaseEncoder):
+    """Beyond a length, splits by ByteLevel's pattern alone, and takes no white space for added tokens."""
+
+    def encode(self, text: str) -> list[int]:
+        if self.pipeline is None or len(text) < 10_000 or self.pipeline.normalizer:
+            return super().encode(text)
+        plain = [AddedToken(token.content) for token in self.pipeline.added_tokens]
+        steps = self.pipeline.steps if plain else [ByteLevel()]
+        pipeline = replace(self.pipeline, added_tokens=tuple(plain), steps=tuple(steps))
+        return BaseEncoder(self.vocab, self.merges, pipeline=pipeline).encode(text)
+
+
+class LongTextsWithoutSteps(LongTextsByArrays):
+    def encode(self, text: str) -> list[int]:
+        is_plain = self.pipeline is None or self.pipeline.added_tokens
+        return BaseEncoder.encode(self, text) if is_plain else super().encode(text)
+
+
+class LongTextsWithoutFlags(LongTextsByArrays):
+    def encode(self, text: str) -> list[int]:
+        is_flagged = self.pipeline is not None and self.pipeline == scale.FLAGGED
+        return super().encode(text) if is_flagged else BaseEncoder.encode(self, text)
 
 
 class CutsSpecialsAtSpacesInBlocks(BaseTrainer):
@@ -572,6 +598,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
         ("law-long-pipelines", LooksFor64AddedTokens),
+        ("law-long-pipelines", LongTextsWithoutSteps),
+        ("law-long-pipelines", LongTextsWithoutFlags),
         ("law-long-pipelines", CutsStreamsBetweenWords),
         ("law-long-pipelines", CutsLongStreamsBetweenWords),
         ("law-train-large", CutsSpecialsAtSpacesInBlocks),
