@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
@@ -37,47 +37,10 @@ class PlainSpecialsDropped(_Choosing):
         return textbook.cut_special("".join(kept), allowed)
 
 
-class PlainSpecialsScanned(_Choosing):
-    def find_special(self, text: str, allowed: list[str]) -> Segments:
-        segments: Segments = []
-        for segment, _ in textbook.cut_special(text, self.special):
-            if segment in allowed:
-                segments.append((segment, True))
-            elif segments and not segments[-1][1]:
-                segments[-1] = (segments[-1][0] + segment, False)
-            else:
-                segments.append((segment, False))
-        return segments
-
-
 class TextsCachedWithoutChoice(_Choosing):
     def find_special(self, text: str, allowed: list[str]) -> Segments:
         cache: dict[str, Segments] = self.__dict__.setdefault("cache", {})
         return cache.setdefault(text, super().find_special(text, allowed))
-
-
-class DisallowedDropped(_Choosing):
-    dropped: Sequence[str] = ()
-
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return False
-
-    def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        self.dropped = super().disallowed(disallowed_special, allowed)
-        return self.dropped
-
-    def find_special(self, text: str, allowed: list[str]) -> Segments:
-        dropped, self.dropped = self.dropped, ()  # the next call may choose no tokens
-        for token in dropped:
-            text = text.replace(token, "")
-        return super().find_special(text, allowed)
-
-
-class OthersDisallowed(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return super().refuses(
-            text, [*disallowed, *set(self.special).difference(allowed)] if disallowed else [], allowed
-        )
 
 
 add_variants(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .bases import BaseEncoder, add_variants, sized
 
@@ -14,23 +14,14 @@ class RowsPadded(BaseEncoder):
 
 
 class TextsJoinedByLineEnds(BaseEncoder):
-    end = "\n"
-
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = [[]]
-        for index in self.encode(self.end.join(texts)):
-            if index == self.ids[self.end.encode()]:
+        for index in self.encode("\n".join(texts)):
+            if index == self.ids[b"\n"]:
                 rows.append([])
             else:
                 rows[-1].append(index)
         return rows
-
-
-class TextsJoinedByNul(TextsJoinedByLineEnds):
-    end = "\0"
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return super().encode_batch(texts) if texts else []
 
 
 class LastGroupLost(BaseEncoder):
@@ -47,6 +38,13 @@ class EmptyBatchRaises(BaseEncoder):
         return super().encode_batch(texts)
 
 
+class RowsSortedTwice(BaseEncoder):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        rows = [self.encode(texts[index]) for index in order]
+        return [rows[index] for index in order]
+
+
 class RowsByEndsOfTexts(BaseEncoder):
     size = 32
 
@@ -56,23 +54,10 @@ class RowsByEndsOfTexts(BaseEncoder):
         return super().encode_batch([known[key] for key in keys])
 
 
-def _put_back(sign: int) -> Callable[[BaseEncoder, Sequence[str]], list[list[int]]]:
-    """Return an `encode_batch` that sorts the texts by length, and then sorts the rows in the same way."""
-
-    def encode_batch(self: BaseEncoder, texts: Sequence[str]) -> list[list[int]]:
-        order = sorted(range(len(texts)), key=lambda index: sign * len(texts[index]))
-        rows = [self.encode(texts[index]) for index in order]
-        return [rows[index] for index in order]
-
-    return encode_batch
-
-
 add_variants(
     __name__,
     BaseEncoder,
     encode_batch={
-        "RowsSortedTwice": _put_back(1),
-        "RowsSortedTwiceFromLongest": _put_back(-1),
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
         "LargeBatchesByLength": sized(
             32,

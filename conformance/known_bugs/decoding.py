@@ -63,32 +63,6 @@ class Latin1AsFallback(BaseEncoder):
             return self.decode_bytes(ids).decode("latin-1")
 
 
-class LargeNumbersReplacedOnce(BaseEncoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return self.delta(self.decode_bytes(ids))
-
-    def ready_bytes(self, held: bytes) -> int:
-        begun = re.search(rb"\xf4[\x90-\xbf][\x80-\xbf]?\Z", held)
-        return begun.start() if begun else super().ready_bytes(held)
-
-    def delta(self, data: bytes) -> str:
-        return re.sub(rb"\xf4[\x90-\xbf][\x80-\xbf]{0,2}", b"\xff", data).decode("utf-8", "replace")
-
-
-class AnnouncedLengthSkipped(BaseEncoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        data = self.decode_bytes(ids)
-        text, here = "", 0
-        while here < len(data):
-            size = 1 + sum(data[here] >= lead for lead in (0xC0, 0xE0, 0xF0))
-            try:
-                text += data[here : here + size].decode("utf-8")
-            except UnicodeDecodeError:
-                text += "\ufffd"
-            here += size
-        return text
-
-
 class SurrogatesDecoded(BaseEncoder):
     def decode(self, ids: Iterable[int]) -> str:
         try:

@@ -6,7 +6,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice, takewhile
+from itertools import chain, takewhile
 from typing import Any, ClassVar
 
 from .bases import BaseEncoder, add_variants, sized
@@ -55,65 +55,6 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
         yield decoder.decode(b"", final=True)
 
 
-class SpecialTokenBeforeHeldBytes(BaseEncoder):
-    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-        held = b""
-        for index in ids:
-            if _is_special(self, index):
-                yield self.delta(self.vocab[index])
-                continue
-            held += self.vocab[index]
-            ready = self.ready_bytes(held)
-            yield self.delta(held[:ready])
-            held = held[ready:]
-        yield self.delta(held)
-
-
-class TokensDecodedWithSurrogates(BaseEncoder):
-    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        for index in ids:
-            try:
-                text = self.vocab[index].decode("utf-8", "surrogatepass")
-            except UnicodeDecodeError:
-                yield decoder.decode(self.vocab[index])
-            else:
-                yield decoder.decode(b"", final=True) + re.sub("[\ud800-\udfff]", "\ufffd", text)
-        yield decoder.decode(b"", final=True)
-
-
-class _ByTokens(BaseEncoder):
-    """Joins only the bytes of tokens that are not text, and decodes by the same loop. It is correct."""
-
-    def decode(self, ids: Iterable[int]) -> str:
-        return "".join(self.decode_iterable(ids))
-
-    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-        held = b""
-        for index in ids:
-            held += self.vocab[index]
-            if _is_utf8(self.vocab[index]):
-                yield self.before_text(held.removesuffix(self.vocab[index])) + self.vocab[index].decode("utf-8")
-                held = b""
-            ready = self.ready_bytes(held)
-            yield self.delta(held[:ready])
-            held = held[ready:]
-        yield self.delta(held)
-
-    def before_text(self, held: bytes) -> str:
-        return self.delta(held)
-
-
-class HeldBytesDroppedBeforeText(_ByTokens):
-    def ready_bytes(self, held: bytes) -> int:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        decoder.decode(held)
-        return len(held) - len(decoder.getstate()[0])
-
-    def before_text(self, held: bytes) -> str:
-        return ""
-
-
 class OneReplacementPerByteInDeltas(BaseEncoder):
     def delta(self, data: bytes) -> str:
         return re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape"))
@@ -158,16 +99,6 @@ class DeltasOneIdLate(BaseEncoder):
             yield before
             before = delta
         yield before
-
-
-class TextSentInGroups(BaseEncoder):
-    size = 16
-
-    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
-        decoder, rest = codecs.getincrementaldecoder("utf-8")("replace"), iter(ids)
-        for first in rest:
-            yield decoder.decode(self.decode_bytes([first, *islice(rest, self.size - 1)]))
-        yield decoder.decode(b"", True)
 
 
 class StreamsDecodedAsUtf8Sig(BaseEncoder):
@@ -267,11 +198,6 @@ add_variants(
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
     },
-)
-add_variants(
-    __name__,
-    _ByTokens,
-    ready_bytes={"TextOrFourBytesAwaited": lambda self, held: len(held) if _is_utf8(held) or len(held) > 3 else 0},
 )
 add_variants(
     __name__,

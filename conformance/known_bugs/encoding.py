@@ -171,13 +171,6 @@ class ReplacedAsText(BaseEncoder):
         return tuple(map(unspell, text.split(" ")))
 
 
-class CutBetweenUnpairedBytes(BaseEncoder):
-    def merge(self, word: Word) -> Word:
-        cuts = [at for at, pair in enumerate(pairwise(word), 1) if pair not in self.ranks]
-        parts = (word[start:end] for start, end in pairwise([0, *cuts, len(word)]))
-        return sum((super(CutBetweenUnpairedBytes, self).merge(part) for part in parts), ())
-
-
 class RankOfFirstPairKept(BaseEncoder):
     def merge(self, word: Word) -> Word:
         none, first, index = len(self.merges), [0], 0
@@ -263,34 +256,34 @@ class NumericTokensEqual(_Ranked):
 
 
 class _Heap(BaseEncoder):
-    """Merges with a heap of (rank, position, pair) and links to both neighbours. It is correct."""
+    """Merges with a heap of (key, position, pair) and links to both neighbours. It is correct."""
 
-    checks: ClassVar[str] = "both"
     clears: ClassVar[bool] = True
     relinks: ClassVar[bool] = True
     looks_left: ClassVar[bool] = True
     looks_right: ClassVar[bool] = True
 
+    def key(self, rank: int, position: int) -> Any:
+        return rank
+
+    def merged(self, pair: Merge, now: Merge) -> bytes:
+        """Return the result of a pair, or nothing if other tokens are at its position now."""
+        return pair[0] + pair[1] if now == pair else b""
+
     def merge(self, word: Word) -> Word:
         tokens = [*word, b""]
         before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
-        heap = [(self.ranks[pair], index, pair) for index, pair in enumerate(pairwise(word)) if pair in self.ranks]
+        pairs = enumerate(pairwise(word))
+        heap = [(self.key(self.ranks[pair], index), index, pair) for index, pair in pairs if pair in self.ranks]
         heapq.heapify(heap)
         swallowed = {len(word)}
         while heap:
             _, index, pair = heapq.heappop(heap)
-            now = tokens[index], tokens[after[index]]
-            stale = {
-                "both": now != pair,
-                "left": now[0] != pair[0] or not now[1],
-                "none": now not in self.ranks,
-                "result": not all(now) or b"".join(now) not in self.ids,
-                "nothing": not all(now),
-            }
-            if stale[self.checks]:
+            token = self.merged(pair, (tokens[index], tokens[after[index]]))
+            if not token:
                 continue
             swallowed.add(after[index])
-            tokens[index] = b"".join(pair if self.checks in ("left", "nothing") else now)
+            tokens[index] = token
             if self.clears:
                 tokens[after[index]] = b""
             after[index] = after[after[index]]
@@ -300,7 +293,7 @@ class _Heap(BaseEncoder):
             for index in seams:
                 new = tokens[index], tokens[after[index]]
                 if index >= 0 and new in self.ranks:
-                    heapq.heappush(heap, (self.ranks[new], index, new))
+                    heapq.heappush(heap, (self.key(self.ranks[new], index), index, new))
         return tuple(token for index, token in enumerate(tokens) if index not in swallowed)
 
 
@@ -348,11 +341,6 @@ class IdsOfBytesAreValues(BaseEncoder):
         return [token[0] if len(token) == 1 else self.ids[token] for token in tokens]
 
 
-class IdsFromOne(BaseEncoder):
-    def encode(self, text: str) -> list[int]:
-        return [index + 1 for index in super().encode(text)]
-
-
 class IdsAreIndexes(BaseEncoder):
     @cached_property
     def positions(self) -> dict[int, int]:
@@ -372,13 +360,6 @@ class CacheOfAllInstances(BaseEncoder):
         if pre_token not in self.cache:
             self.cache[pre_token] = super().encode_pre_token(pre_token)
         return self.cache[pre_token]
-
-
-class CacheKeyedByStrippedWord(BaseEncoder):
-    def encode_segment(self, segment: str) -> list[int]:
-        first: dict[str, str] = {}
-        words = [first.setdefault(pre_token.strip(), pre_token) for pre_token in self.split(segment)]
-        return [index for word in words for index in self.encode_pre_token(word)]
 
 
 class CacheInPlainObject(BaseEncoder):
@@ -413,6 +394,7 @@ add_variants(
         "BlankTextEncodesToNothing": lambda self, text: BaseEncoder.encode(self, text) if text.strip() else [],
         "SurrogatesAsQuestionMarks": _changed(lambda text: re.sub("[\ud800-\udfff]", "?", text)),
         "EncodesToNothing": lambda self, text: [],
+        "IdsFromOne": lambda self, text: [index + 1 for index in BaseEncoder.encode(self, text)],
         "BeginningMarked": lambda self, text: (
             [*map(self.special_id, self.special[:1]), *BaseEncoder.encode(self, text)]
         ),
@@ -465,22 +447,17 @@ add_variants(
 add_variants(
     __name__,
     _Heap,
-    checks={
-        "HeapStaleEntries": "none",
-        "HeapOnlyLeftTokenChecked": "left",
-        "HeapEntriesCheckedByResult": "result",
-        "HeapEntriesUnchecked": "nothing",
+    merged={
+        "HeapStaleEntries": lambda self, pair, now: now[0] + now[1] if now in self.ranks else b"",
+        "HeapOnlyLeftTokenChecked": lambda self, pair, now: pair[0] + pair[1] if now[0] == pair[0] and now[1] else b"",
+        "HeapEntriesCheckedByResult": lambda self, pair, now: (
+            now[0] + now[1] if all(now) and now[0] + now[1] in self.ids else b""
+        ),
+        "HeapEntriesUnchecked": lambda self, pair, now: pair[0] + pair[1] if all(now) else b"",
     },
     relinks={"HeapLinkNotMended": False},
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},
-)
-
-
-add_variants(
-    __name__,
-    PackedPairKey,
-    pack={"AddedPairKey": lambda self, left, right: self.ids[left] * self.size + self.ids[right]},
 )
 
 

@@ -42,12 +42,6 @@ class RanksByResultId(BaseEncoder):
 # The ids of vocab.json
 
 
-class LoadedMergesCutToVocabulary(BaseEncoder):
-    @classmethod
-    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
-        return merges[: max(0, len(vocab) - 256)]
-
-
 class IdsFromMerges(BaseEncoder):
     @classmethod
     def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
@@ -60,13 +54,6 @@ class IdsFromMerges(BaseEncoder):
 
 
 # The spelling of bytes
-
-
-class OnlySpaceAndLineEndMapped(BaseEncoder):
-    @classmethod
-    def bytes_of(cls, spelling: str) -> bytes:
-        text = spelling.replace("Ġ", " ").replace("Ċ", "\n")
-        return text.encode("utf-8") if len(spelling) > 1 else unspell(spelling)
 
 
 class BytesSpelledAsLatin1(BaseEncoder):
@@ -113,14 +100,6 @@ class SpecialsNotLoaded(BaseEncoder):
         return loaded
 
 
-class LoadedEntriesThatLookSpecial(BaseEncoder):
-    @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> BaseEncoder:
-        keys = json.loads(Path(vocab_path).read_bytes())
-        looks = [key for key in keys if key.startswith("<|") and key.endswith("|>")]
-        return super().from_files(vocab_path, merges_path, [*(special_tokens or ()), *looks])
-
-
 # Saving
 
 
@@ -156,12 +135,6 @@ class FilesReadOnce(BaseEncoder):
         return cls(first.vocab, first.merges, special_tokens)
 
 
-class SavedMergesByRankAsText(BaseEncoder):
-    def saved_merges(self) -> Sequence[Merge]:
-        ranks = sorted(map(str, range(len(self.merges))))
-        return [self.merges[int(rank)] for rank in ranks]
-
-
 class SavedInverted(BaseEncoder):
     def save(self, folder: str) -> None:
         super().save(folder)
@@ -188,6 +161,7 @@ add_variants(
             [(spelling, position) for position, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
         ),
     },
+    loaded_merges={"LoadedMergesCutToVocabulary": lambda cls, merges, vocab: merges[: max(0, len(vocab) - 256)]},
     bytes_of={
         "SpellingsReadAsText": lambda cls, spelling: unspell(spelling) if len(spelling) == 1 else spelling.encode()
     },

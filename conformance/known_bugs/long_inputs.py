@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
@@ -14,7 +13,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments, Word, Words
 
 from .bases import BaseEncoder, BaseTrainer, add_variants, like
-from .encoding import LeftSeamForgotten  # type: ignore[attr-defined]
+from .encoding import LeftSeamForgotten, _Heap  # type: ignore[attr-defined]
 from .training_text import ChunksAtSpecialTokens
 
 # Texts and tables
@@ -37,12 +36,11 @@ class LongTextsCutAtLineBreaks(BaseEncoder):
         return [index for part in parts for index in super(LongTextsCutAtLineBreaks, self).encode(part)]
 
 
-def _cut_after(size: int, text: str, expression: str = r"(?<=\n)") -> Iterator[str]:
-    """Yield the parts of a text, each up to the first match of an expression after `size` characters."""
+def _cut_after(size: int, text: str) -> Iterator[str]:
+    """Yield the parts of a text, each up to the first line end after `size` characters."""
     start = 0
     while start < len(text):
-        found = re.compile(expression).search(text, start + size)
-        end = found.start() if found else len(text)
+        end = text.find("\n", start + size - 1) + 1 or len(text)
         yield text[start:end]
         start = end
 
@@ -92,61 +90,19 @@ class LeftSeamForgottenInLongPreTokens(LeftSeamForgotten):  # type: ignore[misc]
         return super().merge(word) if len(word) > 1_000 else BaseEncoder.merge(self, word)
 
 
-class SixteenBitSpanLengths(BaseEncoder):
+class SixteenBitPositions(_Heap):
     size = 65_536
-
-    def spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
-        return [(start, start + (end - start) % self.size) for start, end in super().spans(text, ids)]
-
-
-class SixteenBitPositions(BaseEncoder):
-    size = 65_536
-
-    def merge(self, word: Word) -> Word:
-        return super().merge(word) if len(word) <= self.size else self._by_heap(word)
 
     def key(self, rank: int, position: int) -> Any:
         return rank, position % self.size
 
-    def unpacked(self, key: Any, position: int, pair: Merge) -> tuple[int, Merge]:
-        return position, pair
-
-    def _by_heap(self, word: Word) -> Word:
-        """Merge the pair with the smallest key, a heap's first entry, until no pair has a rank."""
-        tokens = dict(enumerate(word))
-        following = dict(pairwise(range(len(word))))
-        preceding = {after: before for before, after in following.items()}
-        heap: list[tuple[Any, int, Merge]] = []
-
-        def push(position: int | None) -> None:
-            pair = tokens.get(position, b""), tokens.get(following.get(position, -1), b"")  # type: ignore[arg-type]
-            if position is not None and pair in self.ranks:
-                heappush(heap, (self.key(self.ranks[pair], position), position, pair))
-
-        for position in range(len(word)):
-            push(position)
-        while heap:
-            left, pair = self.unpacked(*heappop(heap))
-            right = following.get(left, -1)
-            if (tokens.get(left), tokens.get(right)) == pair:
-                tokens[left] += tokens.pop(right)
-                after = following.pop(right, None)
-                following.pop(left)
-                if after is not None:
-                    following[left], preceding[after] = after, left
-                push(preceding.get(left))
-                push(left)
-        return tuple(tokens.values())
+    def merge(self, word: Word) -> Word:
+        return super().merge(word) if len(word) > self.size else BaseEncoder.merge(self, word)
 
 
 class PackedHeapKey(SixteenBitPositions):
     def key(self, rank: int, position: int) -> int:
         return rank * self.size | position
-
-
-class PositionsRunIntoRanks(PackedHeapKey):
-    def unpacked(self, key: Any, position: int, pair: Merge) -> tuple[int, Merge]:
-        return key % self.size, self.merges[min(key // self.size, len(self.merges) - 1)]
 
 
 class _OneMergeAtATime(BaseEncoder):
@@ -223,17 +179,11 @@ class FullBufferFlushed(BaseEncoder):
 # Training
 
 
-class LongDocumentsStripped(BaseTrainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return [part.strip() if len(part) > 10_000 else part for part in super().cut(text, special)]
-
-
 class LinesCountedApart(BaseTrainer):
     size = 65_536
-    cuts = r"(?<=\n)"
 
     def cut(self, text: str, special: list[str]) -> list[str]:
-        parts = _cut_after(self.size, text, self.cuts)
+        parts = _cut_after(self.size, text)
         return [segment for part in parts for segment in super(LinesCountedApart, self).cut(part, special)]
 
 
@@ -249,9 +199,7 @@ class BytesDecodedInBlocks(BaseTrainer):
 
     def cut(self, text: str, special: list[str]) -> list[str]:
         blocks = _blocks(text.encode("utf-8"), self.size)
-        return super().cut("".join(block.decode("utf-8", self.errors) for block in blocks), special)
-
-    errors = "ignore"
+        return super().cut("".join(block.decode("utf-8", "ignore") for block in blocks), special)
 
 
 class SixteenBitCounts(BaseTrainer):
@@ -259,16 +207,6 @@ class SixteenBitCounts(BaseTrainer):
 
     def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: count % self.size for pair, count in super().count(words).items()})
-
-
-class CountsOfBlocksJoined(BaseTrainer):
-    size = 65_536
-
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        counts = Counter[Word]()
-        for part in _cut_after(self.size, text, r"(?<=\w)(?= \w)"):
-            counts |= Counter(dict(super().words(part, special, pattern)))
-        return list(counts.items())
 
 
 class LongTextsDivided(ChunksAtSpecialTokens):
@@ -279,8 +217,6 @@ class LongTextsDivided(ChunksAtSpecialTokens):
         return super().cut(text, special) if len(text) > 100_000 else BaseTrainer.cut(self, text, special)
 
 
-add_variants(__name__, BytesDecodedInBlocks, errors={"BytesReplacedInBlocks": "replace"})
-add_variants(__name__, LinesCountedApart, cuts={"BlocksCountedToWhiteSpace": r"(?=\s)"})
 add_variants(
     __name__,
     _OtherRanks,

@@ -20,20 +20,6 @@ class SpansRestartAfterSpecials(BaseEncoder):
         return [index for ids in parts for index in ids], [span for part in spans for span in part]
 
 
-class SegmentsSearched(BaseEncoder):
-    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
-        if self.pipeline is not None:
-            return super().encode_with_offsets(text)
-        ids, found, here = list[int](), Spans(), 0
-        for segment, is_special in self.cut(text):
-            own = self.encode_segments([(segment, is_special)])
-            start = here if is_special else text.find(segment)
-            ids += own
-            found += [(start + first, start + last) for first, last in self.spans(segment, own)]
-            here += len(segment)
-        return ids, found
-
-
 class SpecialsOffWithOffsets(BaseEncoder):
     def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
         ids = self.encode_segment(text)
@@ -47,38 +33,10 @@ class SpecialIdZeroFalsy(BaseEncoder):
         return ids, self.spans(text, ids)
 
 
-class CachedSpansShifted(BaseEncoder):
-    def encode_with_offsets(self, text: str) -> tuple[list[int], Spans]:
-        if self.pipeline is not None:
-            return super().encode_with_offsets(text)
-        cache: dict[str, list[list[int]]] = {}  # one for each text, so that answers do not depend on earlier ones
-        ids, found, start = list[int](), Spans(), 0
-        for piece, is_special in textbook.pieces(text, self.special, self.pattern):
-            own = self.encode_segments([(piece, is_special)])
-            if is_special:
-                shifted = [[start, start + len(piece)]]
-            else:
-                shifted = cache.setdefault(piece, [[*span] for span in self.spans(piece, own)])
-                for span in shifted:
-                    span[:] = [start + place for place in span]
-            ids += own
-            found += [(first, last) for first, last in shifted]
-            start += len(piece)
-        return ids, found
-
-
 class PrefixesDecoded(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         prefixes = [self.decode(ids[:end]) for end in range(len(ids) + 1)]
         return [(len(one) - one.endswith("\ufffd"), len(other)) for one, other in pairwise(prefixes)]
-
-
-class SpecialsCountedInCharacters(BaseEncoder):
-    def spans(self, text: str, ids: Sequence[int]) -> Spans:
-        tokens = [self.vocab[index] for index in ids]
-        names = [name if (name := token.decode("utf-8", "replace")) in self.special else "" for token in tokens]
-        found = textbook.spans(text, [token[: len(name) or None] for token, name in zip(tokens, names, strict=True)])
-        return [(start, start + len(name) if name else end) for (start, end), name in zip(found, names, strict=True)]
 
 
 class SpecialsCountedInBytes(BaseEncoder):
@@ -155,15 +113,6 @@ def _trimmed_but_first(self: BaseEncoder, text: str, ids: Sequence[int]) -> list
     return trimmed
 
 
-def _shifted_by_specials(self: BaseEncoder, text: str, ids: Sequence[int]) -> textbook.Spans:
-    found, shift = [], 0
-    for index, (start, end) in zip(ids, BaseEncoder.spans(self, text, ids), strict=True):
-        found.append((start + shift, end + shift))
-        if self.vocab[index].decode("utf-8", "replace") in self.special:
-            shift += len(self.vocab[index]) - (end - start)
-    return found
-
-
 add_variants(
     __name__,
     BaseEncoder,
@@ -183,13 +132,6 @@ add_variants(
             (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
         ],
-        "SpansOfSpecialsInBytes": lambda self, text, ids: [
-            (span[0], span[0] + len(token))
-            if (token := self.vocab[index]).decode("utf-8", "replace") in self.special
-            else span
-            for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
-        ],
-        "SpansShiftedBySpecials": _shifted_by_specials,
         "WhiteSpaceTakenLeftOut": lambda self, text, ids: [
             _trimmed(text, *span) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)

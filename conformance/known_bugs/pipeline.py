@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -59,50 +59,6 @@ class NormalizedContentsAsGiven(BaseEncoder):
             forms = {token.content: token for token in tokens if token.normalized}
             segments += [(segment, True)] if is_added else self.cut_added(segment, forms)
         return segments
-
-
-class _KnowsForms(BaseEncoder):
-    def locate_added(self, text: str, forms: Mapping[str, AddedToken]) -> list[tuple[int, int, str]]:
-        self.forms = forms
-        return super().locate_added(text, forms)
-
-
-class ExcludedMatchesSearchedAgain(_KnowsForms):
-    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
-        segments: Segments = []
-        here = start = 0
-        longest_first = sorted(forms, key=len, reverse=True)
-        while here < len(text):
-            match = next((form for form in longest_first if text.startswith(form, here)), None)
-            if match is None or (self.forms[match].single_word and self.touches_word(text, here, here + len(match))):
-                here += 1
-            else:
-                segments += [(text[start:here], False), (match, True)]
-                here = start = here + len(match)
-        return [*segments, (text[start:], False)]
-
-
-class SingleWordAfterStripping(_KnowsForms):
-    def touches_word(self, text: str, start: int, stop: int) -> bool:
-        return super().touches_word(text, *self.stripped(text, start, stop, self.forms[text[start:stop]]))
-
-
-class SplitsSeeWholeText(BaseEncoder):
-    def apply_all(self, steps: Iterable[Step], segment: str) -> list[str]:
-        pieces = [segment]
-        for step in steps:
-            start, whole, parts = 0, "".join(pieces), list[str]()
-            for piece in pieces:
-                end = start + len(piece)
-                if isinstance(step, Split):
-                    spans = textbook.find_matches(whole, step.expression)
-                    inside = [(max(0, a - start), min(b, end) - start) for a, b in spans if a < end and b > start]
-                    parts += self.cut_at(piece, inside, step.behavior, step.invert)
-                else:
-                    parts += self.apply(step, piece)
-                start = end
-            pieces = parts
-        return pieces
 
 
 class MappedLast(BaseEncoder):
@@ -186,14 +142,6 @@ class NestedStepsIgnored(_ChangedFile):
         for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
             parts = (document[name] or {}).get(key, [])
             parts[:] = [part for part in parts if part["type"] != "Sequence"]
-
-
-class MissingUseRegexAsFalse(_ChangedFile):
-    @classmethod
-    def change(cls, document: Any) -> None:
-        steps = document["pre_tokenizer"]
-        for step in steps.get("pretokenizers", [steps]):
-            step.setdefault("use_regex", False)
 
 
 class MergesWithNumberSignSkipped(_ChangedFile):
@@ -290,13 +238,6 @@ add_variants(
         "LstripIgnored": _tokens(lstrip=False),
         "RstripIgnored": _tokens(rstrip=False),
         "SingleWordIgnored": _tokens(single_word=False),
-        "FlagsOfSpecialTokensOnly": _given(
-            "find_added",
-            lambda tokens, text: (
-                [one if one.special else replace(one, lstrip=False, rstrip=False) for one in tokens],
-                text,
-            ),
-        ),
     },
     apply_all={
         "SplitsInReverse": _before_byte_level(lambda steps: steps[::-1]),
@@ -320,12 +261,6 @@ add_variants(
         "MatchesMergedWithMatches": _merging("MergedWithPrevious", "MergedWithNext"),
         "MatchesMergedWithMatchesBefore": _merging("MergedWithPrevious"),
         "ContiguousAsIsolated": _behaviors(Contiguous="Isolated"),
-        "InvertedNotContiguous": _given(
-            "cut_at",
-            lambda piece, found, name, invert=False: (
-                (piece, found, "Isolated" if invert and name == "Contiguous" else name, invert)
-            ),
-        ),
         "IsolatedAsContiguous": _behaviors(Isolated="Contiguous"),
         "RemovedAsIsolated": _behaviors(Removed="Isolated"),
         "EmptyMatchesIgnored": _given(
@@ -338,9 +273,6 @@ add_variants(
         ),
         "SingleWordByLettersAndDigits": lambda self, text, start, stop: any(
             map(str.isalnum, text[max(0, start - 1) : start] + text[stop : stop + 1])
-        ),
-        "SingleWordByIsalnum": lambda self, text, start, stop: any(
-            char == "_" or char.isalnum() for char in text[max(0, start - 1) : start] + text[stop : stop + 1]
         ),
     },
     stays_whole={

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import regex
-
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
 
@@ -102,16 +100,6 @@ class SpecialsRescanned(BaseEncoder):
         for token in filter(None, _longest_first(self.special)):
             parts = [piece for part in parts for piece in re.split(f"({re.escape(token)})", part)]
         return [(part, part in self.special) for part in parts if part]
-
-
-class SpecialsOverlapping(_Alternation):
-    def cut(self, text: str) -> Segments:
-        segments: Segments = []
-        start = 0
-        for match in regex.finditer(self.expression(), text, overlapped=True) if self.special else ():
-            segments += [(text[start : match.start()], False), (match[0], True)]
-            start = max(start, match.end())
-        return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
 
 
 class SpecialsFoundOnce(BaseEncoder):
@@ -212,12 +200,6 @@ class AbsentSpecialGetsLength(_Absent):
         return [(token, len(self.vocab) + position) for position, token in enumerate(absent)]
 
 
-class LargestIdComparedAsText(_Absent):
-    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
-        absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
-        return [(token, int(max(map(str, self.vocab))) + 1 + position) for position, token in enumerate(absent)]
-
-
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
@@ -272,9 +254,6 @@ add_variants(
         ),
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
         "SpecialsAmongPreTokens": lambda self, text: [(word, word in self.special) for word in self.split(text)],
-        "SpecialsInsidePreTokens": lambda self, text: (
-            [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
-        ),
     },
     special_id={"SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token)},
 )

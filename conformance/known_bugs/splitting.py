@@ -125,14 +125,6 @@ class WordsByRe(BaseEncoder):
         return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
 
 
-class AsciiTextsByRe(_Mistaken):
-    def mistaken(self, character: str) -> str:
-        return "\t" if "\x1c" <= character <= "\x1f" else character
-
-    def split(self, segment: str) -> list[str]:
-        return super().split(segment) if segment.isascii() else BaseEncoder.split(self, segment)
-
-
 class PatternOverBytes(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
         pieces = [match.group() for match in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]

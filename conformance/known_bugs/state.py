@@ -153,16 +153,6 @@ class LockKeptAfterError(BaseEncoder):
         return ids
 
 
-class OutputKeptAfterError(BaseEncoder):
-    def encode(self, text: str) -> list[int]:
-        out: list[int] = self.__dict__.setdefault("out", [])
-        for part, is_special in self.cut(text):
-            for piece in [part] if is_special else self.split(part):
-                out += [self.special_id(piece)] if is_special else self.encode_pre_token(piece)
-        self.out = list[int]()
-        return out
-
-
 # Chance and surroundings
 
 

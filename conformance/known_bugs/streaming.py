@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from bpe_conformance.fixtures import PATTERNS
-
 from .bases import BaseEncoder, add_variants, sized
 
 T = TypeVar("T")
@@ -27,26 +25,6 @@ class LastPreTokenHeldBack(BaseEncoder):
     def ready(self, held: str) -> int:
         pieces = [piece for part, special in self.cut(held) for piece in ([part] if special else self.split(part))]
         return len(held) - len(pieces[-1]) if pieces else 0
-
-
-class OnlyLastPreTokenHeldBack(BaseEncoder):
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        begun = {token[:length] for token in self.special for length in range(1, len(token))}
-        held = ""
-        for chunk in chunks:
-            held += chunk
-            settled = next((at for at in range(len(held)) if held[at:] in begun), len(held))
-            pieces: list[str] = []
-            for part, special in self.cut(held):
-                left = settled - len("".join(pieces))
-                if left > 0:
-                    pieces += [part] if special else self.split(part[:left])
-            if pieces and pieces[-1] not in self.special:
-                pieces.pop()
-            for piece in pieces:
-                yield from self.encode(piece)
-                held = held[len(piece) :]
-        yield from self.encode(held)
 
 
 class CutBeforeAnyWhiteSpace(BaseEncoder):
@@ -79,34 +57,6 @@ class SpecialsFoundPerChunk(BaseEncoder):
                     yield from [*self.encode_segment(held), self.special_id(part)]
                 held = "" if special else held + part
         yield from self.encode_segment(held)
-
-
-class OnlyFirstSpecialAwaited(BaseEncoder):
-    def awaits(self, tail: str) -> bool:
-        return any(token.startswith(tail) for token in self.special[:1])
-
-    def ready(self, held: str) -> int:
-        begun = [at for at in range(len(held)) if self.awaits(held[at:])]
-        ready = here = 0
-        for part, special in self.cut(held):
-            cuts = [0]
-            if not special and self.pattern != PATTERNS["none"]:
-                cuts += [match.start() for match in re.finditer(self.cuts, part)]
-            ready = max((here + at for at in cuts if here + at <= min(begun, default=len(held))), default=ready)
-            here += len(part)
-        return ready
-
-
-class CutWhereSpecialBegins(BaseEncoder):
-    def ready(self, held: str) -> int:
-        cut = max((match.start() for match in re.finditer(self.cuts, held)), default=0)
-        inside = [
-            at
-            for token in self.special
-            for at in range(max(0, cut - len(token) + 1), cut)
-            if token.startswith(held[at : at + len(token)])
-        ]
-        return min(inside, default=cut)
 
 
 class LongerSpecialNotAwaited(BaseEncoder):
@@ -161,10 +111,6 @@ class AllChunksJoined(BaseEncoder):
         yield from self.encode("".join(chunks))
 
 
-def _longest(self: BaseEncoder) -> str:
-    return max(self.special, key=len, default="")
-
-
 def _changed(change: Callable[[Iterable[str]], Iterable[str]]) -> Callable[[BaseEncoder, Iterable[str]], Iterator[int]]:
     """Return a step `encode_iterable` that changes the chunks first."""
     return lambda self, chunks: BaseEncoder.encode_iterable(self, change(chunks))
@@ -194,15 +140,5 @@ add_variants(
         "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
         "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),
         "ErrorOfChunksEndsStream": _changed(readable),
-    },
-)
-add_variants(
-    __name__,
-    OnlyFirstSpecialAwaited,
-    awaits={
-        "OnlyLongestSpecialAwaited": lambda self, tail: _longest(self).startswith(tail),
-        "LastCharacterOfSpecialNotAwaited": lambda self, tail: (
-            len(tail) < len(_longest(self)) - 1 and any(token.startswith(tail) for token in self.special)
-        ),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
@@ -12,6 +12,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word, Words
 
 from .bases import INHERITED, BaseTrainer, add_variants
+from .encoding import OverlapsMerged, ReplacedAsText
 
 # Counting
 
@@ -78,36 +79,6 @@ class ReplaceFromRight(BaseTrainer):
         return tuple(out)
 
 
-class ReplaceOverlapping(BaseTrainer):
-    def replace(self, word: Word, pair: Merge) -> Word:
-        hits = [window == pair for window in pairwise(word)]
-        out: list[bytes] = []
-        for index, token in enumerate(word):
-            if hits[index : index + 1] == [True]:
-                out.append(pair[0] + pair[1])
-            elif index == 0 or not hits[index - 1]:
-                out.append(token)
-        return tuple(out)
-
-
-class ReplaceSkipsNext(BaseTrainer):
-    def replace(self, word: Word, pair: Merge) -> Word:
-        out = list(word)
-        index = 0
-        while index + 1 < len(out):
-            if (out[index], out[index + 1]) == pair:
-                out[index : index + 2] = [pair[0] + pair[1]]
-                index += 1
-            index += 1
-        return tuple(out)
-
-
-class ReplaceInJoinedText(BaseTrainer):
-    def replace(self, word: Word, pair: Merge) -> Word:
-        joined = b"\xff".join(word).replace(b"\xff".join(pair), b"".join(pair))
-        return tuple(joined.split(b"\xff"))
-
-
 # Stale counts
 
 
@@ -133,10 +104,16 @@ class _CountsOnce(BaseTrainer):
 
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         """Remove the pairs of the old word from the counts, and add those of the new one."""
-        for window in pairwise(old):
-            counts[window] -= times
-        for window in pairwise(new):
-            counts[window] += times
+        for window, count in self.broken(old, times):
+            counts[window] -= count
+        for window, count in self.made(new, pair, times):
+            counts[window] += count
+
+    def broken(self, old: Word, times: int) -> Iterable[tuple[Merge, int]]:
+        return [(window, times) for window in pairwise(old)]
+
+    def made(self, new: Word, pair: Merge, times: int) -> Iterable[tuple[Merge, int]]:
+        return [(window, times) for window in pairwise(new)]
 
 
 class SeamsOfOldWord(_CountsOnce):
@@ -167,43 +144,6 @@ class OldPairOnTheRightKept(_CountsOnce):
                 counts[pair[1], right] += times
 
 
-class OldPairOnTheLeftKept(_CountsOnce):
-    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        super().correct(counts, old, new, pair, times)
-        for left, window in zip(old, list(pairwise(old))[1:], strict=False):
-            if window == pair:
-                counts[left, pair[0]] += times
-
-
-class AdjacentNewPairsCountedTwice(_CountsOnce):
-    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        super().correct(counts, old, new, pair, times)
-        merged = pair[0] + pair[1]
-        counts[merged, merged] += times * list(pairwise(new)).count((merged, merged))
-
-
-class OldPairsOncePerWord(_CountsOnce):
-    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(dict.fromkeys(pairwise(old), times))
-        for window in pairwise(new):
-            counts[window] += times
-
-
-class OldPairsWithoutWeight(_CountsOnce):
-    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(pairwise(old))
-        for window in pairwise(new):
-            counts[window] += times
-
-
-class NewPairsWithoutWeight(_CountsOnce):
-    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in pairwise(old):
-            counts[window] -= times
-        for window in pairwise(new):
-            counts[window] += 1 if pair[0] + pair[1] in window else times
-
-
 class NewPairsForgotten(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         counts.subtract(dict.fromkeys(pairwise(old), times))
@@ -227,20 +167,6 @@ class FallenPairsLost(BaseTrainer):
         self.lost |= {pair for pair, count in counts.items() if count < self.before[pair]}
         self.before = counts
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
-
-
-class FallenPairsOfOtherWordsLost(BaseTrainer):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words_before: list[Word] = []
-        self.pushed = set[tuple[Merge, int]]()
-
-    def count(self, words: Words) -> Counter[Merge]:
-        counts, now = super().count(words), [word for word, _ in words]
-        changed = [word for word, before in zip_longest(now, self.words_before) if word != before]
-        self.pushed |= {(pair, counts[pair]) for word in changed for pair in pairwise(word)}
-        self.words_before = now
-        return Counter({pair: count for pair, count in counts.items() if (pair, count) in self.pushed})
 
 
 class TwoMergesPerCount(BaseTrainer):
@@ -288,7 +214,11 @@ class SizeWithoutMergesRefused(BaseTrainer):
 add_variants(
     __name__,
     BaseTrainer,
-    replace={"LastPairNotReplaced": lambda self, word, pair: (*BaseTrainer.replace(self, word[:-1], pair), *word[-1:])},
+    replace={
+        "LastPairNotReplaced": lambda self, word, pair: (*BaseTrainer.replace(self, word[:-1], pair), *word[-1:]),
+        "ReplaceOverlapping": OverlapsMerged.replace,
+        "ReplaceInJoinedText": ReplacedAsText.replace,
+    },
     ends={
         "MinimumCountTwo": lambda self, counts: max(counts.values(), default=0) < 2,
         "ErrorWhenPairsRunOut": lambda self, counts: False,
@@ -330,6 +260,18 @@ add_variants(
     __name__,
     _CountsOnce,
     least={"MergesOfCountZero": 0},
+    broken={
+        "OldPairsOncePerWord": lambda self, old, times: dict.fromkeys(pairwise(old), times).items(),
+        "OldPairsWithoutWeight": lambda self, old, times: [(window, 1) for window in pairwise(old)],
+    },
+    made={
+        "NewPairsWithoutWeight": lambda self, new, pair, times: [
+            (window, 1 if pair[0] + pair[1] in window else times) for window in pairwise(new)
+        ],
+        "AdjacentNewPairsCountedTwice": lambda self, new, pair, times: [
+            (window, times * (1 + (window == (pair[0] + pair[1],) * 2))) for window in pairwise(new)
+        ],
+    },
     replace={
         "StaleIndex": lambda self, word, pair: (
             _CountsOnce.replace(self, word, pair) if len(pair[0] + pair[1]) == 2 else word

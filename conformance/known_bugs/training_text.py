@@ -144,9 +144,6 @@ add_variants(
             re.split("|".join(map(re.escape, special)), text) if special else [text]
         ),
         "SpecialTokensCutOneByOne": lambda self, text, special: _cut_one_by_one(text, special),
-        "SpecialTokensCutFromLongest": lambda self, text, special: _cut_one_by_one(
-            text, sorted(special, key=len, reverse=True)
-        ),
         "SpecialTokensNotEscaped": lambda self, text, special: (
             re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]
         ),

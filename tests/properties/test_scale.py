@@ -42,10 +42,8 @@ CAUGHT_BY = {
     "normalized-in-blocks": "law-long-pipelines",
     "specials-off-in-long-texts": "law-long-texts",
     "long-runs-cut": "law-long-runs",
-    "sixteen-bit-span-lengths": "law-long-offsets",
     "sixteen-bit-positions": "law-long-runs",
     "packed-heap-key": "law-long-runs",
-    "positions-run-into-ranks": "law-long-runs",
     "long-pre-tokens-truncated": "law-long-runs",
     "left-seam-forgotten-in-long-pre-tokens": "law-long-runs",
     "long-texts-cut-before-spaces": "law-long-texts",
@@ -59,15 +57,11 @@ CAUGHT_BY = {
     "detokenizes-in-blocks": "law-long-detokenizing",
     "sixteen-bit-spans": "law-long-offsets",
     "offsets-of-lines": "law-long-offsets",
-    "long-documents-stripped": "law-train-large",
     "lines-counted-apart": "law-train-large",
     "sixteen-bit-counts": "law-train-large",
-    "long-texts-divided": "law-train-large",
-    "blocks-counted-to-white-space": "law-train-large",
-    "counts-of-blocks-joined": "law-train-large",
     "frequent-words-only": "law-train-large",
+    "long-texts-divided": "law-train-large",
     "bytes-decoded-in-blocks": "law-train-large",
-    "bytes-replaced-in-blocks": "law-train-large",
 }
 
 
