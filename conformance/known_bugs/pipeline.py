@@ -61,6 +61,24 @@ class NormalizedContentsAsGiven(BaseEncoder):
         return segments
 
 
+class SplitsSeeWholeText(BaseEncoder):
+    def apply_all(self, steps: Iterable[Step], segment: str) -> list[str]:
+        pieces = [segment]
+        for step in steps:
+            start, whole, parts = 0, "".join(pieces), list[str]()
+            for piece in pieces:
+                end = start + len(piece)
+                if isinstance(step, Split):
+                    spans = textbook.find_matches(whole, step.expression)
+                    inside = [(max(0, a - start), min(b, end) - start) for a, b in spans if a < end and b > start]
+                    parts += self.cut_at(piece, inside, step.behavior, step.invert)
+                else:
+                    parts += self.apply(step, piece)
+                start = end
+            pieces = parts
+        return pieces
+
+
 class MappedLast(BaseEncoder):
     def apply(self, step: Step, piece: str) -> list[str]:
         parts = super().apply(step, piece)
@@ -238,6 +256,13 @@ add_variants(
         "LstripIgnored": _tokens(lstrip=False),
         "RstripIgnored": _tokens(rstrip=False),
         "SingleWordIgnored": _tokens(single_word=False),
+        "FlagsOfSpecialTokensOnly": _given(
+            "find_added",
+            lambda tokens, text: (
+                [one if one.special else replace(one, lstrip=False, rstrip=False) for one in tokens],
+                text,
+            ),
+        ),
     },
     apply_all={
         "SplitsInReverse": _before_byte_level(lambda steps: steps[::-1]),
