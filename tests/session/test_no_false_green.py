@@ -105,7 +105,7 @@ class SkipsUnknown(BytesOnly):
 
 def test_decode_bytes_alone_has_a_verdict(project: Project) -> None:
     project.write("bytes_only.py", BYTES_ONLY)
-    right = run(project, "bytes_only:BytesOnly", "-k", "not law")
+    right = run(project, "bytes_only:BytesOnly", "--bpe-section", "DECODE", "-k", "not law")
     assert right.ret == pytest.ExitCode.OK
     right.stdout.fnmatch_lines(["verdict       PASS: decoder (* MUST tests)*"])
     for wrong, case in (("Nothing", "decode-bytes-euro"), ("SkipsUnknown", "decode-unknown-next")):
@@ -149,13 +149,15 @@ class FromOne(Spans):
 
 def test_a_class_that_only_streams_text_or_only_gives_offsets_has_a_verdict(project: Project) -> None:
     project.write("alone.py", ALONE)
-    for right, name in (("Deltas", "detokenizer"), ("Spans", "offsets")):
-        result = run(project, f"alone:{right}", "-k", "not law")
+    for right, wrong, name, clauses in (
+        ("Deltas", "LosesTheEnd", "detokenizer", "DETOK-END"),
+        ("Spans", "FromOne", "offsets", "OFFSET"),
+    ):
+        options = ("-k", "not law", f"--bpe-clause={clauses}")
+        result = run(project, f"alone:{right}", *options)
         assert result.ret == pytest.ExitCode.OK
         result.stdout.fnmatch_lines([f"verdict       PASS: {name} (* MUST tests)*"])
-    for wrong, section in (("LosesTheEnd", "DETOK"), ("FromOne", "OFFSET")):
-        result = run(project, f"alone:{wrong}", "-k", "not law", f"--bpe-section={section}")
-        assert result.ret == pytest.ExitCode.TESTS_FAILED, wrong
+        assert run(project, f"alone:{wrong}", *options).ret == pytest.ExitCode.TESTS_FAILED, wrong
 
 
 ABSENT = """
