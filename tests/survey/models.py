@@ -168,10 +168,11 @@ def known() -> list[Finding]:
 
 def unexplained(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the clauses that fail in a cell, and the refused files, that have no finding of this engine."""
+    every = known()
     for cell in cells:
-        if cell.problem and not any(explains(finding, cell) for finding in known()):
+        own = [finding for finding in every if explains(finding, cell)]
+        if cell.problem and not own:
             yield f"{cell.engine} on {cell.model}: {markdown.plain(cell.problem)}"
-        own = [finding for finding in known() if explains(finding, cell)]
         missing = {*cell.clauses} - {clause for finding in own for clause in (finding.clause, *finding.also)}
         if missing:
             yield f"{cell.engine} on {cell.model}: {markdown.plain(', '.join(sorted(missing)))}"
