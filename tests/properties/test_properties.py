@@ -269,11 +269,11 @@ def test_streams_and_batches_of_a_wrong_encoder_depend_on_it(monkeypatch: pytest
     target = next(bug.target for bug in known_bugs() if bug.id == "rank-zero-falsy")
     for one in bind(installed_spec().clauses):
         if one.conformance_class in ("streaming", "batch"):
-            broken = one.run(Implementation("x", target), QUICK)
+            broken = one.run(Implementation("x", target), Effort(examples_factor=0.1, shrink=False))
             assert broken is None or getattr(broken.mismatch.depends_on, "kind", "") == "encode", one.id
 
 
-@pytest.mark.parametrize("every", [2, 3, 5])
+@pytest.mark.parametrize("every", [2, 5])
 def test_no_property_calls_the_implementation_without_containing_errors(
     every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
