@@ -140,7 +140,7 @@ def test_an_incorrect_tie_shows_the_declared_rule(project: Project) -> None:
         "class Tokenizer(TieLastSeen):\n"
         "    conventions = {'tie_break': 'first-seen'}\n",
     )
-    options = ["--adapter=ties:Tokenizer", "--bpe-clause=TRAIN-TIE-1", "-k", "not law"]
+    options = ["--adapter=ties:Tokenizer", "--bpe-clause=TRAIN-TIE-1", "-k", "tie and not law"]
     result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
         [
@@ -479,7 +479,7 @@ def test_the_first_training_is_about_what_differs(target: type[BaseTrainer], cla
     implementation = Implementation("x", target)
     failing = [
         Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
-        for case in installed_spec().cases
+        for case in installed_spec().cases[::2]
         if isinstance(case.operation, Train) and case.pattern == "gpt2" and (mismatch := judge(case, implementation))
     ]
     first = min(failing, key=causes.difficulty)
