@@ -152,14 +152,13 @@ def test_the_importable_name_of_the_suite_is_kept_in_the_rerun_command(project: 
     result.stdout.fnmatch_lines(["  rerun      pytest --pyargs bpe_conformance --adapter mine:Greedy --bpe-spec *"])
 
 
-@pytest.mark.parametrize("seed", ["7", "0"])
-def test_a_seed_is_named_in_the_rerun_command(seed: str, project: Project) -> None:
-    options = ["--adapter", "mine:Greedy", "--bpe-seed", seed, "--bpe-case", "law-encode"]
+def test_a_seed_is_named_in_the_rerun_command(project: Project) -> None:
+    options = ["--adapter", "mine:Greedy", "--bpe-seed", "0", "--bpe-case", "law-encode"]
     result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
         [
-            f"bpe-conformance: testing mine:Greedy; 0 cases, 1 property with seed {seed}; *",
-            f"  rerun      pytest conformance --adapter mine:Greedy --bpe-seed {seed} --bpe-case law-encode",
+            "bpe-conformance: testing mine:Greedy; 0 cases, 1 property with seed 0; *",
+            "  rerun      pytest conformance --adapter mine:Greedy --bpe-seed 0 --bpe-case law-encode",
         ]
     )
 

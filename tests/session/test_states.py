@@ -106,6 +106,7 @@ def test_a_search_for_causes_that_fails_hides_no_failure(project: Project, monke
     )
 
 
+NOT_ALL = "the list would lack failures, because not all tests ran; run all of them"
 STOPPED = """
 from mine import Greedy
 
@@ -122,41 +123,33 @@ class Stopped(Greedy):
 """
 
 
-def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
+def test_an_interrupted_run_shows_the_causes_so_far_and_writes_no_known_failures(project: Project) -> None:
     project.write("stopped.py", STOPPED)
-    chosen = ("-k", "merge-priority or decode-euro")
-    result = project.run("stopped:Stopped", "--bpe-report", "report.json", *chosen)
+    file = project.write("known.yaml", "merge-lookup: see issue 7\n")
+    options = ("--bpe-report", "report.json", "--bpe-write-known-failures", "known.yaml")
+    result = project.run("stopped:Stopped", *options, "-k", "merge-priority or decode-euro")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(
         [
             "FAILED merge-priority *",
             "encode('abc') merged the wrong pair first.",
             "verdict *FAIL: 1 of 1 MUST test fails (in part: *",
+            f"NOT WRITTEN   known.yaml: {NOT_ALL}",
             "!* KeyboardInterrupt !*",
             "*stopped.py:*: KeyboardInterrupt",
         ]
     )
     assert "FAILED conformance" not in result.stdout.str()
+    assert file.read_text("utf-8") == "merge-lookup: see issue 7\n"
     report = json.loads((project.path / "report.json").read_text("utf-8"))
     assert (report["run"]["complete"], report["run"]["exit"]) == (False, pytest.ExitCode.INTERRUPTED)
 
 
-@pytest.mark.parametrize(
-    ("adapter", "option", "before"),
-    [("mine:Greedy", "-x", None), ("stopped:Stopped", "-v", "merge-lookup: see issue 7\n")],
-)
-def test_a_run_that_does_not_reach_its_end_writes_no_known_failures(
-    adapter: str, option: str, before: str | None, project: Project
-) -> None:
-    project.write("stopped.py", STOPPED)
-    if before is not None:
-        project.write("known.yaml", before)
-    result = project.run(adapter, option, "--bpe-write-known-failures", "known.yaml")
-    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
-    reason = "the list would lack failures, because not all tests ran; run all of them"
-    result.stdout.fnmatch_lines([f"NOT WRITTEN   known.yaml: {reason}"])
-    file = project.path / "known.yaml"
-    assert (file.read_text("utf-8") if file.exists() else None) == before
+def test_a_run_that_does_not_reach_its_end_writes_no_known_failures(project: Project) -> None:
+    result = project.judge("mine:Greedy", "-x", "--bpe-write-known-failures", "known.yaml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"NOT WRITTEN   known.yaml: {NOT_ALL}"])
+    assert not (project.path / "known.yaml").exists()
 
 
 PRINTING = """
@@ -329,7 +322,8 @@ def test_a_probe_without_an_answer_is_named_before_the_run_and_not_repeated(proj
     project.write("loops.py", LOOPS)
     result = project.run("loops:Loops", "--bpe-time-limit", "0.5", "--bpe-case", "decode-euro")
     assert result.ret == pytest.ExitCode.OK
-    assert [one for one in result.errlines if "answer" in one] == [
+    late = [one for one in result.errlines if "within 0.5 s" in one]  # on a busy machine, others may miss 0.05 s
+    assert late == [
         f"bpe-conformance: loops:Loops: {method} gave no answer within 0.5 s; its tests run all the same"
         for method in ("encode", "encode_with_offsets")
     ]
