@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.outcomes import outcomes_of
 from hypothesis import HealthCheck, given, settings
 
 from bpe_conformance.adapters.textbook import Tokenizer
@@ -149,9 +148,8 @@ def test_the_property_finds_a_tokenizer_that_ignores_the_normalizer() -> None:
             return text
 
     (tested,) = (one for one in bind(installed_spec().clauses) if one.id == "law-pipeline")
-    assert tested.run(Implementation("correct", BaseEncoder), Effort()) is None
     assert tested.conformance_class == "pipeline"
-    found = tested.run(Implementation("plain", Plain), Effort())
+    found = tested.run(Implementation("plain", Plain), Effort(shrink=False))
     assert found is not None
     assert found.mismatch.asked.operation.text
     assert "pipeline:" in found.case
@@ -229,8 +227,10 @@ def test_an_engine_that_reads_one_spelling_of_the_format_fails(read: Any) -> Non
             Path(path).write_text(json.dumps(document), "utf-8")
             return super().from_tokenizer_json(path)
 
-    states = {outcome.state for outcome in outcomes_of(OneSpelling, CASES)}
-    assert states == {"passed", "failed"}
+    implementation = Implementation("x", OneSpelling)
+    passes = (judge(case, implementation) is None for case in CASES if not skip_reason(case, implementation))
+    assert True in passes  # up to the first case that passes
+    assert False in passes
 
 
 def test_each_kind_of_step_is_in_a_nested_sequence() -> None:
