@@ -170,7 +170,10 @@ add_variants(
         "SavedMergesById": lambda self: sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]]),
     },
     spelling={"SavedAsText": lambda self, token: token.decode("utf-8", errors="replace")},
-    entries={"SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items()))},
+    entries={
+        "SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items())),
+        "SavedAsPlainObject": lambda self: [(index, one) for index, one in self.vocab.items() if one != b"__proto__"],
+    },
     line={"SavedMergesWithoutSpace": lambda self, left, right: left + right},
 )
 
