@@ -45,7 +45,7 @@ MODULES = (
         "tokenizer",
         "patterns",
     ),
-    *("formats/gpt2", "counting"),
+    *("formats/gpt2", "counting", "pipeline"),
 )
 COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--assert=plain", "--adapter")
 """pytest's rewriting of assertions would import the modules of the package before a mutant."""
