@@ -171,19 +171,25 @@ class AddedTokens:
 
 def cutters(steps: Sequence[Step]) -> Iterator[Cutter]:
     for number, step in enumerate(steps):
-        match step:
-            case Split(expression, behavior, invert):
-                yield _cutter(expression, behavior, invert)
-            case Digits(individual):
-                yield _cutter(r"\p{N}" if individual else r"\p{N}+")
-            case Punctuation(behavior):
-                yield _cutter(_PUNCTUATION, behavior)
-            case ByteLevel(prefix_space, is_split):
-                is_last = number == len(steps) - 1  # then `PreTokenEncoder` maps the characters to bytes
-                yield partial(_byte_level, prefix_space, resolve("gpt2") if is_split else None, not is_last)
+        if isinstance(step, ByteLevel):
+            is_last = number == len(steps) - 1  # then `PreTokenEncoder` maps the characters to bytes
+            yield partial(_byte_level, step.prefix_space, resolve("gpt2") if step.split else None, not is_last)
+        else:
+            yield _cutter(*_matching(step))
 
 
-def _cutter(expression: str, behavior: str = "Isolated", invert: bool = False) -> Cutter:
+def _matching(step: Split | Digits | Punctuation) -> tuple[str, str, bool]:
+    """Return the expression that a step cuts at, its behavior, and whether it inverts the matches."""
+    match step:
+        case Split(expression, behavior, invert):
+            return expression, behavior, invert
+        case Digits(individual):
+            return r"\p{N}" if individual else r"\p{N}+", "Isolated", False
+        case Punctuation(behavior):
+            return _PUNCTUATION, behavior, False
+
+
+def _cutter(expression: str, behavior: str, invert: bool) -> Cutter:
     compiled = compile_expression(expression, regex.V1)
     if behavior == "Isolated" and not may_match_empty(expression):
         return partial(pre_tokenize, compiled=compiled)
@@ -191,16 +197,21 @@ def _cutter(expression: str, behavior: str = "Isolated", invert: bool = False) -
 
 
 def _cut(compiled: regex.Pattern[str], behavior: str, invert: bool, text: str) -> Iterable[str]:
-    segments: list[tuple[str, bool]] = []
+    return [text[start:end] for start, end in _ranges(compiled, behavior, invert, text)]
+
+
+def _ranges(compiled: regex.Pattern[str], behavior: str, invert: bool, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each piece begins and ends."""
+    segments: list[tuple[int, int, bool]] = []
     end = 0
     for start, stop in _matches(compiled, text):
         if end < start:
-            segments.append((text[end:start], invert))
-        segments.append((text[start:stop], not invert))
+            segments.append((end, start, invert))
+        segments.append((start, stop, not invert))
         end = stop
     if end < len(text):
-        segments.append((text[end:], invert))
-    return filter(None, _pieces(segments, behavior))
+        segments.append((end, len(text), invert))
+    return ((start, end) for start, end in _pieces(segments, behavior) if start < end)
 
 
 def _matches(compiled: regex.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -214,23 +225,24 @@ def _matches(compiled: regex.Pattern[str], text: str) -> Iterator[tuple[int, int
         position = last = match.end()
 
 
-def _pieces(segments: list[tuple[str, bool]], behavior: str) -> Iterable[str]:
+def _pieces(segments: list[tuple[int, int, bool]], behavior: str) -> list[tuple[int, int]]:
     if behavior == "Removed":
-        return [segment for segment, is_match in segments if not is_match]
+        return [(start, end) for start, end, is_match in segments if not is_match]
     if behavior == "Contiguous":
-        return ["".join(map(itemgetter(0), group)) for _, group in groupby(segments, key=itemgetter(1))]
+        groups = (list(group) for _, group in groupby(segments, key=itemgetter(2)))
+        return [(group[0][0], group[-1][1]) for group in groups]
     if behavior == "Isolated":
-        return map(itemgetter(0), segments)
+        return [(start, end) for start, end, _ in segments]
     step = -1 if behavior == "MergedWithNext" else 1
-    pieces: list[list[str]] = []
+    pieces: list[tuple[int, int]] = []
     was_match = True
-    for segment, is_match in segments[::step]:
+    for start, end, is_match in segments[::step]:
         if is_match and not was_match:
-            pieces[-1].append(segment)
-        else:
-            pieces.append([segment])
+            first, second = [pieces.pop(), (start, end)][::step]
+            start, end = first[0], second[1]
+        pieces.append((start, end))
         was_match = is_match
-    return ["".join(piece[::step]) for piece in pieces[::step]]
+    return pieces[::step]
 
 
 def _byte_level(prefix_space: bool, compiled: regex.Pattern[str] | None, is_mapped: bool, text: str) -> Iterable[str]:
@@ -339,16 +351,27 @@ class PipelineEncoder(TextEncoder):
     def _origins_of_part(
         self, part: str, origins: Sequence[Origin], vocab: Mapping[int, bytes]
     ) -> Iterator[Sequence[Origin]]:
-        data, end = part.encode("utf-8"), 0
-        of_bytes = [origin for char, origin in zip(part, origins, strict=True) for _ in char.encode("utf-8")]
-        for piece in self._split(part):
+        pieces: list[tuple[str, Sequence[Origin]]] = [(part, origins)]
+        for step, cutter in zip(self.pipeline.steps, self._cutters, strict=True):
+            pieces = [one for piece, own in pieces for one in _traced(step, cutter, self._is_mapped, piece, own)]
+        for piece, own in pieces:
             word = unspell(piece) if self._is_mapped else piece.encode("utf-8")
-            added = 0
-            if not data.startswith(word, end) and word[:1] == b" ":
-                added = int(data.startswith(word[1:], end) or data.find(word, end) < 0)
-            start = data.find(word[added:], end)  # a step can remove what is before it
-            end = start + len(word) - added
-            own = chain([None] * added, of_bytes[start:end])
             kept = iter([one for byte, one in zip(word, own, strict=True) if self.encoder.byte_ids[byte] != NO_ID])
             for index in self.encoder.encode(piece):
                 yield list(islice(kept, len(vocab[index])))
+
+
+def _traced(
+    step: Step, cutter: Cutter, is_mapped: bool, piece: str, origins: Sequence[Origin]
+) -> Iterator[tuple[str, Sequence[Origin]]]:
+    """Yield the pieces of a step with what their characters come from. After `ByteLevel`, it is what their bytes do."""
+    if not isinstance(step, ByteLevel):
+        expression, behavior, invert = _matching(step)
+        for start, end in _ranges(compile_expression(expression, regex.V1), behavior, invert, piece):
+            yield piece[start:end], origins[start:end]
+        return
+    of_bytes: list[Origin] = [one for char, one in zip(piece, origins, strict=True) for _ in char.encode("utf-8")]
+    left = iter([None, *of_bytes] if step.prefix_space and not piece.startswith(" ") else of_bytes)
+    for part in cutter(piece):
+        size = len(part) if is_mapped else len(part.encode("utf-8"))
+        yield part, list(islice(left, size))

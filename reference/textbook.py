@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import regex
 
@@ -31,6 +31,8 @@ Matches = list[tuple[int, int]]
 """The first index of each match in a text, and the index after its last; a match can be empty."""
 Spans = list[tuple[int, int]]
 """The first character of each token, and the one after its last."""
+Origin = tuple[int, int] | None  # such characters, or None for an added space
+Origins = tuple[Origin, ...]
 _compiled = lru_cache(maxsize=None)(regex.compile)
 
 
@@ -266,6 +268,9 @@ def _merge(word: Word, rank_of: Callable[[Merge], int | None]) -> Word:
     return word
 
 
+Cut = TypeVar("Cut", str, Origins)
+
+
 def find_matches(text: str, expression: str) -> Matches:
     """Return the matches of an expression of a `Split`; one that is empty and right after another does not count.
 
@@ -283,27 +288,30 @@ def find_matches(text: str, expression: str) -> Matches:
     return matches
 
 
-def cut_at(text: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+def cut_at(text: Cut, matches: Matches, behavior: str, invert: bool = False) -> list[Cut]:
     """Cut a text at matches; `behavior` says what becomes of them, and `invert` swaps them with the text between.
+
+    What belongs to the characters of a text, in a tuple, is cut in the same way.
 
     >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("Isolated", "Removed", "Contiguous")]
     [['a', '-', '-', 'b', '-'], ['a', 'b'], ['a', '--', 'b', '-']]
     >>> [cut_at("a--b-", [(1, 2), (2, 3), (4, 5)], behavior) for behavior in ("MergedWithPrevious", "MergedWithNext")]
     [['a-', '-', 'b-'], ['a', '-', '-b', '-']]
     """
-    parts: Segments = []
+    parts: list[tuple[Cut, bool]] = []
     end = 0
     for start, stop in matches:
         parts += [(text[end:start], invert)] * (end < start) + [(text[start:stop], not invert)]
         end = stop
     parts += [(text[end:], invert)] * (end < len(text))
     step = -1 if behavior == "MergedWithNext" else 1  # from right to left, a match joins what is after it
-    pieces: list[str] = []
+    pieces: list[Cut] = []
     was_match: bool | None = None
     for part, is_match in parts[::step]:
         merged = is_match and was_match is False if behavior.startswith("Merged") else is_match == was_match
         if merged and behavior not in ("Isolated", "Removed"):
-            pieces[-1] = "".join([pieces[-1], part][::step])
+            first, second = [pieces[-1], part][::step]
+            pieces[-1] = first + second
         elif not (is_match and behavior == "Removed"):
             pieces.append(part)
         was_match = is_match
@@ -502,19 +510,25 @@ class Encoding:
         return pieces
 
     def apply(self, step: Step, piece: str) -> list[str]:
+        if isinstance(step, ByteLevel):
+            return [spell(part.encode("utf-8")) for part in self.parts(step, piece)]
+        return self.cut_at(piece, *self.matches(step, piece))
+
+    def parts(self, step: ByteLevel, piece: str) -> list[str]:
+        text = " " + piece if step.prefix_space and not piece.startswith(" ") else piece
+        return split(text) if step.split else [text]
+
+    def matches(self, step: Split | Digits | Punctuation, piece: str) -> tuple[Matches, str, bool]:
+        """Return the matches of a step, its behavior, and whether it inverts them."""
         match step:
             case Split(expression, behavior, invert):
-                return self.cut_at(piece, find_matches(piece, expression), behavior, invert)
+                return find_matches(piece, expression), behavior, invert
             case Digits(individual):
-                return self.cut_at(piece, find_matches(piece, self.digits), "Isolated" if individual else "Contiguous")
+                return find_matches(piece, self.digits), "Isolated" if individual else "Contiguous", False
             case Punctuation(behavior):
-                return self.cut_at(piece, find_matches(piece, self.punctuation), behavior)
-            case ByteLevel(prefix_space, is_split):
-                text = " " + piece if prefix_space and not piece.startswith(" ") else piece
-                parts = split(text) if is_split else [text]
-                return [spell(part.encode("utf-8")) for part in parts]
+                return find_matches(piece, self.punctuation), behavior, False
 
-    def cut_at(self, piece: str, matches: Matches, behavior: str, invert: bool = False) -> list[str]:
+    def cut_at(self, piece: Cut, matches: Matches, behavior: str, invert: bool = False) -> list[Cut]:
         return cut_at(piece, matches, behavior, invert)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -557,12 +571,12 @@ class Encoding:
             found.append((known[0][0], known[-1][1]) if known else (start, start))
         return found
 
-    def origins(self, text: str) -> list[list[tuple[int, int] | None]]:
+    def origins(self, text: str) -> list[list[Origin]]:
         """Return, for each token, the characters that each of its bytes comes from, or None for an added space."""
         tokens = () if self.pipeline is None else self.pipeline.added_tokens
         raw, late = ([token for token in tokens if token.normalized is kind] for kind in (False, True))
         forms = {self.normalize(token.content): token for token in late}
-        found: list[list[tuple[int, int] | None]] = []
+        found: list[list[Origin]] = []
         for start, end, content in self.locate_added(text, {token.content: token for token in raw}):
             if content:
                 found.append([(start, end)])
@@ -575,21 +589,30 @@ class Encoding:
                     found += self.origins_of_segment(changed[first:last], sources[first:last])
         return found
 
-    def origins_of_segment(self, segment: str, sources: Spans) -> list[list[tuple[int, int] | None]]:
-        data = segment.encode()
-        of_bytes = [source for char, source in zip(segment, sources, strict=True) for _ in char.encode()]
-        found, position = [], 0
-        for pre_token in self.split(segment):
-            word = unspell(pre_token)
-            is_there = data.startswith(word, position) or not data.startswith(word[1:], position)
-            is_longer = word.startswith(b" ") and not (is_there and word in data[position:])  # by an added space
-            position = data.find(word[is_longer:], position)  # after what a Split removed
-            own = [None] * is_longer + of_bytes[position : position + len(word) - is_longer]
-            own = [source for byte, source in zip(word, own, strict=True) if bytes([byte]) in self.ids]
-            position += len(word) - is_longer
+    def origins_of_segment(self, segment: str, sources: Spans) -> list[list[Origin]]:
+        pieces: list[tuple[str, Origins]] = [(segment, tuple(sources))]
+        for step in () if self.pipeline is None else self.pipeline.steps:
+            pieces = [one for piece, own in pieces for one in self.trace(step, piece, own)]
+        found = []
+        for pre_token, own in pieces:
+            kept = [source for char, source in zip(pre_token, own, strict=True) if unspell(char) in self.ids]
             for index in self.encode_pre_token(pre_token):
-                found.append(own[: len(self.vocab[index])])
-                own = own[len(self.vocab[index]) :]
+                size = len(self.vocab[index])
+                found.append(kept[:size])
+                kept = kept[size:]
+        return found
+
+    def trace(self, step: Step, piece: str, sources: Origins) -> list[tuple[str, Origins]]:
+        """Return the pieces of `apply`, and what each of their characters comes from."""
+        if not isinstance(step, ByteLevel):
+            matches = self.matches(step, piece)
+            return list(zip(self.cut_at(piece, *matches), self.cut_at(sources, *matches), strict=True))
+        found, parts = [], self.parts(step, piece)
+        left = (None,) * (sum(map(len, parts)) - len(piece)) + sources  # None for an added space
+        for part in parts:
+            own, left = left[: len(part)], left[len(part) :]
+            of_bytes = tuple(source for char, source in zip(part, own, strict=True) for _ in char.encode("utf-8"))
+            found.append((spell(part.encode("utf-8")), of_bytes))
         return found
 
     def sources(self, text: str, start: int) -> Spans:

@@ -287,9 +287,7 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
     # In Hugging Face's tokenizers, an added token decodes to its normal form, and two can take the same white space.
     added = (one for one in pipeline.added_tokens if one.content.isascii() and not one.content.isspace())
     model = replace(question.table, pipeline=replace(pipeline, added_tokens=tuple(added)))
-    # Otherwise, the characters that a token comes from can be ambiguous.
-    is_removed = any(getattr(step, "behavior", "") == "Removed" for step in pipeline.steps)
-    has_spans = len(pipeline.normalizer) < 2 and not is_removed
+    has_spans = len(pipeline.normalizer) < 2  # otherwise, the characters that a token comes from can be ambiguous
     texts = tuple(dict.fromkeys((unicodedata.normalize("NFD", text), text, unicodedata.normalize("NFC", text))))
     tokenizer = Instance(implementation, model)
     for one in texts:

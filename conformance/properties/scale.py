@@ -36,7 +36,7 @@ from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
-LONG_TOKENS = (30, 100, 150, 300, 600, 1_100, 4_200, 8_200, 17_000, 33_000, 70_000)  # a token of each power of two
+LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 DIFFERENT_MERGES = (30, 300, 1_100)
 MOST_BY_ORACLE = 1_100  # the greatest size that the oracle answers, if a pattern other than GPT-2's is declared
