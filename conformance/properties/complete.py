@@ -405,8 +405,10 @@ def _brief(operation: Operation) -> str:
 
 
 OF_TEXTS: Sequence[Callable[[str], Operation]] = (
-    *(Encode, EncodeWithOffsets),
-    *(lambda text: Batch((text,)), lambda text: Stream((text,))),
+    Encode,
+    EncodeWithOffsets,
+    lambda text: Batch((text,)),
+    lambda text: Stream((text,)),
 )
 OF_IDS: Sequence[Callable[[tuple[int, ...]], Operation]] = (Decode, DecodeBytes, Detokenize)
 
@@ -414,7 +416,10 @@ OF_IDS: Sequence[Callable[[tuple[int, ...]], Operation]] = (Decode, DecodeBytes,
 def _confused(
     implementation: Implementation, *kinds: Callable[[Any], Operation], pipeline: Pipeline | None = None
 ) -> Verdicts:
-    """Ask for each of `kinds` about the rows of texts, or of ids."""
+    """Ask each kind of question about the rows of texts, or of ids.
+
+    What is wrong without a pipeline, too, is not the fault of a pipeline.
+    """
     for kind in kinds:
         is_of_ids = kind in OF_IDS
         if is_of_ids and implementation.conventions["lookup"] == "bytes":
@@ -449,13 +454,13 @@ def ids(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-cached-detokenizing", "LAW-PURE-1", ("decode_iterable",))
 def streams_of_ids(implementation: Implementation) -> Verdicts:
-    """One tokenizer gives the text of streams of ids that are equal in these ways."""
+    """One tokenizer detokenizes ids that are equal in their low bits, joined digits, sums, ends or order."""
     yield from _confused(implementation, Detokenize)
 
 
 @Fixed("law-cached-pipelines", "LAW-PURE-1", ("from_tokenizer_json",))
 def in_pipelines(implementation: Implementation) -> Verdicts:
-    """No method of a tokenizer with a pipeline confuses texts, or ids, that are equal in these ways."""
+    """No method of a tokenizer with a pipeline confuses texts or ids that are equal in their length, ends or order."""
     yield from _confused(implementation, *OF_TEXTS, *OF_IDS, pipeline=Pipeline(("NFC",), (), (ByteLevel(),)))
 
 
@@ -516,13 +521,13 @@ def _each_subpart(implementation: Implementation, kind: type[Decode | Detokenize
 
 @Fixed("law-decode-subparts", "DECODE-UTF8-1", ("decode",))
 def decodes_subparts(implementation: Implementation) -> Verdicts:
-    """Each first byte with every kind of bytes after it, and a special token or a mark beside anything, decode."""
+    """Malformed bytes become the correct number of U+FFFD, and a special token or a mark keeps what is next to it."""
     yield from _each_subpart(implementation, Decode, "DECODE-UTF8-1")
 
 
 @Fixed("law-detok-subparts", "DETOK-INVALID-1", ("decode_iterable",))
 def detokenizes_subparts(implementation: Implementation) -> Verdicts:
-    """In a stream of ids, these give the same text, whatever their neighbours."""
+    """In a stream, too, malformed bytes become U+FFFD, and a special token or a mark keeps what is next to it."""
     yield from _each_subpart(implementation, Detokenize, "DETOK-INVALID-1")
 
 

@@ -260,9 +260,8 @@ def _spans_of_long_tokens(size: int) -> Posed:
     return Question(EncodeWithOffsets("a" * size), question.table), Offsets(right.ids, tuple(pairwise(ends)))
 
 
-def chain(size: int, alphabet: str = "") -> Posed:
+def chain(size: int, letters: str = LETTERS) -> Posed:
     """Pose a pre-token in which each merge adds a byte to the first one, so that it has as many different merges."""
-    letters = alphabet or LETTERS
     chosen = (letters[number % len(letters)] for number in arbitrary_numbers())
     data = ("z" + "".join(islice(chosen, (size - 1) // len(letters[0].encode("utf-8"))))).encode("utf-8")
     merges = [(data[:end], data[end : end + 1]) for end in range(1, len(data))]
