@@ -118,7 +118,7 @@ class Outcome:
             method = self.mismatch.asked.operation.conformance_class
             is_of_method = self.conformance_class == "pipeline" and method not in ("", "encoder")
             return method if is_of_method else self.conformance_class
-        if self.mismatch.depends_on.kind == "undisturbed":
+        if self.mismatch.depends_on.kind in ("undisturbed", "plain"):
             return self.mismatch.asked.operation.conformance_class or self.conformance_class
         return "pipeline" if self.mismatch.depends_on.kind == "pipeline" else "encoder"
 

@@ -279,6 +279,7 @@ def test_a_class_whose_should_fails_is_not_one_that_says_too_little() -> None:
         ("streaming", Stream(("a",)), "pipeline", "pipeline"),
         ("encoder", Stream(("a",)), "undisturbed", "streaming"),
         ("batch", ManyCalls("many"), "undisturbed", "batch"),
+        ("pipeline", Stream(("a",)), "plain", "streaming"),
         ("pipeline", Encode("a"), "", "pipeline"),
         ("pipeline", Stream(("a",)), "", "streaming"),
         ("pipeline", Decode((97,)), "", "decoder"),
