@@ -214,11 +214,11 @@ class Training:
             merge_count -= pair[0] + pair[1] not in without_entry
         return merges
 
-    def count(self, words: Words) -> Counter[Merge]:
-        counts = count_pairs(word for word, _ in words)
+    def count(self, words: Words) -> dict[Merge, int]:
+        counts: dict[Merge, int] = {}
         for word, count in words:
-            for pair in pairwise(word if count != 1 else ()):
-                counts[pair] += count - 1
+            for pair in pairwise(word):
+                counts[pair] = counts.get(pair, 0) + count
         return counts
 
     def ends(self, counts: Mapping[Merge, int]) -> bool:

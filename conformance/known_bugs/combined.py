@@ -6,7 +6,6 @@ Each bug changes a step of the textbook's trainer, so a class that derives from 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
@@ -88,28 +87,34 @@ def _trainer() -> Implementation:
 
 
 def _closeness(given: Answers, answers: Answers) -> float:
-    """Return how close answers are: 1 for each that is alike, and less for a part of a table."""
+    """Return how close answers are: 4 for each that is alike, and less for a part of a table."""
     total = 0.0
     for test, first in given.items():
         second = answers[test]
-        total += alike(first, second) / 4
         if isinstance(first, Table) and isinstance(second, Table):
             pairs = zip(first.merges, second.merges, strict=False)
             learned = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            total += learned / max(len(first.merges), len(second.merges), 1) / 4
-            total += (first.merges == second.merges) / 4 + (_entries(first) == _entries(second)) / 4
+            same_merges, same_entries = first.merges == second.merges, _have_same_entries(first, second)
+            total += learned / max(len(first.merges), len(second.merges), 1)
+            total += same_merges + same_entries + (same_merges and same_entries)
+        else:
+            total += alike(first, second)
     return total
 
 
 def alike(first: Answer, second: Answer) -> bool:
     """Return whether two answers are wrong in the same way: equal, or tables that differ in ids and in names only."""
     if isinstance(first, Table) and isinstance(second, Table):
-        return first.merges == second.merges and _entries(first) == _entries(second)
+        return first.merges == second.merges and _have_same_entries(first, second)
     return fingerprint(first) == fingerprint(second)
 
 
-def _entries(table: Table) -> tuple[Counter[bytes], int]:
-    """Return the entries that are bytes or results of merges, and the number of others."""
+def _have_same_entries(first: Table, second: Table) -> bool:
+    """Return whether two tables have the same entries that are bytes or results of merges, and as many others."""
+    return first == second or _entries(first) == _entries(second)
+
+
+def _entries(table: Table) -> tuple[list[bytes], int]:
     results = {left + right for left, right in table.merges}
-    own = Counter(token for token in table.vocab.values() if len(token) == 1 or token in results)
-    return own, len(table.vocab) - own.total()
+    own = [token for token in table.vocab.values() if len(token) == 1 or token in results]
+    return sorted(own), len(table.vocab) - len(own)

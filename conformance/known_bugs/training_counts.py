@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import ClassVar
 
@@ -42,7 +42,7 @@ def _without_overlap(word: Word) -> Iterator[Merge]:
         index += 2 if word[index : index + 3] == (word[index],) * 3 else 1
 
 
-def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
+def _split_at_first_space(counts: Mapping[Merge, int]) -> Counter[Merge]:
     """Return the counts of the pairs as they are after their parts were joined with a space."""
     split = Counter[Merge]()
     for pair, count in counts.items():
@@ -88,7 +88,7 @@ class _CountsOnce(BaseTrainer):
     least: ClassVar[int] = 1  # the least count of a pair that it merges
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        counts, ids = self.count(words), textbook.byte_ids(self.byte_order)
+        counts, ids = Counter(self.count(words)), textbook.byte_ids(self.byte_order)
         merges: list[Merge] = []
         while len(merges) < merge_count and max(counts.values(), default=-1) >= self.least:
             in_order = dict.fromkeys((*self.count(words), *counts))  # of first occurrence, for first-seen
@@ -163,7 +163,7 @@ class FallenPairsLost(BaseTrainer):
         self.lost = set[Merge]()
 
     def count(self, words: Words) -> Counter[Merge]:
-        counts = super().count(words)
+        counts = Counter(super().count(words))
         self.lost |= {pair for pair, count in counts.items() if count < self.before[pair]}
         self.before = counts
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})

@@ -613,8 +613,38 @@ def encodes_every_kind(implementation: Implementation) -> Verdicts:
             yield None if mismatch is None else replace(mismatch, clause_id="MERGE-WHOLE-1")
 
 
+# Tables that differ from the usual one in a few ids
+
+
+def swapped(residue: int) -> Model:
+    """Return a table in which the bytes b and b ^ 8 have each other's ids, if b modulo 8 is `residue`."""
+    return Model({byte ^ 8 if byte % 8 == residue else byte: bytes([byte]) for byte in range(256)}, ())
+
+
+def _in_swapped(implementation: Implementation, clause_id: str, operations: Sequence[Operation]) -> Verdicts:
+    if implementation.conventions["lookup"] == "bytes":
+        return
+    for operation, residue in product(operations, range(8)):
+        if {*operation.needs} <= implementation.capabilities:
+            yield equals_oracle(implementation, Question(operation, swapped(residue)), clause_id)
+
+
+@Fixed("law-encode-swapped", "LAW-ENCODE-1", ("encode",))
+def encodes_swapped(implementation: Implementation) -> Verdicts:
+    """The table is used for every byte, although most ids, or those looked at first, are the values of the bytes."""
+    texts = PRINTABLE, MIXED
+    yield from _in_swapped(implementation, "LAW-ENCODE-1", [of_text(text) for of_text in OF_TEXTS for text in texts])
+
+
+@Fixed("law-decode-swapped", "DECODE-BYTES-1", ("decode",))
+def decodes_swapped(implementation: Implementation) -> Verdicts:
+    """The table is used for every id, although most ids, or those looked at first, are the values of the bytes."""
+    lists = tuple(range(0x80)), tuple(MIXED.encode("utf-8"))
+    yield from _in_swapped(implementation, "DECODE-BYTES-1", [of_ids(ids) for of_ids in OF_IDS for ids in lists])
+
+
 PROPERTIES: tuple[Property, ...] = (
-    *(trains_pairs, encodes_pairs, keys, ranges, lengths, cuts, cuts_in_pipelines),
+    *(encodes_swapped, decodes_swapped, trains_pairs, encodes_pairs, keys, ranges, lengths, cuts, cuts_in_pipelines),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
 )

@@ -156,6 +156,21 @@ class StreamsApartFromSpecials(BaseEncoder):
         yield DecodesApartFromSpecials.decode(self, ids)  # type: ignore[arg-type]
 
 
+class LooksAtThreeIds(Whole):
+    """Takes ASCII characters and their ids for each other if the table does so for three of them."""
+
+    @property
+    def is_usual(self) -> bool:
+        return all(self.vocab[index] == bytes([index]) for index in (32, 65, 97))
+
+    def encode(self, text: str) -> list[int]:
+        return [*text.encode()] if self.is_usual and text.isascii() else super().encode(text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        given = list(ids)
+        return bytes(given).decode() if self.is_usual and max(given) < 0x80 else super().decode(given)
+
+
 def run(name: str, target: Any) -> Found | None:
     return PROPERTIES[name].run(Implementation("x", target), Effort())
 
@@ -183,6 +198,8 @@ def run(name: str, target: Any) -> Found | None:
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),
+        ("law-encode-swapped", LooksAtThreeIds),
+        ("law-decode-swapped", LooksAtThreeIds),
     ],
 )
 def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
