@@ -624,9 +624,15 @@ def swapped(residue: int) -> Model:
 def _in_swapped(implementation: Implementation, clause_id: str, operations: Sequence[Operation]) -> Verdicts:
     if implementation.conventions["lookup"] == "bytes":
         return
-    for operation, residue in product(operations, range(8)):
-        if {*operation.needs} <= implementation.capabilities:
-            yield equals_oracle(implementation, Question(operation, swapped(residue)), clause_id)
+    for model in map(swapped, range(8)):
+        tokenizer = Instance(implementation, model)
+        for operation in operations:
+            if {*operation.needs} <= implementation.capabilities:
+                question = Question(operation, model)
+                answer, right = tokenizer.ask(question), correct_answer(question, implementation.conventions)
+                if not is_correct(implementation, question, answer, right):
+                    wrong = Mismatch(question, Expectation((right,)), answer)
+                    yield equals_oracle(implementation, question, clause_id) or wrong
 
 
 @Fixed("law-encode-swapped", "LAW-ENCODE-1", ("encode",))
