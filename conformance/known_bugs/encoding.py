@@ -119,6 +119,19 @@ class SinglePass(BaseEncoder):
         return tuple(tokens)
 
 
+class LocalMinimaMerged(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        none = len(self.merges)
+        while ranks := [self.ranks.get(pair, none) for pair in pairwise(word)]:
+            beside = zip([none, *ranks], ranks, [*ranks[1:], none], strict=False)
+            lowest = [index for index, (left, own, right) in enumerate(beside) if left > own <= right and own < none]
+            if not lowest:
+                break
+            for index in reversed(lowest):
+                word = _join(word, index)
+        return word
+
+
 class InitialPairsOnly(BaseEncoder):
     def merge(self, word: Word) -> Word:
         for pair in sorted(set(pairwise(word)) & self.ranks.keys(), key=self.ranks.__getitem__):

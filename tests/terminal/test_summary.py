@@ -33,7 +33,7 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import Raised
-from bpe_conformance.known_bugs import training_counts
+from bpe_conformance.known_bugs import encoding, training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.notebook import _Text
@@ -516,12 +516,13 @@ class KeepsLastIndex(Plain):
 @pytest.mark.parametrize(
     ("target", "clauses"),
     [
+        (encoding.LocalMinimaMerged, "MERGE-.*"),
         (SplitsLatin1, "SPLIT-.*"),
         (DropsReplacementCharacters, "BYTES-TEXT-3"),
         (KeepsLastIndex, "LAW-PURE-1|MERGE-STATE-1"),
     ],
 )
-def test_the_first_failure_is_of_the_clause_that_is_broken(target: type[Plain], clauses: str) -> None:
+def test_the_first_failure_is_of_the_clause_that_is_broken(target: type, clauses: str) -> None:
     """Small tables only: the large one is slow."""
     cases = [case for case in installed_spec().cases if case.model is None or not case.model.is_large]
     outcomes = outcomes_of(
