@@ -621,7 +621,7 @@ def swapped(residue: int) -> Model:
     return Model({byte ^ 8 if byte % 8 == residue else byte: bytes([byte]) for byte in range(256)}, ())
 
 
-def _in_swapped(implementation: Implementation, clause_id: str, operations: Sequence[Operation]) -> Verdicts:
+def _in_swapped(implementation: Implementation, clause_id: str, *operations: Operation) -> Verdicts:
     if implementation.conventions["lookup"] == "bytes":
         return
     for model in map(swapped, range(8)):
@@ -638,19 +638,38 @@ def _in_swapped(implementation: Implementation, clause_id: str, operations: Sequ
 @Fixed("law-encode-swapped", "LAW-ENCODE-1", ("encode",))
 def encodes_swapped(implementation: Implementation) -> Verdicts:
     """The table is used for every byte, although most ids, or those looked at first, are the values of the bytes."""
-    texts = PRINTABLE, MIXED
-    yield from _in_swapped(implementation, "LAW-ENCODE-1", [of_text(text) for of_text in OF_TEXTS for text in texts])
+    yield from _in_swapped(implementation, "LAW-ENCODE-1", Encode(PRINTABLE), Encode(MIXED))
+
+
+SWAPPED_IDS = tuple(range(0x80)), tuple(MIXED.encode("utf-8"))
 
 
 @Fixed("law-decode-swapped", "DECODE-BYTES-1", ("decode",))
 def decodes_swapped(implementation: Implementation) -> Verdicts:
     """The table is used for every id, although most ids, or those looked at first, are the values of the bytes."""
-    lists = tuple(range(0x80)), tuple(MIXED.encode("utf-8"))
-    yield from _in_swapped(implementation, "DECODE-BYTES-1", [of_ids(ids) for of_ids in OF_IDS for ids in lists])
+    operations = (kind(ids) for kind in (Decode, DecodeBytes) for ids in SWAPPED_IDS)
+    yield from _in_swapped(implementation, "DECODE-BYTES-1", *operations)
+
+
+@Fixed("law-detok-swapped", "DETOK-EQUAL-1", ("decode_iterable",))
+def detokenizes_swapped(implementation: Implementation) -> Verdicts:
+    """In a stream, too, the table is used for every id, although most ids are the values of the bytes."""
+    yield from _in_swapped(implementation, "DETOK-EQUAL-1", *map(Detokenize, SWAPPED_IDS))
 
 
 PROPERTIES: tuple[Property, ...] = (
-    *(encodes_swapped, decodes_swapped, trains_pairs, encodes_pairs, keys, ranges, lengths, cuts, cuts_in_pipelines),
+    *(
+        encodes_swapped,
+        decodes_swapped,
+        detokenizes_swapped,
+        trains_pairs,
+        encodes_pairs,
+        keys,
+        ranges,
+        lengths,
+        cuts,
+        cuts_in_pipelines,
+    ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
 )

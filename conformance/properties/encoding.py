@@ -19,7 +19,7 @@ from bpe_conformance.reference import textbook
 
 from ..answer import Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
-from ..implementation.proxy import CallFailed, TimedOut
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import (
     Batch,
     Construct,
@@ -30,6 +30,7 @@ from ..operations import (
     EncodeAllowed,
     EncodeWithOffsets,
     Expected,
+    Operation,
     Question,
     Stream,
     oracle,
@@ -51,6 +52,9 @@ from .asking import (
 )
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Encodings, Pieces, some_bytes, table
+
+NEEDS = ("encode", "special")
+CHOOSING = (*NEEDS, "allowed_special")
 
 
 @Drawn("law-arguments", "LAW-PURE-1", ("encode", "shared memory"), strategies.mixed_encodings, 10)
@@ -94,6 +98,54 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             return  # for other properties to find
 
 
+CHANGED = "kl \u00e9 kl<s>"
+
+
+def _returned_changed(implementation: Implementation, model: Model, *operations: Operation) -> Verdicts:
+    tokenizer = Instance(implementation, model)
+    for operation in operations:
+        if {*operation.needs} <= implementation.capabilities:
+            asked = Question[Any](operation, model, "after the lists that it returned changed")
+            yield undisturbed(implementation, asked, tokenizer.call(partial(_after_change, operation)))
+
+
+def _after_change(operation: Operation, tokenizer: TokenizerProxy) -> Answer:
+    call = operation.call()
+    for _ in range(2):  # a cache may hand out its own list the second time
+        _change(tokenizer.returned(call.method, *call.arguments or (), **call.keywords))
+    return operation.of(tokenizer)
+
+
+def _change(result: Any) -> None:
+    for part in result if type(result) in (list, tuple) else ():
+        _change(part)
+    if type(result) is list:
+        result.reverse()
+        result.append(0)
+
+
+@Fixed("law-lists-allowed", "ERROR-STATE-1", (*CHOOSING, "shared memory"))
+def allowed_changed(implementation: Implementation) -> Verdicts:
+    """`encode` with a choice of special tokens is correct after returned lists change."""
+    model = strategies.with_ids([(b"k", b"l")], special=["<s>"])
+    yield from _returned_changed(implementation, model, EncodeAllowed(CHANGED, "all", ()))
+
+
+@Fixed("law-lists-offsets", "ERROR-STATE-1", ("encode_with_offsets", "shared memory"))
+def spans_changed(implementation: Implementation) -> Verdicts:
+    """`encode_with_offsets` is correct after returned ids and spans change."""
+    yield from _returned_changed(implementation, strategies.with_ids([(b"k", b"l")]), EncodeWithOffsets(CHANGED))
+
+
+@Fixed("law-lists-pipeline", "ERROR-STATE-1", ("from_tokenizer_json", "shared memory"))
+def changed_with_pipeline(implementation: Implementation) -> Verdicts:
+    """Methods of a tokenizer with a pipeline are correct after returned lists change."""
+    pipeline = values.Pipeline(("NFC",), (AddedToken("<s>"),), (ByteLevel(),))
+    model = replace(strategies.with_ids([(b"k", b"l")], special=["<s>"]), special_tokens=None, pipeline=pipeline)
+    operations = Encode(CHANGED), Batch((CHANGED, CHANGED)), EncodeWithOffsets(CHANGED)
+    yield from _returned_changed(implementation, model, *operations)
+
+
 # Splitting
 
 
@@ -128,8 +180,6 @@ def _characters(implementation: Implementation) -> Encodings:
 # Special tokens
 
 
-NEEDS = ("encode", "special")
-CHOOSING = (*NEEDS, "allowed_special")
 _with_disallowed = partial(strategies.allowed_encodings, disallowed=True)
 CHOICES = ("<a>", "<b>", "<c>")
 
@@ -314,7 +364,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
         "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
     ),
-    arguments,
+    *(arguments, allowed_changed, spans_changed, changed_with_pipeline),
     Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(
         "A text is split by GPT-2's pattern."
     ),

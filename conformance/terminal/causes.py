@@ -187,7 +187,7 @@ def _share(result: RunResult, section: str) -> float:
 
 
 def _fails_for_a_word(outcome: Outcome) -> bool:
-    """Return whether a golden case of merges gives incorrect ids for a text of lower-case ASCII letters."""
+    """Return whether a test of merges gives incorrect ids for a text of lower-case ASCII letters."""
     if outcome.mismatch is None or outcome.section != "MERGE" or outcome.state != "failed" or outcome.depends:
         return False
     asked = outcome.mismatch.asked.operation

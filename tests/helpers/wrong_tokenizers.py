@@ -86,6 +86,31 @@ class SortsTheIdsToDecode(Whole):
         return text
 
 
+class HandsOutListsOfChoices(Whole):
+    """Keeps the ids of each choice of special tokens, and returns the list that it keeps."""
+
+    def encode(self, text: str, *, allowed_special: Any = None, disallowed_special: Any = ()) -> list[int]:
+        if allowed_special is None:
+            return super().encode(text)
+        kept: dict[Any, list[int]] = vars(self).setdefault("kept", {})
+        ids = super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return kept.setdefault((text, str(allowed_special)), ids)
+
+
+class HandsOutSpans(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        kept: dict[str, list[tuple[int, int]]] = vars(self).setdefault("kept", {})
+        ids, spans = super().encode_with_offsets(text)
+        return ids, kept.setdefault(text, spans)
+
+
+class HandsOutRowsOfPipelines(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        kept: dict[str, list[int]] = vars(self).setdefault("kept", {})
+        rows = super().encode_batch(texts)
+        return [kept.setdefault(text, row) for text, row in zip(texts, rows, strict=True)] if self.pipeline else rows
+
+
 class CachesByTheNumberAllowed(Whole):
     """Keeps ids by the text and the number of special tokens that are allowed."""
 

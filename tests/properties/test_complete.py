@@ -171,6 +171,11 @@ class LooksAtThreeIds(Whole):
         return bytes(given).decode() if self.is_usual and max(given) < 0x80 else super().decode(given)
 
 
+class StreamsByThreeIds(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield LooksAtThreeIds(self.vocab, self.merges).decode(ids)
+
+
 def run(name: str, target: Any) -> Found | None:
     return PROPERTIES[name].run(Implementation("x", target), Effort())
 
@@ -200,6 +205,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-pipeline-cuts", StreamCutAfterRstrip),
         ("law-encode-swapped", LooksAtThreeIds),
         ("law-decode-swapped", LooksAtThreeIds),
+        ("law-detok-swapped", StreamsByThreeIds),
     ],
 )
 def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
