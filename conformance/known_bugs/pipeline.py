@@ -106,6 +106,17 @@ class StringsCompiled(BaseEncoder):
         return super().from_tokenizer_json(path)
 
 
+class OwnSplitOffByDefault(BaseEncoder):
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        def filled(entry: dict[str, Any]) -> dict[str, Any]:
+            return {"use_regex": False, **entry} if entry.get("type") == "ByteLevel" else entry
+
+        document = json.loads(Path(path).read_text("utf-8"), object_hook=filled)
+        Path(path).write_text(json.dumps(document), "utf-8")
+        return super().from_tokenizer_json(path)
+
+
 class MatchesOfFinditer(BaseEncoder):
     def apply(self, step: Step, piece: str) -> list[str]:
         if isinstance(step, Split):
