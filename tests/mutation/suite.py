@@ -315,7 +315,8 @@ def run(names: list[str], without: Sequence[str] = (), stop: bool = True) -> Non
     """Run some tests, by default until one fails, and print the names of those that fail."""
     files, failed = sorted({name.partition("::")[0] for name in names}), Failed()
     status = pytest.main([*PYTEST, *["-x"] * stop, *files], plugins=[Chosen(names, without), failed])
-    print(f"\nNOTICED BY {' '.join(failed.names) or (f'status {int(status)}' if status else '')}")
+    is_wrong = status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # none: nothing would notice it
+    print(f"\nNOTICED BY {' '.join(failed.names) or (f'status {int(status)}' if is_wrong else '')}")
 
 
 class Reach:
@@ -448,7 +449,12 @@ def main() -> int:
             copies.put(Path(folder, str(number)))
         without: list[str] = []
         if options.by_hand:
-            planted, chosen = map(list, zip(*by_hand(options.by_hand, package, options.parts), strict=True))
+            read = list(by_hand(options.by_hand, package, options.parts))
+            if not read:
+                parser.error(
+                    f"{options.by_hand} has no fault of {' '.join(options.parts)}; the parts: {' '.join(PARTS)}"
+                )
+            planted, chosen = map(list, zip(*read, strict=True))
             every = [*dict.fromkeys(name for names in chosen for name in names)]
             right = called(Path(folder, "0"), "run", every, (), False, limit=None)
             without = right.stdout.rpartition("NOTICED BY ")[2].split()
