@@ -191,7 +191,9 @@ class FrequentWordsOnly(BaseTrainer):
     size = 5_000
 
     def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return sorted(super().words(text, special, pattern), key=lambda entry: -entry[1])[: self.size]
+        words = super().words(text, special, pattern)
+        kept = {word for word, _ in sorted(words, key=lambda entry: -entry[1])[: self.size]}
+        return [entry for entry in words if entry[0] in kept]
 
 
 class BytesDecodedInBlocks(BaseTrainer):

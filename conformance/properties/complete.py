@@ -533,7 +533,10 @@ def detokenizes_subparts(implementation: Implementation) -> Verdicts:
 
 # Characters
 
-MARKS = "\u0120\u010a\u0109\u010d\u2581\u2420\u2421\u2422\u2423\u2424\u00b7\u2587\u0100\u0143\ue000\U000f0000"
+MARKS = (
+    "\u0120\u010a\u0109\u010d\u2581\u2420\u2421\u2422\u2423\u2424\u00b7\u2587\u0100\u0143\ue000\uf8ff\U000f0000"
+    "\ufdd0\uffff\U00100000\U0010fffd\U0010ffff"
+)
 """Characters that programs write for white space or bytes, or use as marks of their own."""
 EQUIVALENT = "K\u212a\u00c5\u212b\u03a9\u2126\u00e9\u1e9b\u0344\u0374\u037e;\u1fef`\u2000\u2001\uf900\u8c48\ufb01\u2460"
 """Characters, most of them canonically equivalent to another one of them."""
@@ -573,8 +576,13 @@ def _training_to_the_end(words: Sequence[str]) -> tuple[Question[Any], None]:
     return Question(Train(text, 256 + len(text))), None
 
 
-def _encoding(words: Sequence[str]) -> Question[Any]:
-    """Return a question in which each word that is one pre-token is one token."""
+def _training_beside_special(words: Sequence[str]) -> tuple[Question[Any], None]:
+    text = f"{words[0]}<|s|>{' '.join(words[1:])}"
+    return Question(Train(text, 257 + len(text), ("<|s|>",))), None
+
+
+def _encoding(words: Sequence[str], special: Sequence[str] | None = None) -> Question[Any]:
+    """Return a question in which each word that is one pre-token is one token, and special tokens are at the end."""
     merges: dict[bytes, Merge] = {}
     for one in words:
         data = one.encode("utf-8")
@@ -582,13 +590,17 @@ def _encoding(words: Sequence[str]) -> Question[Any]:
             merges.setdefault(data[1 : end + 1], (data[1:end], data[end : end + 1]))
         if len(data) > 1:
             merges.setdefault(data, (data[:1], data[1:]))
-    return Question(Encode("\n".join(words)), strategies.with_ids(list(merges.values())))
+    text = "\n".join(words) + "".join(special or ())
+    return Question(Encode(text), strategies.with_ids(list(merges.values()), special=special))
 
 
 @Fixed("law-train-characters", "LAW-TRAIN-1", ("train",))
 def trains_every_kind(implementation: Implementation) -> Verdicts:
     """Characters of every category, with every byte, marks of programs and equivalent characters are learned."""
     yield from in_blocks(implementation, "LAW-TRAIN-1", _words(), FEW, _training_to_the_end)
+    if "train-special" in implementation.capabilities:  # a program may join texts, or mark tokens, by a character
+        for mismatch in in_blocks(implementation, "TRAIN-SPECIAL-1", _words(), FEW, _training_beside_special):
+            yield None if mismatch is None else replace(mismatch, clause_id="TRAIN-SPECIAL-1")
 
 
 IN_REVERSE = strategies.with_ids([(b"\x97", b"\xa5"), (b"\xe6", b"\x97"), (b"\x97\xa5", b"\xe6")])
@@ -605,6 +617,10 @@ def encodes_every_kind(implementation: Implementation) -> Verdicts:
         question = _encoding(words)
         alone = [replace(question, operation=Encode(one)) for one in words] + [_encoding([one]) for one in words]
         yield from together(implementation, "LAW-ENCODE-1", question, None, alone)
+        if "special" in implementation.capabilities:  # a program may put a character in their place
+            alone = [_encoding([one], ["<|s|>"]) for one in words]
+            for mismatch in together(implementation, "SPECIAL-SCAN-1", _encoding(words, ["<|s|>"]), None, alone):
+                yield None if mismatch is None else replace(mismatch, clause_id="SPECIAL-SCAN-1")
     texts = ["\u65e5" * count for count in (1, 2, 3, 90)]
     yield from (equals_oracle(implementation, Question(Encode(text), IN_REVERSE), "MERGE-ORDER-1") for text in texts)
     if implementation.conventions["lookup"] == "pair":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import accumulate, groupby, pairwise, product
 from typing import Any
@@ -176,6 +176,24 @@ class StreamsByThreeIds(Whole):
         yield LooksAtThreeIds(self.vocab, self.merges).decode(ids)
 
 
+class JoinsTheTextAtSpecials(Whole):
+    """Puts one character in the place of each special token, and trains on what is between these characters."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Any:
+        joined = "\ue000".join(part for part, special in textbook.cut_special(text, special_tokens) if not special)
+        cut = joined.replace("\ue000", special_tokens[0]) if special_tokens else text
+        return super().train(cut, vocab_size, special_tokens, pattern)
+
+
+class TakesACharacterForASpecialToken(Whole):
+    """Puts a character in the place of each special token."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        found = [token for token in self.special if token in text]
+        return super().encode(text.replace("\U0010fffd", found[0]) if found else text, **choice)
+
+
 def run(name: str, target: Any) -> Found | None:
     return PROPERTIES[name].run(Implementation("x", target), Effort())
 
@@ -203,6 +221,8 @@ def run(name: str, target: Any) -> Found | None:
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),
+        ("law-train-characters", JoinsTheTextAtSpecials),
+        ("law-encode-characters", TakesACharacterForASpecialToken),
         ("law-encode-swapped", LooksAtThreeIds),
         ("law-decode-swapped", LooksAtThreeIds),
         ("law-detok-swapped", StreamsByThreeIds),

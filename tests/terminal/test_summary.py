@@ -934,6 +934,17 @@ def test_only_a_program_that_breaks_the_protocol_is_to_be_checked(adapter: str) 
         assert any("check-bridge" in line for line in shown) is is_checked
 
 
+@pytest.mark.parametrize(
+    "place", ["tok.py:7 in merge: raise KeyError", "bpe_conformance/adapters/loading.py:9 in f: raise"]
+)
+def test_a_line_that_raises_an_error_is_to_be_looked_at_unless_it_is_of_the_suite(place: str) -> None:
+    broken = outcome("one", "failed", mismatch=replace(mismatch(), answer=Fault(PROTOCOL_ERROR, "no")))
+    diagnosis = Diagnosis((ErrorCause("no", place, ("one", "two")),), ("one", "two"))
+    shown = "".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis)))
+    assert ("Fix: look at tok.py:7 in merge" in shown) is place.startswith("tok")
+    assert ("Fix: look at" in shown) is place.startswith("tok")
+
+
 def test_the_easiest_failure_without_a_cause_is_to_be_run_first() -> None:
     hard = replace(mismatch(), asked=LONGER)
     outcomes = [outcome("hard", "failed", mismatch=hard), outcome("easy", "failed"), outcome("one", "failed")]
