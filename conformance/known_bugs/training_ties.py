@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cmp_to_key, partial
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell
@@ -51,6 +51,18 @@ class WordpieceScore(BaseTrainer):
             parts.update({pair[0]: times})
             parts.update({pair[1]: times})
         return max(counts, key=lambda pair: (counts[pair] / parts[pair[0]] / parts[pair[1]], pair))
+
+
+def _compared_as_far_as_both_reach(pair: Merge, other: Merge) -> int:
+    for one, second in zip(pair, other, strict=True):
+        size = min(len(one), len(second))
+        if one[:size] != second[:size]:
+            return 1 if one > second else -1
+    return 0
+
+
+class TieByShorterLength(BaseTrainer):
+    choose = greatest_by(lambda pair, ids: cmp_to_key(_compared_as_far_as_both_reach)(pair))
 
 
 add_variants(

@@ -91,7 +91,8 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCa
     model, offset = both.model, both.offset
     token = model.vocab[got]
     if (crossed := _crossed(both)) is not None:
-        return answer.CrossesBoundary(token, crossed)
+        is_merged = token not in both.special or any(left + right == token for left, right in model.ranks)
+        return answer.CrossesBoundary(token, crossed) if is_merged else answer.SpecialToken(token, missed=False)
     if model.vocab[expected] == token:
         return answer.WrongId(token, expected, got)
     if model.vocab[expected] in both.special:

@@ -122,6 +122,18 @@ def test_a_token_across_a_boundary_is_named_before_a_pre_token_that_is_cut() -> 
     assert where.cause == CrossesBoundary(b"b ", 1)
 
 
+def test_a_special_token_across_a_boundary_is_named_unless_a_merge_gives_it() -> None:
+    pipeline = {"added_tokens": [{"content": "bc"}, {"content": "abcd", "normalized": True}]}
+    for merges, cause in (
+        ([], SpecialToken(b"abcd", missed=False)),
+        ([["b", "c"], ["a", "bc"], ["abc", "d"]], CrossesBoundary(b"abcd", 1)),
+    ):
+        model = read_model({"merges": merges, "pipeline": pipeline})
+        right, wrong = ((97, model.ids[b"bc"], 100), (model.ids[b"abcd"],))
+        where = divergence.encoding(Setting(model, CONVENTIONS, "PIPELINE-ORDER-1"), "abcd", right, wrong)
+        assert where.cause == cause
+
+
 @pytest.mark.parametrize(
     ("merges", "expected", "got", "cause"),
     [

@@ -91,7 +91,7 @@ def test_an_export_has_every_argument() -> None:
         for name, value in operation.write().items():
             if name in ("text", "ids", "texts") and not has_surrogate(str(value)):
                 assert exported[name] == value
-        if operation.name == "stream" and not has_surrogate(exported["text"]):
+        if operation.name == "stream" and isinstance(exported["text"], str):  # without surrogates
             assert {"".join(chunks) for chunks in exported["chunkings"]} == {exported["text"]}
 
 
