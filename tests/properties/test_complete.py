@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import accumulate, groupby, pairwise, product
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
@@ -338,6 +339,13 @@ def gaps() -> Iterator[str]:
 
 def test_three_white_space_characters_are_counted_in_every_order() -> None:
     assert complete.spaces()["runs of three white space characters in a stream"] == len(complete.BLANKS) ** 3
+
+
+def test_characters_whose_case_changes_in_an_unusual_way_are_among_those_of_every_kind() -> None:
+    asked = complete.every_kind()
+    assert any(len(char.lower()) > 1 for char in asked)
+    assert any(char.upper() in ascii_uppercase and not char.isascii() for char in asked)
+    assert any(len({char.upper(), char.title(), char.lower()}) == 3 and len(char.title()) == 1 for char in asked)
 
 
 def test_spaces_have_no_gap() -> None:

@@ -390,6 +390,16 @@ def test_a_list_whose_items_change_places_is_found(target: Any, property_id: str
     assert property_id in accused(Implementation("x", target), stages, FEW)
 
 
+def test_a_list_of_special_tokens_that_the_constructor_empties_is_found() -> None:
+    class EmptiesTheCallersSpecials(Whole):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            super().__init__(vocab, merges, special_tokens, pattern)
+            if special_tokens:
+                special_tokens.clear()
+
+    assert accused(Implementation("x", EmptiesTheCallersSpecials), STAGES[:1], FEW) == {"law-lists"}
+
+
 def test_a_stream_that_another_one_ends_is_found() -> None:
     class ReadsTheLatestStream(Whole):
         def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
@@ -424,6 +434,21 @@ def test_lists_kept_for_the_simplest_texts_are_found(target: Any) -> None:
 def test_half_a_character_that_a_refused_call_leaves_is_found() -> None:
     stages = stage_of("law-after-error")
     assert accused(Implementation("x", KeepsHalfACharacterAfterAnError), stages) == {"law-decode-history"}
+
+
+def test_rows_that_a_refused_call_makes_wrong_are_found() -> None:
+    class LosesRowsAfterAnError(Whole):
+        most: int | None = None
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            try:
+                return super().encode_batch(texts)[: self.most]
+            except UnicodeEncodeError:
+                self.most = 1
+                raise
+
+    stages = stage_of("law-after-error")
+    assert accused(Implementation("x", LosesRowsAfterAnError), stages, FEW) == {"law-batch-history"}
 
 
 def test_the_call_right_after_a_refused_one_is_asked() -> None:

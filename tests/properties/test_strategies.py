@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers.wrong_tokenizers import Whole
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Question
 from bpe_conformance.properties import strategies
@@ -112,6 +112,13 @@ def test_texts_have_every_piece_and_tables_merges_gaps_and_layouts() -> None:
     tokens = [(question, left + right) for question in asked for left, right in question.table.merges]
     assert sum(token in question.operation.text.encode() for question, token in tokens) > len(tokens) / 3
     assert "" not in {question.operation.text for question in asked}
+
+
+def test_high_bytes_add_each_token_of_the_table_to_the_text() -> None:
+    model = read_model({"merges": [["x", "y"], ["xy", "z"]]})
+    for byte, added in ((191, ""), (192, "xy"), (193, "\nxy\n"), (194, "xyz"), (195, "\nxyz\n")):
+        (piece,) = strategies.pieces(strategies.ALPHABETS[0], bytes([byte]))
+        assert strategies.text_with_tokens(strategies.ALPHABETS[0], bytes([byte]), model) == piece + added
 
 
 def test_ids_to_decode_are_of_every_byte_and_of_every_token() -> None:

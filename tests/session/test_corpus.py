@@ -52,6 +52,7 @@ def test_a_difference_is_found_in_any_block_of_any_file(place: int, tmp_path: Pa
     assert found is not None
     operation = found.asked.operation
     assert isinstance(operation, Encode)
+    assert found.asked.context == f"a block of {tmp_path / 'texts' / ('b.txt' if place < 3 else 'deep/a.md')}"
     assert isinstance(found.divergence, EncodingDivergence)
     place_of_mark = operation.text.encode("utf-8").index(b"#")
     assert (found.divergence.token, found.divergence.byte) == (place_of_mark, place_of_mark)
@@ -62,6 +63,17 @@ def test_an_error_is_a_difference_without_a_position(tmp_path: Path) -> None:
     assert found is not None
     assert isinstance(found.answer, Refusal)
     assert found.divergence is None
+
+
+def test_the_first_answer_of_a_tokenizer_counts(tmp_path: Path) -> None:
+    class WrongAtFirst(textbook.Tokenizer):
+        asked = 0
+
+        def encode(self, text: str) -> list[int]:  # type: ignore[override]  # nobody chooses special tokens
+            self.asked += 1
+            return super().encode(text)[self.asked == 1 :]
+
+    assert corpus.compare(corpus.find(str(written(tmp_path))), Implementation("x", WrongAtFirst)) is not None
 
 
 def test_blocks_are_the_text_and_end_at_line_ends(tmp_path: Path) -> None:

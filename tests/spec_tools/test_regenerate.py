@@ -152,6 +152,19 @@ def test_a_changed_value_of_the_extension_is_corrected(tmp_path: Path, monkeypat
         assert module.superbpe_files()[file] == right
 
 
+def test_a_value_of_the_extension_that_loses_a_line_moves_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, load = module.superbpe.FILE.read_text("utf-8"), module.superbpe.load_extension
+    file = tmp_path / "superbpe.yaml"
+    monkeypatch.setattr(module.superbpe, "FILE", file)
+    monkeypatch.setattr(module.superbpe, "load_extension", lambda: load(file))
+    before, _, after = right.partition("expect: {merges: [")
+    before_last, value_of_last, last = after.rpartition("ids: [")
+    file.write_text(f"{before}expect:\n      {{merges: [[], {before_last}{value_of_last}2, {last}", "utf-8")
+    assert module.superbpe_files()[file] == right
+
+
 def test_comments_layout_and_other_values_are_kept(spec: Path) -> None:
     file = spec / "cases" / "encode.yaml"
     text = file.read_bytes().decode("utf-8")

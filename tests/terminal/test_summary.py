@@ -198,12 +198,15 @@ def test_a_rule_for_ties_that_the_handout_does_not_ask_for_is_a_bug_first() -> N
         assert ("if you intend this, declare" in end) != is_first
 
 
-def test_what_follows_from_other_failures_is_counted_at_the_end() -> None:
+@pytest.mark.parametrize(
+    ("names", "counted"), [(("two",), "1 more failure follows"), (("two", "three"), "2 more failures follow")]
+)
+def test_what_follows_from_other_failures_is_counted_at_the_end(names: tuple[str, ...], counted: str) -> None:
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
-    outcomes = [outcome("one", "failed"), *(outcome(name, "failed", mismatch=follows) for name in ("two", "three"))]
-    diagnosis = Diagnosis((greedy(["one"]),), ("one", "two", "three"))
+    outcomes = [outcome("one", "failed"), *(outcome(name, "failed", mismatch=follows) for name in names)]
+    diagnosis = Diagnosis((greedy(["one"]),), ("one", *names))
     *_, last = causes.steps(result(*outcomes, diagnosis=diagnosis))
-    assert last == "  2 more failures follow from others; fix those first"
+    assert last == f"  {counted} from others; fix those first"
 
 
 def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:

@@ -82,6 +82,11 @@ def test_a_pair_that_is_merged_at_a_later_position_is_not_called_left_out() -> N
     assert wording.pointer(found) == "rank 0 (a+a) merged at byte 2, not at byte 1"
 
 
+def test_a_merge_where_none_is_due_is_named_alone() -> None:
+    found = EncodingDivergence(0, 0, answer.WrongMerge(Pair((b"ab", b"cd"), 2, 0), None))
+    assert wording.pointer(found) == "used rank 2"
+
+
 def test_every_cause_of_wrong_ids_has_its_own_words_and_names_what_it_is_about() -> None:
     merge = Pair((b"ab", b"cd"), 2, 0)
     causes = {
