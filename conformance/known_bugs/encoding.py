@@ -247,6 +247,20 @@ class WholePreTokenFirst(BaseEncoder):
         return (whole,) if whole in self.ids else super().merge(word)
 
 
+class ShortResultsWhole(BaseEncoder):
+    size = 16
+
+    def merge(self, word: Word) -> Word:
+        whole = b"".join(word)
+        is_result = any(left + right == whole for left, right in self.merges if len(word) <= self.size)
+        return (whole,) if is_result else super().merge(word)
+
+
+class RunsByLongestToken(LongestMatch):
+    def merge(self, word: Word) -> Word:
+        return super().merge(word) if len(set(word)) == 1 else BaseEncoder.merge(self, word)
+
+
 class TokensAsText(_Ranked):
     def rank(self, left: bytes, right: bytes) -> int | None:
         whole = "\ufffd" not in (left + right).decode("utf-8", errors="replace")
