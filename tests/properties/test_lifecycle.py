@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -308,6 +308,34 @@ def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
         one.run(Implementation("x", TOGETHER[property_id]), QUICK) for one in PROPERTIES if one.id == property_id
     )
     assert found is not None
+
+
+KEYS_OF_TABLES: dict[str, Callable[[Whole], Any]] = {
+    "specials-by-spaces": lambda one: " ".join(one.special),
+    "specials-by-commas": lambda one: ",".join(one.special),
+    "specials-by-lines": lambda one: "\n".join(one.special),
+    "specials-by-case": lambda one: [token.lower() for token in one.special],
+    "merges-in-any-order": lambda one: (sorted(one.merges), sorted(one.vocab.items())),
+    "merges-by-results": lambda one: (sorted(one.vocab.items()), b" ".join(left + right for left, right in one.merges)),
+    "ids-in-any-order": lambda one: (one.merges, sorted(one.vocab), sorted(one.vocab.values())),
+}
+
+
+@pytest.mark.parametrize("name", KEYS_OF_TABLES)
+def test_tables_that_a_key_confuses_are_found(name: str) -> None:
+    of_specials, kept = name.startswith("specials"), dict[str, Whole]()
+
+    class Confuses(Whole):
+        """Encodes by the table, or by the special tokens, of the first tokenizer with the same key."""
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            first = kept.setdefault(repr((KEYS_OF_TABLES[name](self), self.pattern, of_specials or self.special)), self)
+            if of_specials:
+                return self.encode_segments(self.find_special(text, first.special))
+            return Whole.encode(first, text)
+
+    (tables,) = (one for one in PROPERTIES if one.id == "law-tables")
+    assert tables.run(Implementation("x", Confuses), QUICK) is not None
 
 
 def test_tables_that_are_wrong_in_one_order_are_found() -> None:
