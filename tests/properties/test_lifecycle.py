@@ -27,6 +27,7 @@ from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
 from bpe_conformance.properties.engine import Effort
@@ -335,6 +336,35 @@ def test_tables_that_a_key_confuses_are_found(name: str) -> None:
             return Whole.encode(first, text)
 
     (tables,) = (one for one in PROPERTIES if one.id == "law-tables")
+    assert tables.run(Implementation("x", Confuses), QUICK) is not None
+
+
+KEYS_OF_PIPELINES: dict[str, Callable[[Pipeline], Any]] = {
+    "normalizer": lambda one: (one.added_tokens, one.steps),
+    "normal-form": lambda one: (bool(one.normalizer), one.added_tokens, one.steps),
+    "flags": lambda one: (one.normalizer, [token.content for token in one.added_tokens], one.steps),
+    "prefix-space": lambda one: (one.normalizer, one.added_tokens, [type(step) for step in one.steps]),
+    "number-of-steps": lambda one: (one.normalizer, one.added_tokens, len(one.steps)),
+    "behavior": lambda one: (one.added_tokens, [getattr(step, "expression", step) for step in one.steps]),
+    "invert": lambda one: (one.added_tokens, [getattr(step, "behavior", step) for step in one.steps]),
+}
+
+
+@pytest.mark.parametrize("name", KEYS_OF_PIPELINES)
+def test_pipelines_that_a_key_confuses_are_found(name: str) -> None:
+    kept = dict[str, Pipeline]()
+
+    class Confuses(Whole):
+        """Encodes by the first pipeline with the same key."""
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            own = self.pipeline
+            self.pipeline = own and kept.setdefault(repr(KEYS_OF_PIPELINES[name](own)), own)
+            ids = super().encode(text, **choice)
+            self.pipeline = own
+            return ids
+
+    (tables,) = (one for one in PROPERTIES if one.id == "law-tables-pipeline")
     assert tables.run(Implementation("x", Confuses), QUICK) is not None
 
 
