@@ -15,7 +15,7 @@ from functools import cache
 from itertools import product
 from typing import Any, TypeAlias, TypeVar
 
-from bpe_conformance.fixtures import Merge, Model, characters, read_model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
 from ..answer import Acceptable, Answer, Ids
@@ -37,6 +37,7 @@ from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import REMOTE_FACTOR, Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
 from .engine import Fixed, Property, Verdicts, first
+from .lifecycle import COLLIDING
 
 T = TypeVar("T")
 BLOCK, FEW = 96, 48
@@ -350,8 +351,18 @@ TRAININGS: Sequence[Sequence[Train]] = (
     (Train(_TRAINED, 262), Train(_TRAINED, 260), Train(_TRAINED, 258), Train(_TRAINED[::-1], 262)),
     (Train(_TRAINED.upper(), 262), Train(_TRAINED, 261), *(Train(text, 262) for text in _LONGER_TRAINED)),
     (Train(f"{_TRAINED} <|s|> <|s|>", 262), Train(f"{_TRAINED} <|s|> <|s|>", 262, ("<|s|>",))),
+    tuple(
+        Train("pqqp pq qp PQ QP pq,qp", 262, special)
+        for special in (("pq", "qp"), ("pqqp",), ("pq qp",), ("pq,qp",), ("PQ", "QP"))
+    ),
+    tuple(Train("a1 a1a A1\n\nA12 12345", 270, (), pattern) for pattern in PATTERNS),
+    tuple(Train(f"b{char} b{char}", 262) for char in ("\u00e9", "e\u0301")),
+    tuple(Train(f"{' ab' * 40} {word}{' ab' * 400}", 260) for word in ("cdcd", "dcdc")),
+    tuple(Train(f"{' ab' * 440} {word}", 260) for word in ("cdcd", "dcdc")),
+    *(tuple(Train(word, 258) for word in words) for words in COLLIDING),
 )
-"""Equal in their texts, as sorted letters, without case, at both ends, or without special tokens."""
+"""Equal in their texts, as sorted letters, without case, at both ends, without special tokens or if these are joined,
+without the pattern, in their normal form, or in a hash of 32 bits."""
 
 
 @cache
@@ -484,7 +495,11 @@ def trainings(implementation: Implementation) -> Verdicts:
     if implementation.conventions["tie_break"] == "unspecified":
         return
     has_special = "train-special" in implementation.capabilities
-    possible = ([asked for asked in group if has_special or not asked.special] for group in TRAININGS)
+    named = strategies.patterns(implementation, "train-pattern")
+    possible = [
+        [asked for asked in group if (has_special or not asked.special) and asked.pattern in named]
+        for group in TRAININGS
+    ]
     yield from _in_turn(implementation, None, possible)
 
 

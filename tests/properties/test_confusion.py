@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import zlib
 from collections.abc import Callable, Hashable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -194,14 +195,22 @@ def test_a_text_that_is_wrong_after_a_longer_one_is_found() -> None:
 
 
 TRAINING_KEYS: dict[str, Callable[..., Hashable]] = {
-    "text": lambda text, size, special: text,
-    "text-and-size": lambda text, size, special: (text, size),
-    "size": lambda text, size, special: (size, tuple(special)),
-    "length": lambda text, size, special: (len(text), size, tuple(special)),
-    "lower": lambda text, size, special: (text.lower(), size, tuple(special)),
-    "sorted": lambda text, size, special: ("".join(sorted(text)), size, tuple(special)),
-    "prefix": lambda text, size, special: (text[:20], size, tuple(special)),
-    "suffix": lambda text, size, special: (text[-20:], size, tuple(special)),
+    "text": lambda text, size, special, pattern: text,
+    "text-and-size": lambda text, size, special, pattern: (text, size),
+    "size": lambda text, size, special, pattern: (size, tuple(special)),
+    "length": lambda text, size, special, pattern: (len(text), size, tuple(special)),
+    "lower": lambda text, size, special, pattern: (text.lower(), size, tuple(special)),
+    "sorted": lambda text, size, special, pattern: ("".join(sorted(text)), size, tuple(special)),
+    "prefix": lambda text, size, special, pattern: (text[:20], size, tuple(special)),
+    "suffix": lambda text, size, special, pattern: (text[-20:], size, tuple(special)),
+    "ends": lambda text, size, special, pattern: (len(text), text[:100], text[-100:], size, tuple(special), pattern),
+    "beginning": lambda text, size, special, pattern: (len(text), text[:1_000], size, tuple(special), pattern),
+    "special-tokens-by-spaces": lambda text, size, special, pattern: (text, size, " ".join(special), pattern),
+    "special-tokens-joined": lambda text, size, special, pattern: (text, size, "".join(special), pattern),
+    "special-tokens-by-case": lambda text, size, special, pattern: (text, size, str(special).lower(), pattern),
+    "pattern": lambda text, size, special, pattern: (text, size, tuple(special)),
+    "normal-form": lambda text, size, special, pattern: (unicodedata.normalize("NFC", text), size, pattern, *special),
+    "hash": lambda text, size, special, pattern: (zlib.crc32(text.encode()), size, pattern, *special),
 }
 
 
@@ -212,7 +221,7 @@ def test_a_cache_of_trainings_is_found(key: Callable[..., Hashable]) -> None:
     class CachesTrainings(Whole):
         @classmethod
         def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Any:
-            own = key(text, vocab_size, special_tokens)
+            own = key(text, vocab_size, special_tokens, pattern)
             if own not in cache:
                 cache[own] = super().train(text, vocab_size, special_tokens, pattern)
             return cache[own]
