@@ -71,7 +71,8 @@ def _causes(report: Document) -> Iterator[str]:
                 for bug in cause["bugs"][:NAMES]:
                     yield f"\n{_prose(bug['sentence'])} **Fix:** {_prose(bug['fix'])} Rule: {plain(bug['clause'])}."
             case "convention":
-                yield "\nThe answers are correct under this convention. If you intend it, declare it in the class:"
+                yield "\nThe answers follow this convention, which is not declared."
+                yield "If you intend it, declare it in the class; if not, it is a bug:"
                 yield f"\n{code(cause['declare'])}"
             case "error":
                 yield f"\nRaised at {code(cause['place'])}." if cause["place"] else ""

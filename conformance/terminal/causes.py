@@ -251,8 +251,9 @@ def advice(result: RunResult) -> tuple[str, str]:
     if isinstance(cause, ConventionCause) and not others:
         agree = f"{len(cause.tests):,} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
         if rule := _broken_tie_rule(cause, result.command):
-            agree += f". If ties should follow {rule}, the trainer has a bug"
-        elif asked := _handout(cause, result.command):
+            agree += f". If ties should follow {rule}, the trainer has a bug; if any tied pair will do, declare"
+            return agree, conventions(cause)
+        if asked := _handout(cause, result.command):
             agree += f". The handout asks for {asked}: {TIE_BREAK_CODE[asked]}. Only if your course does not, declare"
             return agree, conventions(cause)
         return f"{agree}: if you intend this, declare", conventions(cause)

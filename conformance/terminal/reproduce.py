@@ -121,7 +121,10 @@ def _training(asked: Train, command: Command) -> str:
         arguments += f", pattern={spelling!a}"
     if command.trains_from_file:
         return f"print({name}({arguments})[1])"
-    return f"print({name}.train({arguments}){'[1]' if command.returns_pair else '.merges'})"
+    call = f"{name}.train({arguments})"
+    if "--bpe-isolate" in command.options:  # the other process does not say whether it returns a pair
+        return f"print(made[1] if isinstance(made := {call}, tuple) else made.merges)"
+    return f"print({call}{'[1]' if command.returns_pair else '.merges'})"
 
 
 def _arguments(model: Model | None, command: Command) -> list[str]:
