@@ -739,6 +739,7 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
         grade, "_graded", lambda name, *_: (grade.Grade(name, "", 3, report(name, {}) if name != "ann" else None), None)
     )
     assert cli.main(["grade", *folders, "--adapter", TOK, "-o", str(results)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == first  # whatever the options are
     pages = ["bob.html", "carl.html", "index.html", "own.html"]
     assert sorted(file.name for file in results.iterdir()) == [*pages, "results.csv", "results.json"]
     hidden = {*folders, str(results)}
@@ -746,6 +747,19 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     assert all("tiktoken" not in job["confined"]["blocked"] for job in jobs)
     assert all("tokenizers" in job["confined"]["blocked"] for job in jobs)
     assert "--bpe-strict" in jobs[0]["arguments"]
+
+
+def test_only_pages_of_submissions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, results = write(tmp_path / "ann", {"tok.py": ""}), tmp_path / "results"
+    results.mkdir()
+    (results / "ann.html").write_text("")
+    (tmp_path / "notes.txt").write_text("")
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, "no module"), None))
+    for page, is_removed in (("../notes.txt", False), ("ann.html", True)):
+        (results / "results.json").write_text(json.dumps({"submissions": [{"submission": "ann", "page": page}]}))
+        cli.main(["grade", folder, "--adapter", TOK, "-o", str(results)])
+        assert (results / "ann.html").exists() is not is_removed
+        assert (tmp_path / "notes.txt").exists()
 
 
 @pytest.mark.parametrize(

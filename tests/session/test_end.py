@@ -81,6 +81,7 @@ def test_what_was_skipped_because_of_a_failure_that_does_not_count_is_a_failure(
         outcome("by itself", "skipped", ""),
         outcome("lacking", "skipped"),
         outcome("fails", "failed", "encode"),
+        outcome("decodes", "failed", "", of="decoder"),  # nothing depends on it
     ]
     skipped = [report(one.test) for one in outcomes if one.state == "skipped"]
     terminal = Terminal(skipped=[report("other", is_ours=False), *skipped], failed=[report("fails")])
@@ -88,7 +89,7 @@ def test_what_was_skipped_because_of_a_failure_that_does_not_count_is_a_failure(
     run = run_of(outcomes, terminal, setup=setup)
     assert run._fail_unexplained_skips()
     assert {name: one.state for name, one in run.outcomes.items() if one.state in ("failed", "known failure")} == {
-        **dict.fromkeys(("first", "second", "fails"), "failed"),
+        **dict.fromkeys(("first", "second", "fails", "decodes"), "failed"),
         "listed": "known failure",
     }
     assert run.outcomes["listed"].reason == "a reason"

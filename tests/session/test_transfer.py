@@ -21,6 +21,7 @@ def test_a_packed_outcome_refers_to_the_tables_of_named_models(special: tuple[st
     assert model.ranks
     mismatch = Mismatch(Question(Encode("a"), model), Expectation((Ids((97,)),)), Ids((98,)))
     outcome = Outcome("case", "case", "title", "failed", None, "encoder", mismatch=mismatch)
+    outcome = replace(outcome, more=(replace(outcome, examples=2), replace(outcome, examples=3)))
     packed = pack(outcome, MODELS)
     assert len(packed) < 4_000
     unpacked = unpack(packed, MODELS)
