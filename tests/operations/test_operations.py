@@ -247,6 +247,8 @@ def test_ties_that_are_open_accept_any_pair_of_the_highest_count_and_only_the_en
         assert training.accepts(right, answer, setting) is accepted, merges
         assert not training.accepts(right, replace(answer, vocab={**answer.vocab, 300: b"zz"}), setting)
     assert training.accepts(right, training.of(Implementation("x", Tokenizer)), setting)
+    empty, ignored = Train("ab", 257, ("",)), Train("ab", 257)  # to ignore an empty special token is correct
+    assert empty.accepts(empty.answer(setting), ignored.of(Implementation("x", Tokenizer)), setting)
 
 
 def test_a_training_is_compared_under_every_other_convention_that_decides_its_answer() -> None:

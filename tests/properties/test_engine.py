@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -194,6 +195,17 @@ def test_a_tokenizer_that_cannot_be_built_answers_with_its_error() -> None:
     assert isinstance(ask(implementation, question), Refusal)
     instance = Instance(implementation, MODEL)
     assert instance.ask(question) == instance.ask(question) == ask(implementation, question)
+
+
+def test_a_tokenizer_has_no_more_time_than_the_limit_unless_it_is_given_more() -> None:
+    class Slow(Whole):
+        def encode(self, text: str, **options: Any) -> list[int]:
+            time.sleep(0.1)
+            return super().encode(text, **options)
+
+    implementation, question = Implementation("x", Slow, limit=0.03), Question(Encode("ab"), MODEL)
+    assert is_late(Instance(implementation, MODEL).ask(question))
+    assert not is_late(Instance(implementation, MODEL, 300).ask(question))
 
 
 def test_an_error_of_the_suite_is_not_a_mismatch() -> None:

@@ -205,6 +205,32 @@ def test_save_may_refuse_a_directory_that_is_in_use(monkeypatch: pytest.MonkeyPa
         assert PROPERTIES["law-saved-elsewhere"].run(implementation, QUICK) is None
 
 
+def test_files_of_another_locale_are_loaded_there_and_in_the_default_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    class InReverse(wrong.Whole):
+        """Writes the bytes of a file in reverse, and reads them so."""
+
+        def save(self, folder: str) -> None:
+            super().save(folder)
+            self.reverse(Path(folder, "merges.txt"))
+
+        @classmethod
+        def from_files(cls, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+            cls.reverse(Path(merges))
+            return super().from_files(vocab, merges, special_tokens)
+
+        @staticmethod
+        def reverse(file: Path) -> None:
+            file.write_bytes(file.read_bytes()[::-1])
+
+    for here, there, context in (
+        (InReverse, InReverse, None),
+        (wrong.Whole, InReverse, "saved in the locale C, and loaded in the default locale"),
+    ):
+        monkeypatch.setattr(Implementation, "elsewhere", lambda self, _, there=there: Implementation("x", there))
+        one = PROPERTIES["law-saved-elsewhere"].run(Implementation("x", here), QUICK)
+        assert (one and one.mismatch.asked.context) == context
+
+
 def test_a_save_that_refuses_every_directory_is_a_failure() -> None:
     class NeverSaves(wrong.Whole):
         def save(self, folder: str) -> None:

@@ -18,7 +18,7 @@ from helpers.shorter_texts import leave_out_rows, leave_out_sizes
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.answer import Ids
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel
@@ -505,6 +505,15 @@ class WaitsForShortSpecials(Tokenizer):
         yield from self.encode(text[end:])
 
 
+class JoinsOnlyShortSpecials(Tokenizer):
+    """Finds a special token that a stream cuts only if it has at most 512 characters."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        is_short = all(len(token) <= 512 for token in self.special_tokens)
+        for part in ["".join(chunks)] if is_short else chunks:
+            yield from self.encode(part)
+
+
 class PreTokensCutAt65536Bytes(BaseEncoder):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         word = self.atoms(pre_token)
@@ -549,6 +558,7 @@ ONLY_IN: dict[type, str] = {
     LosesMergesOfFullCache: "different pre-tokens",
     LosesAnIdOfAFullCache: "different pre-tokens",
     CachesByLengthAndEnds: "pre-tokens that differ in one letter",
+    JoinsOnlyShortSpecials: "a stream with a special token",
     TokensOfAtMost512Bytes: "a pre-token of long tokens",
     HeapInLongWords: "a pre-token that does not repeat",
     StaleEntriesInLongWords: "a pre-token that does not repeat",
@@ -601,6 +611,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", FindsShortSpecials),
         ("law-large-table", ComparesBeginningsOfSpecials),
         ("law-long-streams", WaitsForShortSpecials),
+        ("law-long-streams", JoinsOnlyShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
         ("law-large-table", LooksUpSpecialsInASortedList),
         ("law-long-streams", EndsAtAnEmptyBlock),
@@ -785,6 +796,24 @@ def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bo
     assert (found is None) is passes
     if passes:
         assert any("refuses size" in note and ": ValueError" in note for note in implementation.notes)
+
+
+def test_a_row_that_the_split_of_gpt2_decides_is_left_out_alone() -> None:
+    class LosesTheLast(Tokenizer):
+        pattern = "cl100k"
+
+        def encode(self, text: str) -> list[int]:
+            return super().encode(text)[: 100 if text.startswith("a") else None]
+
+    model = read_model({"merges": [["1", "2"], ["12", "3"], ["123", "4"]]})  # cl100k has at most three digits
+    digits = scale.Row("digits", (1,), lambda size: scale.encoding(model, "1234", (258,)))
+    letters = scale.Row("letters", (9, 900), lambda size: scale.encoding(model, "a" * size, (97,) * size))
+
+    def asked(*rows: scale.Row) -> Found | None:
+        return scale._run("law", lambda *_: iter(rows), Implementation("x", LosesTheLast), Effort())
+
+    assert asked(digits) is None
+    assert asked(digits, letters) is not None
 
 
 def test_a_long_text_may_not_be_refused() -> None:

@@ -21,7 +21,9 @@ from bpe_conformance.reference import textbook
 IMPLEMENTATION = Implementation("x", Whole)
 
 
-def examples(strategy: Callable[[Implementation], Any], count: int) -> list[Question[Any]]:
+def examples(
+    strategy: Callable[[Implementation], Any], count: int, tested: Implementation = IMPLEMENTATION
+) -> list[Question[Any]]:
     """Return the examples of a search: as many as `count`, and the simplest one."""
     found: list[Question[Any]] = []
 
@@ -30,7 +32,7 @@ def examples(strategy: Callable[[Implementation], Any], count: int) -> list[Ques
         yield None
 
     one = Drawn("law-drawn", "LAW-ENCODE-1", ("encode",), strategy, count)(test)
-    assert one.run(IMPLEMENTATION, Effort()) is None
+    assert one.run(tested, Effort()) is None
     assert len(found) == count
     return found
 
@@ -229,6 +231,17 @@ def test_a_table_shows_where_a_text_is_split() -> None:
         assert {piece.encode() for piece in pieces} <= {*model.vocab.values()}
         assert model.pattern == name
     assert isinstance(strategies.showing("a", "gpt2", PATTERNS["gpt2"]), Model)
+
+
+@pytest.mark.parametrize("lookup", ["pair", "whole"])
+def test_the_tokens_of_a_text_are_its_pre_tokens(lookup: str) -> None:
+    class Declares(Whole):
+        conventions = {"lookup": lookup}  # noqa: RUF012
+
+    drawn = examples(lambda one: strategies.splits(one, ["gpt2"]), 20, Implementation("x", Declares))
+    pieces = [{piece.encode() for piece in textbook.split(question.operation.text)} for question in drawn]
+    shown = [words <= {*question.table.vocab.values()} for words, question in zip(pieces, drawn, strict=True)]
+    assert sum(shown) > 15
 
 
 @pytest.mark.parametrize("convention", ["pair", "bytes"])
