@@ -165,9 +165,7 @@ class Command:
         return self._with(*(("--bpe-corpus", path) for path in self.corpora), ("-k", test))
 
     def explain(self, test: str, operation: Operation | None = None) -> str:
-        """Return the command line that explains `test`, a case of `operation` or a clause; "" for packs."""
-        if "--bpe-pack" in self.options:
-            return ""
+        """Return the command line that explains `test`, a case of `operation` or a clause."""
         key, default = (operation.key(values) if operation else "" for values in (self.conventions, DEFAULTS))
         view = [operation.view, key] if operation and key not in (default, "unspecified") else []
         spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []

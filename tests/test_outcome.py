@@ -327,10 +327,9 @@ def test_a_notebook_repeats_the_arguments_of_check() -> None:
     assert Command("T", argument="T").rerun("a") == "check(T, case='a')"
 
 
-def test_explain_reads_the_spec_of_the_run_and_no_pack() -> None:
+def test_explain_reads_the_spec_of_the_run() -> None:
     assert shlex.split(Command("m:T", OPTIONS).explain("a")) == ["bpe-conformance", "explain", "a", "--spec", "my spec"]
     assert Command("m:T").explain("a") == "bpe-conformance explain a"
-    assert Command("m:T", {"--bpe-pack": "golden"}).explain("a") == ""
 
 
 def test_explain_replays_the_declared_conventions() -> None:

@@ -125,6 +125,9 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     statement = outcome.clause.under(command.conventions) if outcome.clause else ""
     cause = diagnosis.cause_of(outcome.test) if diagnosis is not None else None
     explained = (outcome.kind == "property" and found.clause_id) or outcome.test
+    operation = found.asked.operation if outcome.kind == "case" else None
+    if outcome.clause and "--bpe-pack" in command.options:
+        explained, operation = outcome.clause.id, None  # the spec does not have the cases of a pack
     return Failure(
         outcome.test,
         label,
@@ -139,7 +142,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         outcome.file,
         reproduce.one_line(found.asked, command),
         rerun,
-        "" if is_corpus else command.explain(explained, found.asked.operation if outcome.kind == "case" else None),
+        "" if is_corpus else command.explain(explained, operation),
     )
 
 
