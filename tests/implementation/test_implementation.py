@@ -397,6 +397,10 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
             type("A", (Right,), {"__init__": lambda self, vocab, *, merges: None}),
             "it takes 1 argument, gets 3; write",
         ),
+        (
+            type("A", (Right,), {"__init__": lambda self: None}),
+            "= None); or, if it has loaded a model, give the class the attribute model, the path of the model's file",
+        ),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),

@@ -301,10 +301,13 @@ def test_the_end_of_a_run_names_the_part_the_unwritten_files_and_the_only_model(
     shown = end_of(result(outcome("one"), part="MERGE", unwritten=("a.md: no space", "b.md: no space")))
     assert "verdict       PASS: encoder (1 MUST test) (in part: MERGE)" in shown
     assert [line for line in shown if line.startswith("NOT")] == [f"NOT WRITTEN   {x}.md: no space" for x in "ab"]
-    for model, said in (("other", "the attribute model, 'other', names a fixed"), ("/x/a.json", "make one: bpe-conf")):
+    for model, *said in (
+        ("other", "the attribute model, 'other', names a fixed", "--bpe-pack"),
+        (str(Path(__file__).absolute()), "make one: bpe-conformance pack", "--bpe-pack"),
+        ("/x/a.json", "the attribute model, '/x/a.json', is no file: write the path of the model's file"),
+    ):
         text = " ".join(" ".join(end_of(result(model=model))).split())
-        assert said in text
-        assert "--bpe-pack" in text
+        assert all(one in text for one in said)
         assert "note" not in " ".join(end_of(result(outcome("one"), model=model)))
     packed = " ".join(" ".join(end_of(result(model="other", pack="mine"))).split())
     assert "the attribute model is 'other', and the pack is of 'mine'. If they have the same vocabulary" in packed
