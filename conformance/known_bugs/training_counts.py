@@ -182,6 +182,11 @@ class TwoMergesPerCount(BaseTrainer):
 # The end, and sizes
 
 
+class NothingLearned(BaseTrainer):
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
+        return []
+
+
 class LastMergeRepeated(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges = super().learn(words, merge_count)
