@@ -77,7 +77,7 @@ class Program(Client):
         self.hello: dict[str, Any] = {}
         self.capabilities: set[str] = set()
         self.fixed = False
-        self.loads: dict[int, str] = {}  # the number of a model -> the request that loaded it; its vocabulary is left out
+        self.loads: dict[int, str] = {}  # the number of a model -> the request that loaded it, with "..." for the vocab
         self._model = -1
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
