@@ -87,7 +87,7 @@ def _trainer() -> Implementation:
 
 
 def _closeness(given: Answers, answers: Answers) -> float:
-    """Return how close answers are: 4 for each that is alike, and less for a part of a table."""
+    """Return how close answers are: 4 for each table that is alike, less for a part of it, 1 for other answers."""
     total = 0.0
     for test, first in given.items():
         second = answers[test]

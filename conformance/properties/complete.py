@@ -668,7 +668,7 @@ def _in_swapped(implementation: Implementation, clause_id: str, *operations: Ope
 
 @Fixed("law-encode-swapped", "LAW-ENCODE-1", ("encode",))
 def encodes_swapped(implementation: Implementation) -> Verdicts:
-    """The table is used for every byte, although most ids, or those looked at first, are the values of the bytes."""
+    """The table gives the id of every byte, even if most ids are the values of their bytes."""
     yield from _in_swapped(implementation, "LAW-ENCODE-1", Encode(PRINTABLE), Encode(MIXED))
 
 
@@ -677,14 +677,14 @@ SWAPPED_IDS = tuple(range(0x80)), tuple(MIXED.encode("utf-8"))
 
 @Fixed("law-decode-swapped", "DECODE-BYTES-1", ("decode",))
 def decodes_swapped(implementation: Implementation) -> Verdicts:
-    """The table is used for every id, although most ids, or those looked at first, are the values of the bytes."""
+    """The table gives the byte of every id, even if most ids are the values of their bytes."""
     operations = (kind(ids) for kind in (Decode, DecodeBytes) for ids in SWAPPED_IDS)
     yield from _in_swapped(implementation, "DECODE-BYTES-1", *operations)
 
 
 @Fixed("law-detok-swapped", "DETOK-EQUAL-1", ("decode_iterable",))
 def detokenizes_swapped(implementation: Implementation) -> Verdicts:
-    """In a stream, too, the table is used for every id, although most ids are the values of the bytes."""
+    """In a stream, too, the table gives the byte of every id, even if most ids are the values of their bytes."""
     yield from _in_swapped(implementation, "DETOK-EQUAL-1", *map(Detokenize, SWAPPED_IDS))
 
 

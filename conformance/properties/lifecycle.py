@@ -73,16 +73,16 @@ PIPELINES = {
     "spaced": Pipeline((), (AddedToken("xx", True),), (ByteLevel(True),)),
 }
 _ADDED = AddedToken(SPECIAL)
-_BYTES: tuple[Step, ...] = (ByteLevel(),)
+_BYTE_LEVEL: tuple[Step, ...] = (ByteLevel(),)
 ALIKE_PIPELINES: Mapping[str, Pipeline] = {
-    "unchanged": Pipeline((), (_ADDED,), _BYTES),
-    "decomposed": Pipeline(("NFD",), (_ADDED,), _BYTES),
-    "stripping": Pipeline(("NFC",), (replace(_ADDED, rstrip=True),), _BYTES),
-    "single word": Pipeline(("NFC",), (replace(_ADDED, single_word=True),), _BYTES),
-    "not spaced": Pipeline((), (AddedToken("xx", True),), _BYTES),
-    "isolated": Pipeline((), (_ADDED,), (Split("l"), *_BYTES)),
-    "removed": Pipeline((), (_ADDED,), (Split("l", "Removed"), *_BYTES)),
-    "inverted": Pipeline((), (_ADDED,), (Split("l", "Removed", True), *_BYTES)),
+    "unchanged": Pipeline((), (_ADDED,), _BYTE_LEVEL),
+    "decomposed": Pipeline(("NFD",), (_ADDED,), _BYTE_LEVEL),
+    "stripping": Pipeline(("NFC",), (replace(_ADDED, rstrip=True),), _BYTE_LEVEL),
+    "single word": Pipeline(("NFC",), (replace(_ADDED, single_word=True),), _BYTE_LEVEL),
+    "not spaced": Pipeline((), (AddedToken("xx", True),), _BYTE_LEVEL),
+    "isolated": Pipeline((), (_ADDED,), (Split("l"), *_BYTE_LEVEL)),
+    "removed": Pipeline((), (_ADDED,), (Split("l", "Removed"), *_BYTE_LEVEL)),
+    "inverted": Pipeline((), (_ADDED,), (Split("l", "Removed", True), *_BYTE_LEVEL)),
 }
 """Pipelines that an incomplete key confuses with one another or with those above."""
 _SPECIALS = ([SPACED], ["pq", "qp"], ["PQ", "QP"], ["pq qp"], ["pq,qp"], ["pq;qp"], ["pq\nqp"], ["pq\0qp"])

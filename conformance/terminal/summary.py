@@ -152,7 +152,7 @@ def _notes(result: RunResult) -> Iterator[str]:
     if model is None or result.tested_outcomes:
         return
     if Path(model).is_absolute() and not Path(model).is_file():
-        yield f"the attribute model, {model!a}, is no file: write the path of the model's file, such as tokenizer.json"
+        yield f"the attribute model, {model!a}, is not a file: write the path of its tokenizer.json or other file"
     elif Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"

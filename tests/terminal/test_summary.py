@@ -304,7 +304,7 @@ def test_the_end_of_a_run_names_the_part_the_unwritten_files_and_the_only_model(
     for model, *said in (
         ("other", "the attribute model, 'other', names a fixed", "--bpe-pack"),
         (str(Path(__file__).absolute()), "make one: bpe-conformance pack", "--bpe-pack"),
-        ("/x/a.json", "the attribute model, '/x/a.json', is no file: write the path of the model's file"),
+        ("/x/a.json", "the attribute model, '/x/a.json', is not a file: write the path of its tokenizer.json"),
     ):
         text = " ".join(" ".join(end_of(result(model=model))).split())
         assert all(one in text for one in said)
