@@ -23,6 +23,8 @@ os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
 )  # otherwise each process compiles every module, which takes a second or more
 sys.dont_write_bytecode = False
+WITHOUT_ANYIO = "-p no:anyio"  # developers have this plugin of pytest, whose import is a quarter of a short run
+os.environ["PYTEST_ADDOPTS"] = WITHOUT_ANYIO
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -64,5 +66,6 @@ def keeps_the_watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Project:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_ANYIO)  # `pytester` has removed it
     return Project(pytester)

@@ -61,7 +61,7 @@ def _run(step: str, directory: Path) -> None:
         cwd=directory,
         capture_output=True,
         text=True,
-        env={**os.environ, "COLUMNS": "80", "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "COLUMNS": "80"},
         check=False,
     )
     printed = done.stdout.rstrip("\n").split("\n")
