@@ -1,9 +1,9 @@
 """The reference gives the ids of the original for published models, through every method that encodes.
 
 The models are fetched (see `tests/helpers/published_models.py`); a test is skipped, with the reason, where that fails.
-`BPE_TEXTS` is the number of random texts for each model; from 10,000 on, all entries of the vocabulary and all real
-texts are tested too, not a sample. The characters of random texts are those of Unicode 3.2 and some of 4 to 9: about
-newer ones, the versions of Unicode in `tokenizers` disagree.
+`BPE_TEXTS` is the number of random texts for each model; from 10,000 on, all models, all entries of the vocabulary and
+all real texts are tested, not a sample. The characters of random texts are those of Unicode 3.2 and some of 4 to 9:
+about newer ones, the versions of Unicode in `tokenizers` disagree.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ Encode = Callable[[Sequence[str]], list[list[int]]]
 TEXTS = int(os.environ.get("BPE_TEXTS", "400"))
 ONE_OF = 1 if TEXTS >= 10_000 else 19
 """Of entries of the vocabulary and of real texts, one in so many is tested."""
+LIKE_ANOTHER = {"gpt35turbo", "gptoss", "tekken_240911"}  # the sample has a model with the same settings
 REAL = sorted((Path(__file__).parents[3] / "fixtures" / "texts").glob("*.txt"))[::ONE_OF]
 ASSIGNED = [
     char
@@ -83,6 +84,10 @@ class Model:
         return [self.text(draw) for _ in range(count)]
 
 
+TEKKEN = "mistral_common.tokens.tokenizers.tekken"
+NO_TEKKEN = "mistral-common, which gives the ids of Tekken, is not installed: pip install mistral-common==1.13.1"
+
+
 def is_utf8(token: bytes) -> bool:
     return "\ufffd" not in token.decode("utf-8", "replace")
 
@@ -93,8 +98,7 @@ def original(file: Path, model: fixtures.Model) -> Encode:
         theirs = tokenizers.Tokenizer.from_file(str(file))
         return lambda texts: [found.ids for found in theirs.encode_batch(list(texts), add_special_tokens=False)]
     if file.suffix == ".json":
-        reason = "mistral-common, which gives the ids of Tekken, is not installed: pip install mistral-common==1.13.1"
-        package = pytest.importorskip("mistral_common.tokens.tokenizers.tekken", reason=reason)
+        package = pytest.importorskip(TEKKEN, reason=NO_TEKKEN)
         tekkenizer = package.Tekkenizer.from_file(str(file))
         return lambda texts: [tekkenizer.encode(text, bos=False, eos=False) for text in texts]
     tiktoken = pytest.importorskip("tiktoken")
@@ -106,13 +110,15 @@ def original(file: Path, model: fixtures.Model) -> Encode:
 
 @lru_cache(maxsize=1)
 def model_of(name: str) -> Model:
+    if name.startswith("tekken"):
+        pytest.importorskip(TEKKEN, reason=NO_TEKKEN)
     try:
         return Model(name)
     except CannotFetchError as error:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=[name for name in MODELS if ONE_OF == 1 or name not in LIKE_ANOTHER])
 def model(request: pytest.FixtureRequest) -> Model:
     return model_of(request.param)
 
