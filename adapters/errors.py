@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
@@ -26,6 +27,12 @@ def error_line(stderr: str) -> str:
         if _NAMES_ERROR.search(lines[index]) and not _POSITION.match(lines[index]):
             return " ".join(lines[index : index + 2]) if lines[index].endswith(":") else lines[index]
     return lines[-1] if lines else ""
+
+
+def signal_name(number: int) -> str:
+    """Return `signal 11 (SIGSEGV)`; a signal without a name, such as a real-time signal, is only a number."""
+    names = {one.value: f" ({one.name})" for one in signal.Signals}
+    return f"signal {number}{names.get(number, '')}"
 
 
 class AdapterError(Exception):

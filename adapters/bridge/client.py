@@ -35,6 +35,7 @@ from ..errors import (
     ProtocolError,
     RemoteError,
     one_line,
+    signal_name,
 )
 from . import wire
 from .confinement import Confinement
@@ -286,7 +287,8 @@ class Client:
     def _fail(self, kind: type[BridgeError], operation: str, got: str, rule: str = "", fix: str = "") -> BridgeError:
         process, status = self.process, self._stop(_GRACE if kind is CrashError else 0.0)
         if kind is CrashError and status is not None:
-            got = f"the program ended with status {status}" if status >= 0 else f"signal {-status} ended the program"
+            ended = f"the program ended with status {status}"
+            got = ended if status >= 0 else f"{signal_name(-status)} ended the program"
         return kind(operation, got, rule, fix, process.stderr_tail() if process else "")
 
     def _stop(self, grace: float = 0.0) -> int | None:

@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import bpe_conformance
 from bpe_conformance.adapters.bridge.confinement import SHARED, SUBMISSION, Confinement, has_landlock, tried_file
+from bpe_conformance.adapters.errors import signal_name
 from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only, counted
@@ -330,7 +331,7 @@ def _suite(
     said = lines[-1][:300].removeprefix("ERROR: ") if lines else ""
     said = re.sub(r"there is no module '([^']*)'; looked in .*", r"the submission has no \1.py", said)
     if process.returncode < 0 and interrupt is None:
-        said = f"signal {-process.returncode} ended the suite's process"
+        said = f"{signal_name(-process.returncode)} ended the suite's process"
     return None, status if interrupt else late or said or f"the run ended with status {process.returncode}", interrupt
 
 

@@ -70,7 +70,7 @@ def test_prints_and_floods_of_the_adapter_do_no_harm(naughty):
     ("text", "error", "words"),
     [
         ("crash", CrashError, "status 7"),
-        ("kill", CrashError, "signal 9"),
+        ("kill", CrashError, r"signal 9 \(SIGKILL\)"),
     ],
 )
 def test_a_crash_fails_one_call_and_shows_the_last_lines_of_stderr(naughty, text, error, words):

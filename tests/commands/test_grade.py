@@ -549,10 +549,10 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
         "sys.exit(\"ERROR: there is no module 'tok'; looked in here and there; run from elsewhere\")",
         "the submission has no tok.py",
     ),
-    "is killed": ("os.kill(os.getpid(), 9)", "signal 9 ended the suite's process"),
+    "is killed": ("os.kill(os.getpid(), 9)", "signal 9 (SIGKILL) ended the suite's process"),
     "is killed after words": (
         "sys.stderr.write('x'); sys.stderr.flush(); os.abort()",
-        "signal 6 ended the suite's process",
+        "signal 6 (SIGABRT) ended the suite's process",
     ),
     "prints no report": ("print('{')", "the run ended with status 0"),
     "hangs": ("time.sleep(60)", "no result within 0.3 seconds"),
@@ -598,7 +598,7 @@ HOUR = "no result within 3600 seconds"
         ([LATE, (b'{"run": 1}', b"")], ["terminated", "waited"], {"run": 1}, "interrupted", False),
         ([LATE, (b"", b"")], ["terminated", "waited"], None, HOUR, False),
         ([LATE, LATE], ["terminated", "killed", "waited"], None, HOUR, False),
-        ([(b"", b"ERROR: words\n")], ["waited"], None, "signal 15 ended the suite's process", False),
+        ([(b"", b"ERROR: words\n")], ["waited"], None, "signal 15 (SIGTERM) ended the suite's process", False),
     ],
 )
 def test_a_run_that_is_stopped_gives_what_it_has_so_far(

@@ -55,10 +55,10 @@ class Balloon(Leaving):
 CONTAINED = {
     "act-hang": "no answer within 3 s",
     "act-swallow": "no answer within 3 s",
-    "act-print": "signal 6 ended the program",
-    "act-exit": "signal 11 ended the program",
+    "act-print": r"signal 6 \(SIGABRT\) ended the program",
+    "act-exit": r"signal 11 \(SIGSEGV\) ended the program",
     "act-base": "CrashError:.* with status 0",
-    "act-interrupt": "signal 9 ended the program",
+    "act-interrupt": r"signal 9 \(SIGKILL\) ended the program",
     "act-escape": "OutOfMemoryError: .*the limit is 4 GiB",
     "act-surrogate": "CrashError: ",
 }
