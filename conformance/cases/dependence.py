@@ -105,7 +105,7 @@ def _of_operation(mismatch: Mismatch, model: Model, clause: str, implementation:
 
 def _plainly_wrong(operation: Operation, model: Model, implementation: Implementation) -> str | None:
     """Return what `encode` without a pipeline gets wrong: a pre-token, after all steps of the pipeline, or a text."""
-    if "encode" not in implementation.capabilities or model.is_large:
+    if "encode" not in implementation.capabilities or model.is_large or implementation.fixed_model is not None:
         return None
     plain = _without_pipeline(operation, model, implementation)
     if isinstance(ask(Question(Construct(), plain), implementation), Refusal):
@@ -119,7 +119,7 @@ def _plainly_wrong(operation: Operation, model: Model, implementation: Implement
 
 def _is_wrong_alone(operation: Operation, model: Model, implementation: Implementation) -> bool:
     """Return whether the same call is answered incorrectly without a pipeline, too."""
-    if model.is_large or implementation.fixed_model is not None:
+    if model.is_large or implementation.fixed_model is not None:  # it would be asked with its pipeline
         return False
     plain = Question(operation, _without_pipeline(operation, model, implementation))
     setting, answer = Setting(plain.model, implementation.conventions), ask(plain, implementation)

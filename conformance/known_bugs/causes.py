@@ -78,7 +78,7 @@ from .matrix import Matrix
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
 REPLAYED = 200  # the most golden cases on which a bug is tested again
-SHORTEST = 100  # the most texts of a pack, incorrect or correct, that all known bugs answer
+SHORTEST, FEW = 100, 30  # of the shortest failures of a pack, how many all known bugs answer
 MOST_IDS = 300  # in a list of a pack: some known bugs decode the whole list again for each id
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
@@ -95,6 +95,12 @@ Asked = dict[str, tuple[Encode | Decode | Detokenize, Model, Any]]
 """Test → what it asks, the model, and the correct answer."""
 ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
+IN_PACKS: tuple[tuple[str, type[Operation]], ...] = (
+    *((section, Encode) for section in ("pipeline", "encoding", "splitting", "special")),
+    ("decoding", Decode),
+    ("detokenizing", Detokenize),
+)
+"""The sections of the known bugs that can be found by a pack, and what they change."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
 _ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
@@ -336,10 +342,10 @@ class _Search:
     # Packs, which the published matrix lacks
 
     def _answers_to_packs(self, published: Matrix) -> dict[str, dict[str, str]]:
-        """Return the rows of the known bugs of pipelines, decoders and detokenizers with their answers to a pack.
+        """Return the rows of the known bugs with their answers to a pack.
 
-        All bugs answer the shortest questions; the bugs that are wrong in the same way on some of them answer all that
-        the implementation answers incorrectly. The row of added special tokens is for all cases.
+        All bugs answer a few short questions that the implementation answers incorrectly; those that are wrong in the
+        same way on some of them answer the others, too. The row of added special tokens is for all cases.
         """
         known = {case for row in published.answers.values() for case in row}
         wrong: Asked = {}
@@ -352,26 +358,29 @@ class _Search:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}
-        for section, kind in (("pipeline", Encode), ("decoding", Decode), ("detokenizing", Detokenize)):
+        of_pipelines: set[str] = set()  # the tests that bugs of pipelines explain, which say more than others
+        for section, kind in IN_PACKS:
             mine, others = (
                 {
                     test: asked
                     for test, asked in all_.items()
-                    if test not in known
+                    if test not in known | of_pipelines
                     and isinstance(asked[0], kind)
-                    and (kind is not Encode or asked[1].pipeline)
+                    and (section != "pipeline" or asked[1].pipeline)
                     and len(getattr(asked[0], "ids", ())) <= MOST_IDS
                 }
                 for all_ in (wrong, right)
             )
-            some = {**_shortest(mine), **_shortest(others)}
-            left_out = _left_out(mine, answers)
+            few, left_out = _few(mine), _left_out(mine, answers)
+            passed = {test: others[test] for test in _spread(sorted(others), REPLAYED)}  # some of each kind
             for bug in known_bugs() if mine else ():
                 if bug.section == section:
                     changes = {"special": left_out} if bug.id == LEAVES_OUT else {}
-                    found = _wrong_answers(bug, some, **changes)
+                    found = _wrong_answers(bug, few, **changes)
                     if any(self.evidence.answers.get(test) == mark for test, mark in found.items()):
-                        rows[bug.id] = found | _wrong_answers(bug, mine, **changes)
+                        rows[bug.id] = row = _wrong_answers(bug, {**mine, **passed}, **changes)
+                        if section == "pipeline":
+                            of_pipelines |= {test for test in mine if self.evidence.answers.get(test) == row.get(test)}
         return {bug: {**published.answers.get(bug, {}), **row} for bug, row in rows.items()}
 
     # Errors
@@ -723,8 +732,9 @@ def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementatio
 # Questions and answers
 
 
-def _shortest(asked: Asked) -> Asked:
-    return dict(sorted(asked.items(), key=lambda item: (len(ascii(item[1][0])), item[0]))[:SHORTEST])
+def _few(asked: Asked) -> Asked:
+    by_length = sorted(asked, key=lambda test: (len(ascii(asked[test][0])), test))
+    return {test: asked[test] for test in _spread(by_length[:SHORTEST], FEW)}
 
 
 def _wrong_answers(bug: KnownBug, asked: Asked, **changes: object) -> dict[str, str]:

@@ -171,11 +171,11 @@ def in_order(failures: Iterable[Outcome], result: RunResult) -> list[Outcome]:
 
     An incorrect merge also fails tests of splits, and an incorrect split tests of merges. It is the split if its
     section fails more than twice as often, unless a single word is encoded incorrectly, which only a gross fault of
-    splits explains.
+    splits explains, or tests of bytes fail more often: then other bytes are encoded.
     """
     splits = _share(result, "SPLIT")
     is_merge = splits < GROSS and any(map(_fails_for_a_word, result.tested_outcomes))
-    is_split = splits > 2 * _share(result, "MERGE") and not is_merge
+    is_split = splits > max(2 * _share(result, "MERGE"), _share(result, "BYTES")) and not is_merge
     return sorted(failures, key=lambda one: (one.depends, is_split and one.section != "SPLIT", difficulty(one)))
 
 
@@ -192,7 +192,7 @@ def _fails_for_a_word(outcome: Outcome) -> bool:
         return False
     asked = outcome.mismatch.asked.operation
     is_word = isinstance(asked, Encode) and asked.text.isascii() and asked.text.isalpha() and asked.text.islower()
-    return is_word and not isinstance(outcome.mismatch.answer, Refusal | Fault) and not _is_no_merge(outcome)
+    return is_word and not isinstance(outcome.mismatch.answer, Refusal | Fault) and not _is_about_bytes(outcome)
 
 
 def difficulty(outcome: Outcome) -> tuple[int, ...]:
@@ -210,15 +210,15 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
     size = sum(len(ascii(value)) for value in asked.operation.write().values())
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
-    about = outcome.depends, uses_another, not asked.context, is_value, _is_no_merge(outcome), outcome.kind != "case"
+    about = outcome.depends, uses_another, not asked.context, is_value, _is_about_bytes(outcome), outcome.kind != "case"
     return *about, *_of_training(outcome), size
 
 
-def _is_no_merge(outcome: Outcome) -> bool:
-    """Return whether a test of merges fails for another reason: lost bytes, an unknown id, a missed special token."""
+def _is_about_bytes(outcome: Outcome) -> bool:
+    """Return whether a test of merges or splits fails for other bytes, an unknown id or a special token."""
     where = outcome.mismatch and outcome.mismatch.divergence
     cause = where.cause if isinstance(where, EncodingDivergence) else None
-    return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section == "MERGE"
+    return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section in ("MERGE", "SPLIT")
 
 
 def _of_training(outcome: Outcome) -> tuple[int, bool]:

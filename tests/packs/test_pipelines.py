@@ -342,6 +342,31 @@ def test_a_known_bug_of_detokenizers_is_named(pack: Path) -> None:
     assert [name_of(cause) for cause in causes] == ["end-of-stream-lost"]
 
 
+def test_a_known_bug_of_encoders_is_named(pack: Path) -> None:
+    class Engine(Tokenizer):
+        def encode(self, text: str) -> list[int]:
+            return super().encode(text.replace("\r\n", "\n"))
+
+    asked = [case for case in load_pack(pack, installed_spec().clauses) if isinstance(case.operation, Encode)]
+    causes = diagnose(outcomes_of(Engine, asked), asked).causes
+    assert [name_of(cause) for cause in causes] == ["encodes-crlf-as-lf"]
+
+
+def test_a_failure_of_an_engine_for_one_model_does_not_depend_on_itself(pack: Path) -> None:
+    right = Tokenizer.from_tokenizer_json(str(pack.parent / "toy.json"))
+
+    class Engine:
+        model = "toy"
+
+        def encode(self, text: str) -> list[int]:
+            return right.encode(text.replace("\ufeff", "\n"))
+
+    asked = [case for case in load_pack(pack, installed_spec().clauses) if isinstance(case.operation, Encode)]
+    failed = [outcome for outcome in outcomes_of(Engine, asked) if outcome.state == "failed"]
+    assert failed
+    assert not [outcome.test for outcome in failed if outcome.depends]
+
+
 def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:
     adapter = "--adapter=bpe_conformance.known_bugs.pipeline:OnlyFirstSplit"
     result = project.pytester.runpytest_inprocess("conformance", adapter, f"--bpe-pack={pack}", "-k=split")

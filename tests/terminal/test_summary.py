@@ -508,6 +508,13 @@ class DropsReplacementCharacters(Plain):
         return super().encode(text.replace("\ufffd", ""))
 
 
+class MarksAsLineFeeds(Plain):
+    """Encodes other bytes, which fails more tests of splits than of merges."""
+
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.replace("\ufeff", "\n"))
+
+
 class KeepsLastIndex(Plain):
     """Finds out whether a text is blank by a regular expression that continues where the last search ended."""
 
@@ -525,6 +532,7 @@ class KeepsLastIndex(Plain):
         (encoding.LocalMinimaMerged, "MERGE-.*"),
         (SplitsLatin1, "SPLIT-.*"),
         (DropsReplacementCharacters, "BYTES-TEXT-3"),
+        (MarksAsLineFeeds, "BYTES-TEXT-3"),
         (KeepsLastIndex, "LAW-PURE-1|MERGE-STATE-1"),
     ],
 )
