@@ -137,6 +137,11 @@ def _changed(change: Callable[[BaseEncoder, Iterable[int]], Iterable[int]]) -> C
     return lambda self, ids: BaseEncoder.decode_iterable(self, change(self, ids))
 
 
+def taken_out(ids: list[int]) -> Iterator[int]:
+    while ids:
+        yield ids.pop(0)
+
+
 def _is_special(tokenizer: BaseEncoder, index: int) -> bool:
     return tokenizer.vocab[index].decode("utf-8", "replace") in tokenizer.special
 
@@ -197,6 +202,7 @@ add_variants(
         "IdZeroEndsStream": _changed(lambda self, ids: takewhile(bool, ids)),
         "IdZeroLeftOut": _changed(lambda self, ids: filter(None, ids)),
         "ErrorOfIdsEndsStream": _changed(lambda self, ids: readable(ids)),
+        "CallersIdsConsumed": _changed(lambda self, ids: taken_out(ids) if type(ids) is list else ids),
     },
 )
 add_variants(

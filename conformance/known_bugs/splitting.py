@@ -119,6 +119,14 @@ class _Mistaken(BaseEncoder):
         return [segment[start:end] for start, end in pairwise(ends)]
 
 
+class WhiteSpaceWithoutControls(_Mistaken):
+    def mistaken(self, character: str) -> str:
+        return "." if character in "\v\f" else character
+
+    def split(self, segment: str) -> list[str]:
+        return super().split(segment) if segment.isascii() else BaseEncoder.split(self, segment)
+
+
 class WordsByRe(BaseEncoder):
     def split(self, segment: str) -> list[str]:
         wrong = rf"{CONTRACTIONS}| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Model, read_model
 
-from ..answer import TIMED_OUT, Answer, AnyError, AtMost, Fault, Measure, Text
+from ..answer import TIMED_OUT, Answer, AnyError, AtMost, Changed, Fault, Measure, Text, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
@@ -93,7 +93,7 @@ def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int]) 
         tokenizer.decode(other)
 
 
-def _read(ids: Iterator[int], tokenizer: TokenizerProxy) -> Answer:
+def _read(ids: Iterable[int], tokenizer: TokenizerProxy) -> Answer:
     return Text(tokenizer.detokenize(ids))
 
 
@@ -106,6 +106,17 @@ def error_of_ids(implementation: Implementation, question: Question[Detokenize])
         if isinstance(answer, Text):
             asked = replace(question, context=f"reading the next id raises {type(error).__name__}")
             yield Mismatch(asked, Expectation((AnyError("the error of the ids"),)), answer)
+
+
+@Fixed("law-detok-arguments", "ERROR-STATE-1", (*NEEDS, "shared memory"))
+def list_of_ids(implementation: Implementation) -> Verdicts:
+    """`decode_iterable` does not change a list of ids that the caller passes."""
+    model = read_model({})
+    ids = list(_bytes(model, OTHER))
+    asked = Question(Detokenize(tuple(ids)), model, "with a list that the caller keeps")
+    Instance(implementation, model).call(partial(_read, ids))
+    if tuple(ids) != asked.operation.ids:
+        yield Mismatch(asked, Expectation((Unchanged(),)), Changed(("the caller's ids changed",)))
 
 
 # Growth
@@ -156,7 +167,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-detok", "DETOK-EQUAL-1", NEEDS, _detokenizings, 60).agree(
         "The deltas of any ids are together their bytes, decoded once."
     ),
-    *(side_by_side, error_of_ids),
+    *(side_by_side, error_of_ids, list_of_ids),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
         "Text comes before 256 ids that end a character are read."
     ),

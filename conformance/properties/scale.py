@@ -31,7 +31,7 @@ from ..operations.operation import Operation, Question
 from ..operations.train import Train, tie_clause
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, fault_of, is_correct, is_late
+from .asking import Instance, ask, correct_answer, fault_of, has_long_pre_token, is_correct, is_late
 from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
@@ -639,12 +639,16 @@ def _many_specials(count: int) -> Posed:
     Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
     the one before.
     """
-    first = "<[{(#@$%\U0001f98a&!?"
-    numbers = range(count - 2)
+    first, overlapping = "<[{(#@$%\U0001f98a&!?", ["| k", "[| k]"]
+    if count > MANY_SPECIALS[0]:
+        overlapping = ["ab", "abcabd", *overlapping]
+    numbers = range(count - len(overlapping))
     special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
-    special += ["| k", "[| k]"]
+    special += overlapping
     model = strategies.with_ids((), special=special)
     text, right = "", list[int]()
+    if "ab" in special:  # the text is the beginning of a longer token that ends in a shorter one
+        text, right = "abcab", [model.ids[b"ab"], ord("c"), model.ids[b"ab"]]
     for number, at in enumerate(places_among(count)):
         after = "<|4<" * (number % 2)
         text += special[at] + after
@@ -724,8 +728,9 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
 
 
-def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, size: int) -> Posed:
-    data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
+def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, size: int, last: bytes = b"") -> Posed:
+    """Pose the ids of the bytes of a text that ends in `last` or, if that is empty, in a part of a character."""
+    data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + (last or b"\xe2\x82")
     ids = tuple(model.ids[bytes([byte])] for byte in data)
     return Question(kind(ids), model), Text(data.decode("utf-8", "replace"))
 
@@ -733,7 +738,10 @@ def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, si
 def _long_detokenizings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """The deltas of a long list of ids, several for each character, are together the text."""
     (text, *_) = Texts(implementation).mixed
-    yield Row("ids of bytes", with_more(effort), partial(_ids_of_bytes, Detokenize, text.model))
+    pose = partial(_ids_of_bytes, Detokenize, text.model)
+    yield Row("ids of bytes", with_more(effort), pose)
+    yield Row("an odd number of ids of bytes", SIZES, partial(pose, last=b"bc"))  # the last one is a letter
+    yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
 
 
 def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -834,6 +842,10 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         instance = Instance(implementation, model, factor) if model else None
         answer, seconds, waited = timed(implementation, question, instance)
         took.append((size, seconds))
+        is_long = row.may_refuse and size > LONGEST_PRE_TOKEN
+        if isinstance(answer, Refusal) and (is_long or has_long_pre_token(implementation, question)):
+            implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
+            break
         if is_correct(implementation, question, answer, right):
             longest = question, instance
             continue
@@ -842,9 +854,6 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             if explained > implementation.limit * TIMEOUT_FACTOR:
                 implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
                 break
-        if row.may_refuse and isinstance(answer, Refusal) and size > LONGEST_PRE_TOKEN:
-            implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
-            break
         has_history = instance is not None and number > 0 and not is_late(answer)
         alone = ask(implementation, question, TIMEOUT_FACTOR) if has_history else answer
         context = "after shorter inputs" if is_correct(implementation, question, alone, right) else ""

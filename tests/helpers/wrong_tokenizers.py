@@ -620,6 +620,15 @@ class KeepsShorterFiles(KeepsLongerFiles):
         return len(old) < len(new)
 
 
+class ForgetsMergesInAFailedSave(Whole):
+    """Releases its ranks while it saves, and keeps no copy for the case that writing fails."""
+
+    def save(self, folder: str) -> None:
+        ranks, self.ranks = self.ranks, {}
+        super().save(folder)
+        self.ranks = ranks
+
+
 class OverwritesMergesInPlace(Whole):
     """Leaves the end of a longer merges.txt in the directory; new keys of vocab.json replace all old ones."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import Answer, Changed, EncodingDivergence, PreTokenCut, Text
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS, read_model
+from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
@@ -58,6 +60,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-detok-apart", wrong.SecondStreamInCapitals),
     ("law-detok-apart", wrong.LosesHalvesAtDecode),
     ("law-detok-error", "error-of-ids-ends-stream"),
+    ("law-detok-arguments", "callers-ids-consumed"),
     ("law-detok-error", wrong.EndsTextsAtOSErrors),
     ("law-detok-error", wrong.EndsTextsAtLookupErrors),
     ("law-detok-lazy", "all-ids-collected"),
@@ -108,6 +111,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-saved-numbers", wrong.SavesNewIdsFromTheNumberOfEntries),
     ("law-loaded-again", "files-read-once"),
     ("law-loaded-again", wrong.LoadsOnlyNewFiles),
+    ("law-save-error", wrong.ForgetsMergesInAFailedSave),
     ("law-saved-over", "existing-files-kept"),
     ("law-saved-over", wrong.KeepsLongerFiles),
     ("law-saved-over", wrong.KeepsShorterFiles),
@@ -229,6 +233,51 @@ def test_files_of_another_locale_are_loaded_there_and_in_the_default_locale(monk
         monkeypatch.setattr(Implementation, "elsewhere", lambda self, _, there=there: Implementation("x", there))
         one = PROPERTIES["law-saved-elsewhere"].run(Implementation("x", here), QUICK)
         assert (one and one.mismatch.asked.context) == context
+
+
+def test_a_failed_save_that_changes_the_directory_is_a_change_of_the_process() -> None:
+    class SavesInTheDirectory(wrong.Whole):
+        def save(self, folder: str) -> None:
+            before = Path.cwd()
+            os.chdir(folder)
+            super().save(".")
+            os.chdir(before)
+
+    with restored() as changes:
+        found("law-save-error", SavesInTheDirectory)
+    assert changes
+
+
+def test_a_reader_may_refuse_carriage_returns() -> None:
+    class RefusesCarriageReturns(wrong.Whole):
+        @classmethod
+        def from_files(cls, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+            if b"\r" in Path(merges).read_bytes():
+                raise ValueError("a line ends with CR")
+            return super().from_files(vocab, merges, special_tokens)
+
+    assert found("law-load", RefusesCarriageReturns) is None
+
+
+def test_the_split_that_a_class_declares_applies_to_long_entries_of_files() -> None:
+    class Letters(wrong.Whole):
+        pattern = r"\p{L}"
+
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__(vocab, merges, special_tokens, r"\p{L}")
+
+    assert found("law-load-long", Letters) is None
+
+
+def test_a_reader_may_refuse_two_merges_with_one_result() -> None:
+    class RefusesEqualResults(wrong.Whole):
+        def __init__(self, vocab: Any, merges: Any, *more: Any) -> None:
+            super().__init__(vocab, merges, *more)
+            if len({left + right for left, right in merges}) < len(merges):
+                raise ValueError("two merges give one token")
+
+    case = next(case for case in installed_spec().cases if case.id == "file-load-two-merges-one-token")
+    assert judge(case, Implementation("x", RefusesEqualResults)) is None
 
 
 def test_a_save_that_refuses_every_directory_is_a_failure() -> None:

@@ -17,7 +17,7 @@ import regex
 from helpers.shorter_texts import leave_out_rows, leave_out_sizes
 from right_tokenizers.linked import Tokenizer as Linked
 
-from bpe_conformance.answer import Ids
+from bpe_conformance.answer import Ids, Refusal
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.models import gpt2_model
@@ -25,8 +25,9 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.operations import Setting, oracle
+from bpe_conformance.operations import Encode, Question, Setting, oracle
 from bpe_conformance.properties import scale
+from bpe_conformance.properties.asking import is_correct
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
@@ -123,6 +124,33 @@ class FlushesEvery65536Ids(BaseEncoder):
         ids = iter(ids)
         while block := list(islice(ids, 1 << 16)):
             yield self.decode(block)
+
+
+class LosesTheLastOfAnOddNumber(BaseEncoder):
+    """After the first 4,096 ids, it takes two at a time."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        ids = iter(ids)
+        first = [*islice(ids, 4_096)]
+        yield self.decode([*first, *(index for pair in zip(ids, ids, strict=False) for index in pair)])
+
+
+class LosesTheLastOfAnEvenNumber(BaseEncoder):
+    """After the first 4,097 ids, it takes two at a time."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        ids = iter(ids)
+        first = [*islice(ids, 4_097)]
+        yield self.decode([*first, *(index for pair in zip(ids, ids, strict=False) for index in pair)])
+
+
+class ResumesInsideAFailedToken(BaseEncoder):
+    """With many special tokens, it goes on after the text in which a longer one failed."""
+
+    def cut(self, text: str) -> Segments:
+        if len(self.special) > 64 and text.startswith("abcab") and "abcabd" in self.special:
+            return [("ab", True), ("cab", False), *super().cut(text[5:])]
+        return super().cut(text)
 
 
 class LooksFor64AddedTokens(BaseEncoder):
@@ -610,6 +638,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", SignRunsCut),
         ("law-large-table", FindsShortSpecials),
         ("law-large-table", ComparesBeginningsOfSpecials),
+        ("law-large-table", ResumesInsideAFailedToken),
         ("law-long-streams", WaitsForShortSpecials),
         ("law-long-streams", JoinsOnlyShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
@@ -626,6 +655,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
+        ("law-long-detokenizing", LosesTheLastOfAnOddNumber),
+        ("law-long-detokenizing", LosesTheLastOfAnEvenNumber),
         ("law-long-pipelines", LooksFor64AddedTokens),
         ("law-long-pipelines", LongTextsWithoutSteps),
         ("law-long-pipelines", LongTextsWithoutFlags),
@@ -796,6 +827,45 @@ def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bo
     assert (found is None) is passes
     if passes:
         assert any("refuses size" in note and ": ValueError" in note for note in implementation.notes)
+
+
+class RefusesLongPreTokens(BaseEncoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if len(pre_token.encode("utf-8")) > 2_048:
+            raise ValueError("too long")
+        return super().encode_pre_token(pre_token)
+
+
+class RefusesLongTexts(RefusesLongPreTokens):
+    """It splits no text, so a long text is a long pre-token."""
+
+    pattern = "none"
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        super().__init__(vocab, merges, special_tokens, PATTERNS["none"])
+
+
+@pytest.mark.parametrize("target", [RefusesLongPreTokens, RefusesLongTexts])
+@pytest.mark.parametrize("property_id", ["law-large-table", "law-long-streams", "law-long-texts", "law-long-runs"])
+def test_a_long_pre_token_may_be_refused_in_every_text(target: type, property_id: str) -> None:
+    assert run(property_id, target) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "may_be_refused"),
+    [
+        (2_049 * "a", BaseEncoder, True),
+        (2_048 * "a", BaseEncoder, False),
+        (900 * "ab ", BaseEncoder, False),
+        (900 * "ab ", RefusesLongTexts, True),
+        (1_025 * "\u00e9", BaseEncoder, True),
+    ],
+)
+def test_a_refused_question_with_a_long_pre_token_is_correct(text: str, target: type, may_be_refused: bool) -> None:
+    question = Question[Any](Encode(text), read_model({}))
+    implementation, right = Implementation("x", target), Ids(tuple(text.encode("utf-8")))
+    assert is_correct(implementation, question, Refusal("ValueError", "too long"), right) is may_be_refused
+    assert not is_correct(implementation, question, Ids(()), right)
 
 
 def test_a_row_that_the_split_of_gpt2_decides_is_left_out_alone() -> None:
