@@ -149,6 +149,8 @@ def _unknown_name(spec: str) -> str:
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     if " " in spec.strip():
         return f"there is no adapter {spec!a}; for a program, write {f'cmd:{spec.strip()}'!a}"
+    if Path(spec).suffix != ".py" and Path(spec).is_file():
+        return f"there is no adapter {spec!a}; for a program, write {f'cmd:PROGRAM {spec}'!a}"
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for your own class, write {form}; built in: {known}"

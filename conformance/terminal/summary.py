@@ -149,14 +149,15 @@ def _notes(result: RunResult) -> Iterator[str]:
         shown = first.replace("--bpe-scale", "scale=True") if result.command.argument else first
         yield f"{shown} ({counted(len(others), 'more note')} {where})" if others else shown
     model = result.tested.model
-    if model is None or result.tested_outcomes:
+    pack = result.options.pack
+    if model is None or result.tested_outcomes or model == (pack or "gpt2"):
         return
     if Path(model).is_absolute() and not Path(model).is_file():
         yield f"the attribute model, {model!a}, is not a file: write the path of its tokenizer.json or other file"
     elif Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
-    elif (pack := result.options.pack) is not None:
+    elif pack is not None:
         name = ascii(pack[:LONGEST_NAME])
         both = f"the attribute model is {model[:LONGEST_NAME]!a}, and the pack is of {name}"
         yield f"{both}. If they have the same vocabulary, write model = {name}"

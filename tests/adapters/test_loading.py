@@ -83,6 +83,7 @@ def folder(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "inside.py").write_text("import pack.absent\n")
     (tmp_path / f"native{EXTENSION_SUFFIXES[0]}").write_bytes(b"no library")
+    (tmp_path / "program.mjs").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
@@ -144,6 +145,7 @@ def folder(tmp_path, monkeypatch):
         ("cs336:good", "get_tokenizer"),
         ("cs336:", "write cs336:module"),
         ("cs336:good:T", "'good:T' is not the name of a module; write cs336:pkg.module"),
+        ("program.mjs", "there is no adapter 'program.mjs'; for a program, write 'cmd:PROGRAM program.mjs'"),
         ("node tok.js", "there is no adapter 'node tok.js'; for a program, write 'cmd:node tok.js'"),
         ("homework", "there is no adapter 'homework'; for a CS336 assignment, write cs336:homework"),
         ("c336:homework", "did you mean 'cs336'?"),
