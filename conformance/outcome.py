@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -106,6 +106,10 @@ class Outcome:
     def depends(self) -> bool:
         return self.mismatch is not None and self.mismatch.depends_on is not None
 
+    def follows(self, faulty: Set[str]) -> bool:
+        """Return whether it depends on a part that fails elsewhere, too: one of a class of `at_fault`."""
+        return self.depends and self.class_at_fault in faulty
+
     @property
     def class_at_fault(self) -> str:
         """The conformance class of the part that is at fault; its own, if it depends on no other part.
@@ -120,7 +124,7 @@ class Outcome:
             return method if is_of_method else self.conformance_class
         if self.mismatch.depends_on.kind in ("undisturbed", "plain"):
             return self.mismatch.asked.operation.conformance_class or self.conformance_class
-        return "pipeline" if self.mismatch.depends_on.kind == "pipeline" else "encoder"
+        return {"pipeline": "pipeline", "decode": "decoder"}.get(self.mismatch.depends_on.kind, "encoder")
 
 
 # The whole run

@@ -337,7 +337,8 @@ def load(
             if is_program:
                 see = "run bpe-conformance check-bridge to see the messages"
                 raise LoadError(f"{name}: the program gave {late} to start; {see}") from None
-            raise LoadError(f"{name}: importing it gave {late}") from None
+            what = "importing it, or calling its constructor," if isolate else "importing it"
+            raise LoadError(f"{name}: {what} gave {late}") from None
         except Raised as raised:
             if isinstance(raised.error, AdapterError | LoadError):
                 raise LoadError(str(raised.error)) from None

@@ -306,7 +306,7 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes)
-    if roots := [outcome for outcome in left if not outcome.depends or outcome.class_at_fault not in faulty]:
+    if roots := [outcome for outcome in left if not outcome.follows(faulty)]:
         classes = {result.by_test[test].conformance_class for cause in causes for test in cause.tests}
         if alone:
             why = f"may have the same cause as {alone}"

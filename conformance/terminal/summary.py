@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 
 from .. import __version__
 from .. import outcome as counts
-from ..outcome import Outcome, RunResult
+from ..outcome import Outcome, RunResult, at_fault
 from . import causes, wording
 from .failure import STYLES, Failure, for_terminal
 
@@ -38,11 +38,14 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
         _causes(terminal, result, examples=True)
     without_cause = (one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
     others = _of_different_clauses(causes.in_order(without_cause, result))
-    roots = [outcome for outcome in others if not outcome.depends] or ([] if result.diagnosis.causes else others)
+    faulty = at_fault(result.outcomes)
+    roots = [outcome for outcome in others if not outcome.follows(faulty)]
+    roots = roots or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
     _in_full(terminal, title, [for_terminal(outcome, result).brief() for outcome in shown])
-    for line in _hidden([outcome for outcome in others if outcome not in shown], bool(result.command.argument)):
+    hidden = [outcome for outcome in others if outcome not in shown]
+    for line in _hidden(hidden, faulty, bool(result.command.argument)):
         terminal.write_line(line)
 
 
@@ -75,7 +78,7 @@ def _by_clause(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     return groups
 
 
-def _hidden(hidden: Sequence[Outcome], is_check: bool) -> Iterator[str]:
+def _hidden(hidden: Sequence[Outcome], faulty: Set[str], is_check: bool) -> Iterator[str]:
     """Yield a line for each clause of failures that are not shown in full; `is_check`: the options are arguments."""
     if not hidden:
         return
@@ -84,7 +87,8 @@ def _hidden(hidden: Sequence[Outcome], is_check: bool) -> Iterator[str]:
     yield f"{counted(len(hidden), 'more failure')}; {options} show them in full:"
     for clause, group in list(by_clause.items())[:MOST_CLAUSES]:
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-        yield f"  {clause:<22} {group[0].test}{more}{'; follows from another failure' if group[0].depends else ''}"
+        follows = "; follows from another failure" if group[0].follows(faulty) else ""
+        yield f"  {clause:<22} {group[0].test}{more}{follows}"
     if rest := list(by_clause.values())[MOST_CLAUSES:]:
         failures = counted(sum(map(len, rest)), "failure")
         yield f"  and {failures} of {counted(len(rest), 'more clause')}"

@@ -596,6 +596,13 @@ def test_what_follows_from_other_failures_is_in_full_only_if_nothing_else_is_sho
     assert (noted in shown) is bool(explained)
 
 
+def test_what_depends_on_a_part_that_fails_nowhere_else_is_a_failure_of_its_own() -> None:
+    depends = outcome("depends", "failed", mismatch=replace(mismatch(), depends_on=Dependence("decode", "")))
+    shown = end_of(failing_run(outcome("one", "failed"), depends, explained=["one"]))  # one is of the class encoder
+    assert any(line.startswith("FAILED depends") for line in shown)
+    assert not any("follows from" in line for line in shown)
+
+
 def test_what_follows_from_other_failures_is_listed_last() -> None:
     follows = outcome(
         "follows",

@@ -295,7 +295,7 @@ def test_adapters_are_tested_with_a_pack(project: Project, pack: Path) -> None:
         assert bool(outcomes.get("failed")) == bool(failed), adapter
         assert outcomes.get("failed" if failed else "passed"), adapter
     output = result.stdout.str()
-    assert "FAILED toy-longest-match-0001 [MERGE-ORDER-1, MUST]" in output
+    assert "FAILED toy-fewest-tokens-0001 [MERGE-ORDER-1, MUST]" in output
     assert f"--bpe-pack {pack} --bpe-case toy-" in output
 
 
