@@ -522,6 +522,7 @@ def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 # Text as ids arrive, and offsets
 
+STREAMED = 1_200  # ids: more than 256 characters, even if each takes several ids (DETOK-LAZY-1)
 TAILS = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80")
 """The bytes that complete a character, for each of its beginnings."""
 
@@ -541,6 +542,10 @@ def detokenizing(reach: Reach, draw: Draw) -> Iterator[Draft]:
     for index in sorted(cut, key=lambda index: (-len(cut[index]), index))[:3]:
         title = f"what is before the last character of {show.token(cut[index])} does not wait"
         yield Draft("detok-held", "DETOK-HELD-1", title, Waiting((index, index), "held"))
+    for text in ("a reader waits for each word ", "\u6587\u5b57\u5217"):
+        once = tuple(ids_of[token] for token in reach.tokens(text))
+        title = f"text comes before all ids are read: {show.text_line(text)}, again and again"
+        yield Draft("detok-lazy", "DETOK-LAZY-1", title, Waiting(once * (1 + STREAMED // len(once)), "early"))
     for group in grouped(draw.shuffled(broken), IDS // 4):
         yield Draft("detok-broken", "DETOK-INVALID-1", "tokens that are not UTF-8", Detokenize(tuple(group)))
     for group in grouped(draw.shuffled(sorted(vocab)), IDS * 4):

@@ -103,6 +103,7 @@ def test_every_id_is_decoded_among_others_and_what_is_not_utf8_in_both_ways(
     longest = sorted((len(token) for token in vocab.values() if textbook.unfinished(token)), reverse=True)[:3]
     assert [len(vocab[one.ids[0]]) for one in streamed["detok-held"]] == longest
     assert all(one == Waiting(one.ids[:1] * 2, "held") for one in streamed["detok-held"])
+    assert all(one.rule == "early" and len(one.ids) > 1_200 for one in streamed["detok-lazy"])
     assert [operation.ids for operation in decoded["decode-empty"]] == [()]
 
 

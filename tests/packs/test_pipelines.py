@@ -342,6 +342,16 @@ def test_a_known_bug_of_detokenizers_is_named(pack: Path) -> None:
     assert [name_of(cause) for cause in causes] == ["end-of-stream-lost"]
 
 
+def test_a_detokenizer_that_collects_all_ids_fails(pack: Path) -> None:
+    class Engine(Tokenizer):
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            yield self.decode(list(ids))
+
+    asked = [case for case in load_pack(pack, installed_spec().clauses) if case.operation.name == "detokenize"]
+    failed = [outcome for outcome in outcomes_of(Engine, asked) if outcome.state == "failed"]
+    assert {outcome.clause and outcome.clause.id for outcome in failed} == {"DETOK-LAZY-1"}
+
+
 def test_a_known_bug_of_encoders_is_named(pack: Path) -> None:
     class Engine(Tokenizer):
         def encode(self, text: str) -> list[int]:

@@ -141,6 +141,7 @@ KINDS = {
     "detok-end": 40,
     "detok-rest": 34,
     "detok-held": 3,
+    "detok-lazy": 2,
     "detok-broken": 2,
     "detok-all": 1,
     "detok-special": 3,
