@@ -107,7 +107,7 @@ class Outcome:
         return self.mismatch is not None and self.mismatch.depends_on is not None
 
     def follows(self, faulty: Set[str]) -> bool:
-        """Return whether it depends on a part that fails elsewhere, too: one of a class of `at_fault`."""
+        """Return whether the part on which it depends has failures of its own; `faulty`: see `at_fault`."""
         return self.depends and self.class_at_fault in faulty
 
     @property

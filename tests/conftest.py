@@ -23,7 +23,7 @@ os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
 )  # otherwise each process compiles every module, which takes a second or more
 sys.dont_write_bytecode = False
-WITHOUT_ANYIO = "-p no:anyio"  # developers have this plugin of pytest, whose import is a quarter of a short run
+WITHOUT_ANYIO = "-p no:anyio"  # developers have anyio; to import its plugin for pytest takes a quarter of a short run
 os.environ["PYTEST_ADDOPTS"] = WITHOUT_ANYIO
 
 

@@ -119,7 +119,7 @@ def _plainly_wrong(operation: Operation, model: Model, implementation: Implement
 
 def _is_wrong_alone(operation: Operation, model: Model, implementation: Implementation) -> bool:
     """Return whether the same call is answered incorrectly without a pipeline, too."""
-    if model.is_large or implementation.fixed_model is not None:  # it would be asked with its pipeline
+    if model.is_large or implementation.fixed_model is not None:  # it cannot leave out its pipeline
         return False
     plain = Question(operation, _without_pipeline(operation, model, implementation))
     setting, answer = Setting(plain.model, implementation.conventions), ask(plain, implementation)

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
-from bpe_conformance.reference import textbook
 
 from ..answer import Acceptable, Answer, AnyError, Bytes, Ids, NewIds, Refusal, Table, Text
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Changes, Decode, DecodeBytes, Expected, Laziness, Operation, Question, Train
-from ..operations.setting import Conventions, Setting, expression, oracle
+from ..operations.setting import Conventions, Setting, expression, oracle, pieces
 from ..outcome import AFTER_ERROR, Expectation, Mismatch
 from ..spec import Case
 
@@ -188,12 +187,19 @@ def _is_of_gpt2(case: Case, own: str) -> bool:
         return True
     if case.model is None:
         return False
-    split = expression("gpt2", {"pattern": own})
-    pieces = [piece for text in case.operation.texts() for piece in textbook.split(text, split)]
-    if any(len(piece.encode("utf-8", "surrogatepass")) > LONGEST_PRE_TOKEN for piece in pieces):
+    if has_long_pre_token(case.question, {"pattern": own}):
         return True
     spells_tokens = any(isinstance(value, Ids | NewIds) for value in case.expected.alternatives)
     return not case.expected.is_computed and spells_tokens and _is_split_otherwise(case, own)
+
+
+def has_long_pre_token(question: Question[Any], conventions: Conventions) -> bool:
+    """Return whether a text to encode has a pre-token that is long enough to be refused (LAW-LONG-2)."""
+    if question.model is None:
+        return False
+    split = expression(question.model.pattern, conventions)
+    found = (piece for text in question.operation.texts() for piece in pieces(question.model, text, split))
+    return any(len(piece) > LONGEST_PRE_TOKEN for piece, is_special in found if not is_special)
 
 
 def _is_split_otherwise(case: Case, own: str) -> bool:

@@ -78,7 +78,7 @@ from .matrix import Matrix
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
 REPLAYED = 200  # the most golden cases on which a bug is tested again
-SHORTEST, FEW = 100, 30  # of the shortest failures of a pack, how many all known bugs answer
+SHORTEST, FEW = 100, 30  # all known bugs answer 30 of the 100 shortest failures of a pack
 MOST_IDS = 300  # in a list of a pack: some known bugs decode the whole list again for each id
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
@@ -100,7 +100,7 @@ IN_PACKS: tuple[tuple[str, type[Operation]], ...] = (
     ("decoding", Decode),
     ("detokenizing", Detokenize),
 )
-"""The sections of the known bugs that can be found by a pack, and what they change."""
+"""The sections of the known bugs that a pack can show, and the operation that each is about."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
 _ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
@@ -358,13 +358,14 @@ class _Search:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}
-        of_pipelines: set[str] = set()  # the tests that bugs of pipelines explain, which say more than others
+        of_pipelines: set[str] = set()  # the tests that these bugs explain; their fixes name a setting of the file
         for section, kind in IN_PACKS:
             mine, others = (
                 {
                     test: asked
                     for test, asked in all_.items()
-                    if test not in known | of_pipelines
+                    if test not in known
+                    and test not in of_pipelines
                     and isinstance(asked[0], kind)
                     and (section != "pipeline" or asked[1].pipeline)
                     and len(getattr(asked[0], "ids", ())) <= MOST_IDS

@@ -14,11 +14,10 @@ from bpe_conformance.fixtures.values import write_flow
 
 from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Refusal, Table
 from ..cases import dependence
-from ..cases.judging import LONGEST_PRE_TOKEN, compare
+from ..cases.judging import compare, has_long_pre_token
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
 from ..operations import Expected, Question, Setting, Train
-from ..operations.setting import expression, pieces
 from ..outcome import Dependence, Expectation, Mismatch
 
 T = TypeVar("T")
@@ -115,16 +114,7 @@ def correct_answer(question: Question[Any], conventions: Mapping[str, str]) -> A
 def is_correct(implementation: Implementation, question: Question[Any], answer: Answer, right: Acceptable) -> bool:
     """Return whether an answer obeys every MUST if `right` is expected."""
     accepted: bool = question.operation.accepts(right, answer, Setting(question.model, implementation.conventions))
-    return accepted or (isinstance(answer, Refusal) and has_long_pre_token(implementation, question))
-
-
-def has_long_pre_token(implementation: Implementation, question: Question[Any]) -> bool:
-    """Return whether a text to encode has a pre-token so long that it may be refused (LAW-LONG-2)."""
-    if question.model is None:
-        return False
-    pattern = expression(question.model.pattern, implementation.conventions)
-    found = (piece for text in question.operation.texts() for piece in pieces(question.model, text, pattern))
-    return any(len(piece) > LONGEST_PRE_TOKEN for piece, is_special in found if not is_special)
+    return accepted or (isinstance(answer, Refusal) and has_long_pre_token(question, implementation.conventions))
 
 
 def equals_oracle(implementation: Implementation, question: Question[Any], clause_id: str) -> Mismatch | None:

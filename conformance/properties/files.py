@@ -81,9 +81,9 @@ MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 
 def long_entries(implementation: Implementation) -> Verdicts:
     """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes."""
     for question, right in (long_tokens(LONG_ENTRY), chain(MANY_MERGES), chain(MANY_MERGES, TWO_BYTES)):
-        is_own = implementation.conventions["pattern"] != "gpt2"
-        if is_own and correct_answer(question, implementation.conventions) != right:
-            continue  # it splits the text
+        has_own_pattern = implementation.conventions["pattern"] != "gpt2"
+        if has_own_pattern and correct_answer(question, implementation.conventions) != right:
+            continue  # the pattern splits the text
 
         def make(model: Model = question.table) -> TokenizerProxy:
             with scratch_folder() as folder:
@@ -149,7 +149,7 @@ def _save_into(implementation: Implementation, model: Model, folder: Path, name:
 
 @Fixed("law-save-error", "ERROR-AFTER-1", ("save", "encode"))
 def after_failed_save(implementation: Implementation) -> Verdicts:
-    """After `save` fails, because its files are directories, a tokenizer encodes as before."""
+    """After a `save` that failed, because its files are directories, a tokenizer encodes as before."""
     question = Question(Encode("ab 1234"), strategies.with_ids(ASCII_MERGES))
 
     def make() -> TokenizerProxy:

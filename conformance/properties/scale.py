@@ -24,14 +24,14 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pip
 from bpe_conformance.reference import textbook
 
 from ..answer import Answer, AtMost, Bytes, Fault, Ids, Measure, Offsets, Refusal, Rows, Table, Text
-from ..cases.judging import LONGEST_PRE_TOKEN
+from ..cases.judging import LONGEST_PRE_TOKEN, has_long_pre_token
 from ..implementation.implementation import Implementation
 from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, EncodeWithOffsets, Stream, divergence, oracle
 from ..operations.operation import Operation, Question
 from ..operations.train import Train, tie_clause
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, fault_of, has_long_pre_token, is_correct, is_late
+from .asking import Instance, ask, correct_answer, fault_of, is_correct, is_late
 from .engine import Effort, Found, Property
 
 RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
@@ -728,9 +728,12 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
 
 
-def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, size: int, last: bytes = b"") -> Posed:
-    """Pose the ids of the bytes of a text that ends in `last` or, if that is empty, in a part of a character."""
-    data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + (last or b"\xe2\x82")
+CUT = b"\xe2\x82"  # a character without its last byte
+
+
+def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, size: int, last: bytes = CUT) -> Posed:
+    """Pose the ids of the bytes of a text, `last` at its end."""
+    data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + last
     ids = tuple(model.ids[bytes([byte])] for byte in data)
     return Question(kind(ids), model), Text(data.decode("utf-8", "replace"))
 
@@ -843,7 +846,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         answer, seconds, waited = timed(implementation, question, instance)
         took.append((size, seconds))
         is_long = row.may_refuse and size > LONGEST_PRE_TOKEN
-        if isinstance(answer, Refusal) and (is_long or has_long_pre_token(implementation, question)):
+        if isinstance(answer, Refusal) and (is_long or has_long_pre_token(question, implementation.conventions)):
             implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
             break
         if is_correct(implementation, question, answer, right):

@@ -1298,17 +1298,21 @@ def test_each_process_has_the_trainer_the_limit_and_the_confinement_of_the_run(m
 
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "isolate", "message"),
     [
-        ("a:T", "a:T: importing it gave no answer within"),
-        ("cmd:x", "to start; run bpe-conformance check-bridge to see"),
+        ("a:T", False, "a:T: importing it gave no answer within"),
+        ("a:T", True, "a:T: importing it, or calling its constructor, gave no answer within"),
+        ("cmd:x", False, "to start; run bpe-conformance check-bridge to see"),
     ],
 )
-def test_an_import_that_does_not_end_is_named(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded, "resolve", lambda name: time.sleep(60))
+def test_an_import_that_does_not_end_is_named(
+    name: str, isolate: bool, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for function in ("resolve", "isolated"):
+        monkeypatch.setattr(loaded, function, lambda *_, **__: time.sleep(60))
     monkeypatch.setattr(loaded, "IMPORT_FACTOR", 1)
     with pytest.raises(LoadError, match=re.escape(message)):
-        loaded.load(name, limit=0.05)
+        loaded.load(name, limit=0.05, isolate=isolate)
 
 
 def test_an_import_may_take_longer_than_a_case_and_prints_to_stderr(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -87,14 +88,15 @@ def test_the_search_ends_for_known_bugs_with_other_failures(other: Callable[...,
     cases = {case.id: case for case in installed_spec().cases}
     failing = matrix.read().answers
     bugs = [bug for bug in known_bugs() if failing.get(bug.id)]
-    four = bugs[7 * OTHERS.index(other) :: len(bugs) // 4][:4]
+    bugs.sort(key=lambda bug: sha256(bug.id.encode()).hexdigest())  # an order that new bugs hardly change
+    four = bugs[4 * OTHERS.index(other) :][:4]
     found = {outcome.test: outcome for outcome in _others(other)}
     for bug in four:
         few = sorted(failing[bug.id], key=lambda case: (cases[case].operation.name == "train", case))[:4]
         found |= {outcome.test: outcome for outcome in outcomes_of(bug.target, [cases[case] for case in few])}
     causes = diagnose([*found.values()], cases.values()).causes
     named = {bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs}
-    assert named & {bug.id for bug in four}
+    assert len(named & {bug.id for bug in four}) >= 2
 
 
 def test_no_known_bug_encodes_with_an_error_of_its_own_code() -> None:
