@@ -278,7 +278,7 @@ class PropertyItem(BpeItem):
         super().__init__(**keywords)
         self.tested = tested
         self.operations = {kind.name for kind in IN_YAML if kind.conformance_class == tested.conformance_class}
-        self.title = tested.clause.statement.partition(". ")[0].rstrip(".")
+        self.title = tested.asks
         self.clause = tested.clause
         self.conformance_class = tested.conformance_class
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import textwrap
 from collections import Counter
@@ -17,6 +18,7 @@ from ..answer import (
     Changed,
     EncodingDivergence,
     Fault,
+    Measure,
     Refusal,
     SpecialToken,
     TrainingDivergence,
@@ -28,6 +30,7 @@ from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 from .show import prose
 
+LONG = 100  # characters or ids: thousands of tests have shorter inputs
 WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: the first ones (session/items.py)
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 GROSS = 0.5  # the share of the cases of splits that fail if the splits are wrong in a way that cuts plain words
@@ -215,10 +218,10 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
 
 
 def _is_about_bytes(outcome: Outcome) -> bool:
-    """Return whether a test of merges or splits fails for other bytes, an unknown id or a special token."""
+    """Return whether a test of merges, splits or laws fails for other bytes, an unknown id or a special token."""
     where = outcome.mismatch and outcome.mismatch.divergence
     cause = where.cause if isinstance(where, EncodingDivergence) else None
-    return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section in ("MERGE", "SPLIT")
+    return isinstance(cause, BytesLost | UnknownId | SpecialToken) and outcome.section in ("MERGE", "SPLIT", "LAW")
 
 
 def _of_training(outcome: Outcome) -> tuple[int, bool]:
@@ -273,7 +276,7 @@ def _explained(result: RunResult) -> str:
 def steps(result: RunResult) -> Iterator[str]:
     """Yield the last lines of a run: each cause, what to change, and the command that shows it."""
     text, code = advice(result)
-    causes = result.diagnosis.causes
+    diagnosis, causes = result.diagnosis, result.diagnosis.causes
     if result.command.selecting[:1] == ("--bpe-case",) and [one.state for one in result.tested_outcomes] == ["passed"]:
         yield f"next          test everything again: {result.command.base}"
         yield from wrapped(
@@ -289,6 +292,7 @@ def steps(result: RunResult) -> Iterator[str]:
     if not causes:
         if not alone:
             yield f"next          {text} {code}"
+            yield from wrapped(_long_inputs(map(result.by_test.__getitem__, diagnosis.failing)), " " * 14, " " * 14)
         return
     is_convention = isinstance(causes[0], ConventionCause) and not causes[1:]
     if is_convention:
@@ -319,6 +323,7 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"  {counted(len(roots), 'more failure')} {why}{'' if alone else '; start with:'}"
         if not alone:
             yield f"     {result.command.rerun(roots[0].test)}"
+            yield from wrapped(_long_inputs(roots), " " * 5, " " * 5)
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 
@@ -334,6 +339,20 @@ def _after_calls(result: RunResult) -> str:
         if after_others and found.clause is not None and found.clause.id in STATE:
             return test
     return ""
+
+
+def _long_inputs(failures: Iterable[Outcome]) -> str:
+    """Return a hint if only long inputs fail, or ""."""
+    least, unit = math.inf, ""
+    for outcome in failures:
+        if outcome.mismatch is None or isinstance(outcome.mismatch.answer, Refusal | Fault | Measure):
+            return ""
+        operation = outcome.mismatch.asked.operation
+        ids = getattr(operation, "ids", ())
+        least, unit = min((least, unit), (len(ids), "ids") if ids else (sum(map(len, operation.texts())), "characters"))
+    if not LONG <= least < math.inf:
+        return ""
+    return f"Only inputs of {least:,} {unit} or more fail: look for code that treats them differently."
 
 
 def _next(text: str) -> list[str]:

@@ -44,6 +44,7 @@ class Failure:
     clause: str  # its id and level, or ""
     fact: str  # what the implementation did, in one sentence
     evidence: tuple[tuple[str, str], ...] = ()  # (label, text) rows: merges, expected, got, and what else shows it
+    tests: str = ""  # what the test tests, in one sentence
     rule: str = ""  # the statement of the clause
     bugs: tuple[Bug, ...] = ()  # the known bugs that explain it, the most likely one first
     depends_on: str = ""  # the other part of the implementation that is at fault, or ""
@@ -81,7 +82,8 @@ class Failure:
         for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
             yield ascii_only(line), ""
         yield from _block(self.evidence)
-        wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": show.prose(self.rule)}
+        prose = {"tests": show.prose(self.tests), "rule": show.prose(self.rule)}
+        wrapped = {"depends on": self.depends_on, "convention": self.conventions, **prose}
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
         if self.bugs:
             first, *others = self.bugs
@@ -134,6 +136,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         clause,
         wording.fact(found),
         tuple(_evidence(found, outcome)),
+        outcome.title if outcome.clause else "",
         statement,
         cause.bugs if isinstance(cause, BugCause) else (),
         wording.dependence(found.depends_on) if found.depends_on else "",

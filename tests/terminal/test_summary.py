@@ -22,11 +22,16 @@ from bpe_conformance.adapters import RemoteError
 from bpe_conformance.answer import (
     PROTOCOL_ERROR,
     TIMED_OUT,
+    Answer,
     BytesLost,
     Changed,
     EncodingDivergence,
     Fault,
+    Ids,
+    Measure,
+    Refusal,
     SpecialToken,
+    Text,
     UnknownId,
 )
 from bpe_conformance.cases.judging import judge
@@ -37,7 +42,7 @@ from bpe_conformance.known_bugs import encoding, training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.notebook import _Text
-from bpe_conformance.operations import Batch, Encode, Question, Save, Train
+from bpe_conformance.operations import Batch, Decode, Detokenize, Encode, Operation, Question, Save, Train
 from bpe_conformance.outcome import (
     MOST_CAUSES,
     Bug,
@@ -46,6 +51,7 @@ from bpe_conformance.outcome import (
     Dependence,
     Diagnosis,
     ErrorCause,
+    Expectation,
     Mismatch,
     Outcome,
 )
@@ -252,6 +258,29 @@ def test_why_a_failure_has_no_cause_is_said(count: int, why: str) -> None:
     diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names))
     *_, line, _ = causes.steps(result(*outcomes, diagnosis=diagnosis))
     assert line == f"  1 more failure {why}; start with:"
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer", "hint"),
+    [
+        (Encode("ab" * 50), Ids((1,)), "Only inputs of 100 characters or more fail"),
+        (Decode((7,) * 2000), Text(""), "Only inputs of 1,000 characters or more fail"),
+        (Encode("a" * 99), Ids((1,)), ""),
+        (Encode("ab" * 50), Refusal("ValueError", "no"), ""),
+        (Detokenize((7,) * 2000), Measure(9.0), ""),
+    ],
+)
+@pytest.mark.parametrize("explained", [False, True])
+def test_a_length_from_which_on_inputs_fail_is_a_hint(
+    operation: Operation, answer: Answer, hint: str, explained: bool
+) -> None:
+    wrong = [Mismatch(Question(Encode("a" * 1000)), Expectation((Ids(()),)), Ids((1,)))]
+    wrong.append(Mismatch(Question(operation), wrong[0].expected, answer))
+    outcomes = [outcome(f"test-{at}", "failed", mismatch=found) for at, found in enumerate(wrong)]
+    outcomes.append(outcome("short", "failed" if explained else "passed"))
+    diagnosis = Diagnosis((greedy(["short"]),) if explained else (), ("test-0", "test-1", "short")[: 2 + explained])
+    text = " ".join(line.strip() for line in causes.steps(result(*outcomes, diagnosis=diagnosis)))
+    assert text.endswith(f"{hint}: look for code that treats them differently.") if hint else "Only" not in text
 
 
 @pytest.mark.parametrize("explained", [[], ["two"]])
