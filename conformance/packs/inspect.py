@@ -77,8 +77,9 @@ def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]
     yield "lookup", whole if reach.oracle.lookup == "whole" else "pair: by merges"
     tokens = pipeline.added_tokens if pipeline is not None else tuple(map(AddedToken, model.special_tokens or ()))
     groups: dict[str, list[AddedToken]] = {}
+    none = f"none of {', '.join(FLAGS)}"
     for token in tokens:
-        groups.setdefault(", ".join(flag for flag in FLAGS if getattr(token, flag)) or "no flags", []).append(token)
+        groups.setdefault(", ".join(flag for flag in FLAGS if getattr(token, flag)) or none, []).append(token)
     for flags, some in groups.items():
         shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
         shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)

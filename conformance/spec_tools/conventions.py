@@ -130,7 +130,7 @@ class Report:
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
         elif self.found and not failed:
-            yield "the declaration is correct"
+            yield "nothing contradicts the declaration"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
                 yield f"for an exact test, declare tie_break {self.found['tie_break']} instead of unspecified"
 

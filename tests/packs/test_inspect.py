@@ -144,23 +144,26 @@ def test_every_added_token_is_listed_with_its_flags_and_its_id() -> None:
     source = ModelSource(MODEL, "tokenizer.json", {"tokenizer.json": ""})
     added = [text for label, text in inspect._description(source, Reach(MODEL)) if label == "added"]
     assert added == [
-        "2 tokens with no flags: '<s>' 270, 'x<s>' 273",
+        "2 tokens with none of normalized, lstrip, rstrip, single_word: '<s>' 270, 'x<s>' 273",
         "1 token with normalized: '<s>x' 271",
         "1 token with lstrip: '<a>' 272",
     ]
     plain = replace(TABLE, special_tokens=("<a>", "<s>"))
     described = dict(inspect._description(ModelSource(plain, "", {}), Reach(plain)))
-    assert described["added"] == "2 tokens with no flags: '<a>' 272, '<s>' 270"
+    assert described["added"] == "2 tokens with none of normalized, lstrip, rstrip, single_word: '<a>' 272, '<s>' 270"
     assert described["lookup"] == "pair: by merges"
     assert dict(inspect._description(source, Reach(MODEL)))["lookup"].startswith("whole: ")
     numbered = replace(MODEL, pipeline=Pipeline(added_tokens=(AddedToken("<s>"), AddedToken("<b>", id=999))))
     described = dict(inspect._description(ModelSource(numbered, "", {}), Reach(numbered)))
-    assert described["added"] == "2 tokens with no flags: '<s>' 270, '<b>' 999"
+    assert described["added"] == "2 tokens with none of normalized, lstrip, rstrip, single_word: '<s>' 270, '<b>' 999"
     assert described["normalizer"] == "none"
     many = tuple(AddedToken(f"<{number}>", id=900 + number) for number in range(6))
     numbered = replace(MODEL, pipeline=Pipeline(added_tokens=many))
     described = dict(inspect._description(ModelSource(numbered, "", {}), Reach(numbered)))
-    assert described["added"] == "6 tokens with no flags: '<0>' 900, '<1>' 901, '<2>' 902, '<3>' 903, 2 more"
+    assert (
+        described["added"]
+        == "6 tokens with none of normalized, lstrip, rstrip, single_word: '<0>' 900, '<1>' 901, '<2>' 902, '<3>' 903, 2 more"
+    )
 
 
 def test_the_names_by_which_llamacpp_knows_the_ids_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_conventions_of_built_in_adapters_are_found(adapter, package, found):
     report = find(adapter)
     assert report.found == found
     assert report.status == 0
-    assert list(report.lines)[-1] == "the declaration is correct"
+    assert list(report.lines)[-1] == "nothing contradicts the declaration"
 
 
 def test_probes_distinguish_all_rules():
@@ -571,7 +571,7 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             {},
             [FOLLOWS["tie_break"]],
             0,
-            ["nothing to declare: the tokenizer follows the defaults", "the declaration is correct"],
+            ["nothing to declare: the tokenizer follows the defaults", "nothing contradicts the declaration"],
         ),
         (
             {},
@@ -598,7 +598,7 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             {"lookup": "bytes"},
             [UNKNOWN, FOLLOWS["tie_break"]],
             0,
-            ['declare: conventions = {"lookup": "bytes"}', "the declaration is correct"],
+            ['declare: conventions = {"lookup": "bytes"}', "nothing contradicts the declaration"],
         ),
         (
             {"tie_break": "unspecified"},
@@ -606,7 +606,7 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             0,
             [
                 "nothing to declare: the tokenizer follows the defaults",
-                "the declaration is correct",
+                "nothing contradicts the declaration",
                 "for an exact test, declare tie_break lex-greater instead of unspecified",
             ],
         ),
