@@ -428,3 +428,18 @@ def test_tokens_that_normalization_changes_are_named() -> None:
     assert reach.why_not(b"\xa5\x98")[0] == NOT_BUILT  # changed in U+0958, but not in other characters
     assert reach.is_open("\u32ff")
     assert not Reach(toy(normalizer=())).is_open("\u32ff")
+
+
+def test_the_only_special_token_is_named_as_left_out_even_with_the_id_zero() -> None:
+    class Engine(Tokenizer):
+        def decode(self, ids: Sequence[int]) -> str:
+            return super().decode([index for index in ids if self.vocab[index] != b"<s>"])
+
+    ids = {index: index + 1 for index, token in MAPPED.vocab.items() if token != b"<s>"}
+    vocab = {0: b"<s>", **{index: MAPPED.vocab[old] for old, index in ids.items()}}
+    reach = Reach(replace(MAPPED, vocab=vocab))
+    asked = list(build.answered(reach, cases.decoding(reach, Draw("pack 0"))))
+    outcomes = outcomes_of(Engine, asked)
+    (cause,) = diagnose(outcomes, asked).causes
+    assert name_of(cause) == "specials-left-out or id-zero-skipped"
+    assert {*cause.tests} == {outcome.test for outcome in outcomes if outcome.state == "failed"}
