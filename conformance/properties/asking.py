@@ -14,7 +14,7 @@ from bpe_conformance.fixtures.values import write_flow
 
 from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Refusal, Table
 from ..cases import dependence
-from ..cases.judging import compare, has_long_pre_token
+from ..cases.judging import compare, has_long_pre_token, time_factor
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
 from ..operations import Expected, Question, Setting, Train
@@ -25,8 +25,6 @@ HASH_SEEDS = ("1", "2")
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SEEDS[1], **ASCII_LOCALE})
 """The environments of two further processes. Properties share them, because an adapter may start slowly."""
-REMOTE_FACTOR, MANY_MESSAGES = 6, 256
-"""A program has this many times as long if a question can need so many messages: one for each id."""
 CALLERS_SPECIALS = "the caller's special_tokens changed"
 
 
@@ -128,8 +126,7 @@ def judged(
 ) -> Mismatch | None:
     """Compare the answer of a new tokenizer with what is expected, and find out what a failure depends on."""
     setting = Setting(question.model, implementation.conventions, clause_id)
-    has_many = implementation.is_remote and len(getattr(question.operation, "ids", ())) >= MANY_MESSAGES
-    with implementation.time_limit(REMOTE_FACTOR if has_many else 1):
+    with implementation.time_limit(time_factor(question, implementation)):
         mismatch = compare(question, expected, setting, implementation)
     return None if mismatch is None else dependence.explained(mismatch, clause_id, implementation)
 

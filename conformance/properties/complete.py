@@ -19,6 +19,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_mo
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
 from ..answer import Acceptable, Answer, Ids
+from ..cases.judging import MUCH_TIME
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import (
@@ -35,7 +36,7 @@ from ..operations import (
 )
 from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import REMOTE_FACTOR, Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
+from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
 from .engine import Fixed, Property, Verdicts, first
 from .lifecycle import COLLIDING
 
@@ -136,7 +137,7 @@ def together(
     """
     if right is None or implementation.conventions["pattern"] != "gpt2":
         right = correct_answer(question, implementation.conventions)
-    factor = REMOTE_FACTOR if implementation.is_remote else 1
+    factor = MUCH_TIME if implementation.is_remote else 1
     if not is_correct(implementation, question, ask(implementation, question, factor), right):
         yield from (equals_oracle(implementation, one, clause_id) for one in (*alone, question))
 

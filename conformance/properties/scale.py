@@ -24,7 +24,7 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pip
 from bpe_conformance.reference import textbook
 
 from ..answer import Answer, AtMost, Bytes, Fault, Ids, Measure, Offsets, Refusal, Rows, Table, Text
-from ..cases.judging import LONGEST_PRE_TOKEN, has_long_pre_token
+from ..cases.judging import LONGEST_PRE_TOKEN, MUCH_TIME, has_long_pre_token
 from ..implementation.implementation import Implementation
 from ..operations import Batch, Decode, DecodeBytes, Detokenize, Encode, EncodeWithOffsets, Stream, divergence, oracle
 from ..operations.operation import Operation, Question
@@ -45,7 +45,6 @@ SECONDS, FAR_SECONDS, MORE_SECONDS = 2.0, 0.8, 60.0
 `MORE_SECONDS` with `--bpe-scale`."""
 FAR_QUICK = 0.1  # as `Row.quick`, for the longest texts
 LONGEST_GROWTH = 280_000
-TIMEOUT_FACTOR = 6
 MOST_PROCESSES = 8  # at most this many processes compete for the machine
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least `SHORTEST` seconds. Eight times that length may take
@@ -841,7 +840,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             break
         question, right = row.pose(size)
         model, before = question.model, waited
-        factor = TIMEOUT_FACTOR if number or (model and model.is_large) else 1
+        factor = MUCH_TIME if number or (model and model.is_large) else 1
         instance = Instance(implementation, model, factor) if model else None
         answer, seconds, waited = timed(implementation, question, instance)
         took.append((size, seconds))
@@ -854,11 +853,11 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             continue
         if number and isinstance(answer, Fault) and is_late(answer):
             explained = max(before, LEAST_SECONDS) * (size / row.sizes[number - 1]) ** MOST_POWER
-            if explained > implementation.limit * TIMEOUT_FACTOR:
+            if explained > implementation.limit * MUCH_TIME:
                 implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
                 break
         has_history = instance is not None and number > 0 and not is_late(answer)
-        alone = ask(implementation, question, TIMEOUT_FACTOR) if has_history else answer
+        alone = ask(implementation, question, MUCH_TIME) if has_history else answer
         context = "after shorter inputs" if is_correct(implementation, question, alone, right) else ""
         asked = replace(question, about=f"{row.what}, size {size:,}", context=context)
         dependence: Dependence | None = fault_of(implementation, question, right, answer)
@@ -897,7 +896,7 @@ def _of_encode(implementation: Implementation, question: Question[Any], right: A
     assert isinstance(right, Ids | Rows | Offsets)
     rows = right.rows if isinstance(right, Rows) else [right.ids]
     text, ids = max(zip(question.operation.texts(), rows, strict=True), key=lambda row: len(row[0]))
-    answer = ask(implementation, replace(question, operation=Encode(text)), TIMEOUT_FACTOR)
+    answer = ask(implementation, replace(question, operation=Encode(text)), MUCH_TIME)
     return None if answer == Ids(ids) else Dependence("encode", text)
 
 
@@ -906,8 +905,8 @@ def timed(
 ) -> tuple[Answer, float, float]:
     """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time."""
     started = time.process_time()
-    with implementation.time_limit(TIMEOUT_FACTOR) as clock:
-        answer = instance.ask(question) if instance else ask(implementation, question, TIMEOUT_FACTOR)
+    with implementation.time_limit(MUCH_TIME) as clock:
+        answer = instance.ask(question) if instance else ask(implementation, question, MUCH_TIME)
     if implementation.is_remote:
         return answer, clock.seconds, clock.seconds
     seconds = min(clock.seconds, max(time.process_time() - started, clock.seconds / MOST_PROCESSES))

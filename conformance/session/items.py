@@ -26,7 +26,7 @@ from ..cases import dependence, judging
 from ..implementation import output
 from ..implementation.proxy import describe
 from ..implementation.time_limit import watchdog
-from ..operations import IN_YAML, Encode, ManyCalls, Question, Stream
+from ..operations import IN_YAML, Encode, ManyCalls, Question
 from ..outcome import Command, Expectation, Mismatch, Outcome, State
 from ..properties import engine
 from ..spec import Case, Clause
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from .corpus import Corpus
 
 T = TypeVar("T")
-LARGE_TIMEOUT_FACTOR = 6  # for a large table, all of whose merges simple encoders go through, and for many messages
-MANY_CHUNKS = 1_000
-
 MOST_LATE = 3  # after this many cases of one operation without an answer in time, others get a tenth of the limit
 MOST_LATE_IN_A_ROW = 6  # after this many of them in a row, the operation is not asked any more
 SHORTEST_LIMIT = 1.0  # the shortest time limit, in seconds
@@ -248,12 +245,8 @@ class CaseItem(BpeItem):
         return self.case.question
 
     def test(self) -> engine.Found | None:
-        implementation, model = self.run_setup.implementation, self.case.model
-        is_large = model is not None and model.is_large
-        operation = self.case.operation
-        if implementation.is_remote and isinstance(operation, Stream):
-            is_large |= len(operation.chunks) > MANY_CHUNKS
-        factor = LARGE_TIMEOUT_FACTOR if is_large else 1
+        implementation, operation = self.run_setup.implementation, self.case.operation
+        factor = judging.time_factor(self.question(), implementation)
         ended = _ended_processes()
         with self.shorter_limit({operation.name}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)

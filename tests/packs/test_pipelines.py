@@ -17,6 +17,7 @@ from helpers.project import Project
 
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.textbook import Tokenizer
+from bpe_conformance.cases.judging import MUCH_TIME
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
@@ -32,7 +33,6 @@ from bpe_conformance.plugin import SETTINGS
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gguf, huggingface
-from bpe_conformance.session.items import LARGE_TIMEOUT_FACTOR
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal.causes import name as name_of
 
@@ -150,7 +150,7 @@ def test_a_pack_of_one_engine_says_which_was_not_run(monkeypatch: pytest.MonkeyP
 
 
 def test_a_slow_server_has_time_for_each_case_of_entries() -> None:
-    assert LARGE_TIMEOUT_FACTOR * float(SETTINGS["--bpe-time-limit"]["default"]) >= BLOCK * 0.1  # seconds
+    assert MUCH_TIME * float(SETTINGS["--bpe-time-limit"]["default"]) >= BLOCK * 0.1  # seconds
 
 
 def test_the_tests_of_llamacpp_have_the_texts_without_special_tokens(pack: Path) -> None:

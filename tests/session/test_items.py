@@ -251,7 +251,7 @@ def test_a_case_without_an_answer_in_time_is_counted(
 
 @pytest.mark.parametrize(
     ("chunks", "is_remote", "is_large"),
-    [(1_001, True, True), (1_000, True, False), (1_001, False, False)],
+    [(256, True, True), (255, True, False), (256, False, False)],
 )
 def test_a_stream_of_many_chunks_takes_a_program_longer(
     chunks: int, is_remote: bool, is_large: bool, monkeypatch: pytest.MonkeyPatch
@@ -264,7 +264,7 @@ def test_a_stream_of_many_chunks_takes_a_program_longer(
     item = item_of(CaseItem, late={"stream": 0}, implementation=tested)
     item.case = replace(CASE, operation=Stream(("a",) * chunks))
     assert item.test() is None
-    assert factors == [items.LARGE_TIMEOUT_FACTOR if is_large else 1]
+    assert factors == [items.judging.MUCH_TIME if is_large else 1]
 
 
 @pytest.mark.parametrize("is_interrupted", [True, False, None])
