@@ -31,7 +31,7 @@ class Entry(Protocol):
 
 @dataclass(frozen=True)
 class Selection:
-    """Filters. An entry is selected if it passes each filter that is not empty.
+    """Filters, in any letter case. An entry is selected if it passes each filter that is not empty.
 
     `clauses` are ids or prefixes of them that end before a hyphen: `MERGE-ORDER`. Properties have no operation.
     """
@@ -46,10 +46,11 @@ class Selection:
         """Raise SelectionError for the first name that does not exist."""
         prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         kinds = {"section": SECTIONS, "clause": prefixes, "case or property": ids}
+        by_lower = {one.lower(): one for one in ids}
         for name in self.ids:
-            known(name, ids, "case or property", kinds=kinds)
+            known(by_lower.get(name.lower(), name), ids, "case or property", kinds=kinds)
         for name in self.clauses:
-            known(name.rstrip("-"), prefixes, "clause", kinds=kinds)
+            known(name.upper().rstrip("-"), prefixes, "clause", kinds=kinds)
         for name in self.sections:
             known(name.upper(), SECTIONS, "section", listed=True, kinds=kinds)
         for name in self.levels:
@@ -59,9 +60,10 @@ class Selection:
 
     def matches(self, entry: Entry) -> bool:
         clause = entry.clause
+        prefixes = [f"{name.upper().rstrip('-')}-" for name in self.clauses]
         return (
-            (not self.ids or entry.id in self.ids)
-            and (not self.clauses or any(f"{clause.id}-".startswith(f"{name.rstrip('-')}-") for name in self.clauses))
+            (not self.ids or entry.id.lower() in map(str.lower, self.ids))
+            and (not prefixes or any(map(f"{clause.id}-".startswith, prefixes)))
             and (not self.sections or clause.section in map(str.upper, self.sections))
             and (not self.levels or clause.level in self.levels)
             and (not self.operations or _operation(entry) in self.operations)

@@ -73,7 +73,13 @@ def test_filters_combine() -> None:
     several = Selection(sections=["STREAM"], operations=["stream"], levels=["must"])
     kinds = {(case.operation.name, case.clause.section, case.level) for case in cases if several.matches(case)}
     assert kinds == {("stream", "STREAM", "must")}
-    assert [case.id for case in cases if Selection(ids=[cases[3].id]).matches(case)] == [cases[3].id]
+    for name in (cases[3].id, cases[3].id.upper()):
+        assert [case.id for case in cases if Selection(ids=[name]).matches(case)] == [cases[3].id]
+    assert [case for case in cases if Selection(clauses=["merge-"]).matches(case)] == section
+
+
+def test_names_are_accepted_in_any_letter_case() -> None:
+    Selection(ids=["MERGE-Priority"], clauses=["merge-order"], sections=["merge"]).check(["merge-priority"], NAMES)
 
 
 def test_at_most_three_names_are_suggested() -> None:

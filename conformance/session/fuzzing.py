@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
 import signal
 import sys
 import threading
@@ -21,7 +20,6 @@ from bpe_conformance.fixtures.one_line import counted
 
 from ..properties.asking import as_yaml
 from ..properties.engine import Effort, Found, Property
-from ..spec import FOLDER
 
 DATABASE = Path(".hypothesis", "examples")  # of Hypothesis, relative to the current directory
 DIRECTORY = Path("bpe-fuzz")  # the counterexamples
@@ -115,7 +113,6 @@ def _written(tested: Property, failure: Found) -> Found:
     case = as_yaml(failure.mismatch.asked, failure.mismatch.clause_id or tested.clause_id, own)
     file = DIRECTORY / "cases" / f"{own}.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(FOLDER / "clauses", DIRECTORY / "clauses", dirs_exist_ok=True)
     write_text(file, f"{case}\n")
     return replace(failure, case=case, file=str(file))
 

@@ -107,7 +107,11 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
             computed, value = case, (recorded := case.raw.get("expect", {}))
             differences = []
             if case.expected.is_computed:
-                computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
+                assert case.document is not None
+                try:
+                    computed = replace(case, expected=case.operation.compute(case.model, case.clause.id))
+                except (ValueError, LookupError) as error:
+                    raise case.document.error(case.path, f"{case.id}: the oracle refuses this input: {error}") from None
                 value = computed.expected.write(case.operation, case.model)
             if value != recorded:
                 verb = "has no expected value" if not recorded else f"expects {_short(write_flow(recorded))}"

@@ -159,7 +159,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
         (Tokenizer, {"strict": "yes"}, ValueError, "strict='yes': expected True or False"),
         (Tokenizer, {"scale": 0}, ValueError, "scale=0: expected True or False"),
         (Tokenizer, {"trainer": 5}, ValueError, "trainer=5: expected text"),
-        (Tokenizer, {"spec": "nowhere"}, ValueError, "nowhere: there is no directory cases/ here"),
+        (Tokenizer, {"spec": "nowhere"}, ValueError, "nowhere: there is no file cases/*.yaml here"),
         (Tokenizer, {"trainer": lambda *_: None}, ValueError, "trainer=<lambda>: define the function in a cell or a "),
         (
             Tokenizer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from itertools import product
 from pathlib import Path
@@ -233,7 +234,30 @@ def test_command_reports_changes(spec: Path, capsys: pytest.CaptureFixture[str])
     assert main(["regenerate", "--check", "--spec", str(spec / "none")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "there is no directory cases/" in error
+    assert "there is no file cases/*.yaml here" in error
+
+
+def test_cases_of_ones_own_for_the_installed_clauses_are_regenerated_and_pass_the_lint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = {"id": "mine", "title": "a run of three bytes", "since": "1.0", "op": "encode", "model": {"merges": [["a", "a"]]}}
+    file = tmp_path / "cases" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"clause": "MERGE-LEFT-1", "cases": [{**case, "input": {"text": "aaa"}}]}), "utf-8")
+    assert main(["regenerate", "--check", "--spec", str(tmp_path)]) == 1
+    assert "mine has no expected value; the oracle gives" in capsys.readouterr().out
+    assert main(["lint", "--spec", str(tmp_path)]) == 0, capsys.readouterr().out
+
+
+def test_an_input_that_the_oracle_refuses_is_an_error_of_one_line(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (spec / "cases" / "hand.yaml").write_text(
+        HAND.replace('["a", "b"]]', '["a", "bb"]]').replace("    by: hand\n", ""), "utf-8"
+    )
+    assert main(["regenerate", "--check", "--spec", str(spec)]) == 2
+    line = f"{spec / 'cases' / 'hand.yaml'}:3: hand-made: the oracle refuses this input: the vocabulary has no b'bb'\n"
+    assert capsys.readouterr().err.endswith(line)
 
 
 @pytest.mark.parametrize(

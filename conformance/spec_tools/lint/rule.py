@@ -110,7 +110,7 @@ def clause_rule(name: str, summary: str, warning: bool = False) -> Callable[[Cal
     """Return a decorator for a rule about each clause; the function returns what is wrong, or ""."""
     return lambda fault: rule(name, summary, warning)(
         lambda context: (
-            at_clause(context, one, wrong) for one in context.spec.clauses.values() if (wrong := fault(one, context))
+            at_clause(context, one, wrong) for one, *_ in context.clauses.values() if (wrong := fault(one, context))
         )
     )
 

@@ -144,6 +144,8 @@ def _spells_text(path: PathOf, node: Any) -> bool:
     "markers, equivalent characters and equal numbers",
 )
 def _inputs_complete(context: Context) -> Iterator[Violation]:
+    if not context.clauses:
+        return  # cases in addition to those of this package
     texts: dict[str, list[str]] = {"trained on": [], "encoded": []}
     for case in context.spec.cases:
         texts["trained on" if case.model is None else "encoded"] += case.operation.texts()
