@@ -77,7 +77,7 @@ HELP = {
     "train": "train a tokenizer on text files, and write it in formats that other programs read",
     "encode": "turn text into ids",
     "decode": "turn ids into text",
-    "compare": "encode your own text with two tokenizers, and show where they differ; exit 1 if they do",
+    "compare": "encode your own text with two tokenizers, and show where they differ; exit 1 if these or the models do",
 }
 
 

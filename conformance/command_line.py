@@ -14,6 +14,7 @@ from typing import NoReturn, TextIO
 from bpe_conformance.fixtures.one_line import ascii_only
 
 ENDINGS = ("SIGTERM", "SIGHUP")
+LONGEST_LIMIT = 86400.0  # seconds
 
 
 class CommandError(Exception):
@@ -27,6 +28,12 @@ def command_errors(*kinds: type[Exception]) -> Iterator[None]:
         yield
     except kinds as error:
         raise CommandError(str(error)) from None
+
+
+def check_limit(option: str, seconds: float) -> None:
+    """Raise a CommandError if this is no time limit."""
+    if not 0 < seconds <= LONGEST_LIMIT:
+        raise CommandError(f"{option} {seconds:g}: must be above 0 seconds and at most a day")
 
 
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:

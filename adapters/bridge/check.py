@@ -39,7 +39,6 @@ LONG = "abc " * (1 << 18)
 SPECIAL = ["<|e|>", "<|\u00e9|>"]
 MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
 PLAIN = read_model({"merges": []})
-LONGEST_LIMIT = 86400.0  # the longest time limit for a reply, in seconds
 END_LIMIT = 1.0  # seconds within which a program must exit after the end of its input
 _MOST_HANGS = 3
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}

@@ -7,7 +7,7 @@ import argparse
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
 
-from ..command_line import CommandError, command_errors, print_lines
+from ..command_line import check_limit, command_errors, print_lines
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if not 0 < options.time_limit <= check.LONGEST_LIMIT:
-        raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
+    check_limit("--time-limit", options.time_limit)
     results = []
     with command_errors(AdapterError):
         for result in check.check(options.adapter, options.time_limit):

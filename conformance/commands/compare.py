@@ -71,7 +71,7 @@ class Comparison:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, and print the result; the status is 1 if they differ."""
+    """Compare, and print the result; the status is 1 if their ids differ, or cannot be compared."""
     texts = corpus.find(options.corpus)
     found = Comparison()
     with contextlib.redirect_stdout(sys.stderr):
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
                 progress("comparing", number, len(texts.files))
     for line in _lines(sides, found, same, len(texts.files)):
         print(line)
-    return 1 if found.different else 0
+    return 1 if found.different or not same else 0
 
 
 def _sides(left: Implementation, right: Implementation, options: argparse.Namespace) -> tuple[Side, Side]:
@@ -113,7 +113,10 @@ def _side(implementation: Implementation, asked: str, options: argparse.Namespac
         raise CommandError(f"{implementation.name}: {has}; remove --table {asked}")
     if model.pipeline is not None:
         if implementation.fixed_model is None and "from_tokenizer_json" not in implementation.capabilities:
-            raise CommandError(f"{implementation.name}: has no from_tokenizer_json, which models with a pipeline need")
+            lacks = "has no from_tokenizer_json, which models with a pipeline need"
+            raise CommandError(
+                f"{implementation.name}: {lacks}; or name a tokenizer of this model, as tiktoken:llama3_1"
+            )
     elif implementation.fixed_model is None and model.pattern != "gpt2":
         is_named = model.pattern in PATTERNS
         name = f"the pattern {model.pattern}" if is_named else "the regular expression of the table"

@@ -32,7 +32,7 @@ from bpe_conformance.fixtures.files import check_folder, write_files
 from bpe_conformance.fixtures.one_line import ascii_only, counted
 
 from .. import plugin
-from ..command_line import CommandError, print_lines
+from ..command_line import CommandError, check_limit, print_lines
 from ..operations import CLASSES
 from ..report import document, page
 from ..selection import Selection
@@ -133,6 +133,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Grade the submissions one after another; the status is 1 if one of them could not be graded."""
     Selection(sections=options.section).check((), ())
+    check_limit("--time-limit", options.time_limit)
     folders = _named(options.folders, options.adapter)
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
@@ -146,6 +147,9 @@ def run(options: argparse.Namespace) -> int:
     for place in (*folders.values(), options.output.resolve(), Path(tempfile.gettempdir()).resolve()):
         if place.is_relative_to(SHARED):
             raise CommandError(f"{place}: submissions can write to {SHARED}; use another directory, or another TMPDIR")
+    if among := [one for one in folders.values() if options.output.resolve() in (one.parent, one)]:
+        where = f"it is where the submission {among[0].name} is"
+        raise CommandError(f"-o {options.output}: {where}; name another directory")
     pages = _earlier_pages(options.output)
     if others := [name for name in pages if name not in folders]:
         marks = f"{options.output} has the marks of {', '.join(others[:3])}{' and others' * (len(others) > 3)}"
@@ -158,9 +162,6 @@ def run(options: argparse.Namespace) -> int:
         print_lines(["this system has no Landlock: a submission with native code is not confined; see the manual"])
     width = max(10, *map(len, folders))
     print_lines([f"{'submission':<{width}} {' '.join(CLASSES)}{'must':>10}  causes"], flush=True)
-    for file in filter(None, pages.values()):  # of submissions that may get no page now
-        with suppress(OSError):
-            (options.output / file).unlink()
     grades: list[Grade] = []
     interrupt: KeyboardInterrupt | None = None
     for place, name in enumerate(packed, 1):
@@ -173,13 +174,22 @@ def run(options: argparse.Namespace) -> int:
         grades.append(grade)
         _progress("")
         print_lines([grade.row(width)], flush=True)
-        _write(options, grades, [grade])
-    _write(options, grades, grades)
-    more = ", results.json, and a page for each tested submission"
-    if not any(grade.report for grade in grades):
+        if grade.report or not pages:
+            for file in filter(None, pages.values()):  # of submissions that may get no page now
+                with suppress(OSError):
+                    (options.output / file).unlink()
+            pages = {}
+            _write(options, grades, [grade])
+    wrote = f"wrote {options.output / 'results.csv'}"
+    if any(grade.report for grade in grades):
+        said = f"{wrote}, results.json, and a page for each tested submission"
+    else:
         is_same = len({grade.status.partition(";")[0] for grade in grades}) == 1
-        more = f" and results.json; no submission was tested{': check --adapter' * is_same}"
-    print_lines([f"wrote {options.output / 'results.csv'}{more}"])
+        said = f"no submission was tested{': check --adapter' * is_same}"
+        said = f"{wrote} and results.json; {said}" if not pages else f"{options.output} has the earlier marks; {said}"
+    if not pages:
+        _write(options, grades, grades)
+    print_lines([said])
     if interrupt is not None:
         raise interrupt
     return int(any(grade.status != GRADED for grade in grades))

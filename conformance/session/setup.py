@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
-from ..command_line import CommandError
+from ..command_line import CommandError, check_limit
 from ..implementation.implementation import Implementation, load
 from ..outcome import Command
 from ..properties import bind as bind_properties
@@ -27,8 +27,6 @@ from .fuzzing import Fuzzing
 
 if TYPE_CHECKING:
     from .corpus import Corpus
-
-LONGEST_LIMIT = 86400.0  # the longest time limit of a case, in seconds
 
 
 class Given(NamedTuple):
@@ -106,12 +104,11 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
     if not name:
         either = "--adapter mypkg.mymodule:Tokenizer (or --adapter reference, to see a passing run)"
         raise pytest.UsageError(f"name what to test: pytest conformance {either}")
-    if not 0 < limit <= LONGEST_LIMIT:
-        raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
     stderr = given.stderr if given else os.dup(2)  # while pytest captures, 2 is a file
     if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:
         capture.resume_global_capture()
     try:
+        check_limit("--bpe-time-limit", limit)
         trainer, isolate = config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate")
         target = given.target if given else None
         if isolate and target is not None:

@@ -280,7 +280,7 @@ def test_two_engines_are_compared_on_a_text(folder: Path, capsys: pytest.Capture
     huggingface.write("same.json", SMALL)
     huggingface.write("other.json", OTHER)
     assert main(["compare", "huggingface:m", "textbook:same.json", "--corpus", "text.txt"]) == 0
-    assert main(["compare", "huggingface:m", "engine:other.json", "--corpus", "text.txt"]) == 0
+    assert main(["compare", "huggingface:m", "engine:other.json", "--corpus", "text.txt"]) == 1
     differs = "not compared: the models differ; the id 257 is b'abc' in one, b'abd' in the other"
     assert f"different     {differs}" in capsys.readouterr().out
 

@@ -737,9 +737,9 @@ def test_compare_shows_nothing_that_a_tokenizer_prints(tiny: str, capsys: pytest
 
 
 @pytest.mark.usefixtures("adapters")
-@pytest.mark.parametrize(("adapter", "status"), [("compared:Wrong", 0), ("compared:Fails", 1)])
+@pytest.mark.parametrize(("adapter", "fails"), [("compared:Wrong", False), ("compared:Fails", True)])
 def test_tokenizers_of_different_models_differ_only_in_errors(
-    adapter: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    adapter: str, fails: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     side = compare._side
 
@@ -750,12 +750,12 @@ def test_tokenizers_of_different_models_differ_only_in_errors(
         )
 
     monkeypatch.setattr(compare, "_side", without_special_tokens)
-    assert main(["compare", adapter, "reference", "--corpus", "text"]) == status
+    assert main(["compare", adapter, "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out
-    assert ("not compared: the models differ" in out) is (status == 0)
-    assert ("different     1 of 1 block" in out) is (status == 1)
+    assert ("not compared: the models differ" in out) is not fails
+    assert ("different     1 of 1 block" in out) is fails
     assert "in 1 file, model gpt2 and gpt2\n" in out
-    assert ("bytes/token" in out) is (status == 0)  # one of them has returned no ids
+    assert ("bytes/token" in out) is not fails  # one of them has returned no ids
 
 
 @pytest.mark.usefixtures("adapters")
@@ -801,7 +801,7 @@ def test_compare_takes_tokenizers_with_different_vocabularies(capsys: pytest.Cap
         huggingface.write(Path(f"{name}.json"), read_model({"merges": [merge]}))
     Path("short").write_text("low", encoding="utf-8")
     compare = ["compare", "huggingface:one.json", "huggingface:other.json", "--corpus", "short"]
-    assert main(compare) == 0
+    assert main(compare) == 1
     assert capsys.readouterr().out.splitlines()[1:] == [
         "different     not compared: the models differ; the id 256 is b'lo' in one, b'ow' in the other",
         "bytes/token   1.500 and 1.500",
@@ -838,14 +838,14 @@ def test_compare_counts_all_differences_and_shows_the_first(
     ("adapter", "message"),
     [
         ("compared:OnlyDecodes", "compared:OnlyDecodes: does not encode; name a tokenizer that does"),
-        ("compared:Plain", "compared:Plain: has no from_tokenizer_json, which models with a pipeline need"),
+        ("compared:Plain", "compared:Plain: has no from_tokenizer_json, which models with a pipeline need; or name "),
     ],
 )
 def test_compare_needs_what_the_model_does(adapter: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     model = replace(read_model({"merges": [["l", "o"]]}), pipeline=Pipeline(normalizer=("NFC",), steps=(ByteLevel(),)))
     huggingface.write(Path("model.json"), model)
     for adapters in ([adapter, "reference"], ["reference", adapter]):
-        assert refused(capsys, "compare", *adapters, "--corpus", "text", "--table", "model.json") == message
+        assert refused(capsys, "compare", *adapters, "--corpus", "text", "--table", "model.json").startswith(message)
 
 
 def test_a_position_counts_all_that_was_read_before(

@@ -361,6 +361,9 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "constructor take a table" in refusal(capsys, folder, "--adapter", "tokenizer-json:tok:Tokenizer")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
+    message = f"-o {tmp_path}: it is where the submission a is; name another directory"
+    assert refusal(capsys, folder, *tok, "-o", str(tmp_path)) == message
+    assert refusal(capsys, folder, *tok, "--time-limit", "-1").startswith("--time-limit -1: must be above 0 seconds")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
     assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
     for shared in (folder, tmp_path / "results", tempfile.gettempdir()):
@@ -750,16 +753,33 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
 
 
 def test_only_pages_of_submissions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, results = write(tmp_path / "ann", {"tok.py": ""}), tmp_path / "results"
+    folders, results = [write(tmp_path / name, {"tok.py": ""}) for name in ("ann", "bob")], tmp_path / "results"
     results.mkdir()
     (results / "ann.html").write_text("")
     (tmp_path / "notes.txt").write_text("")
-    monkeypatch.setattr(grade, "_graded", lambda name, *_: (grade.Grade(name, "no module"), None))
+    graded = {"ann": grade.Grade("ann", "no module"), "bob": grade.Grade("bob", "", 3, report("bob", {}))}
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (graded[name], None))
     for page, is_removed in (("../notes.txt", False), ("ann.html", True)):
         (results / "results.json").write_text(json.dumps({"submissions": [{"submission": "ann", "page": page}]}))
-        cli.main(["grade", folder, "--adapter", TOK, "-o", str(results)])
+        cli.main(["grade", *folders, "--adapter", TOK, "-o", str(results)])
         assert (results / "ann.html").exists() is not is_removed
         assert (tmp_path / "notes.txt").exists()
+
+
+def test_earlier_marks_are_kept_if_nothing_is_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, results = write(tmp_path / "ann", {"tok.py": ""}), tmp_path / "results"
+    graded = [grade.Grade("ann", "graded", 3, report("ann", {})), grade.Grade("ann", "no module")]
+    monkeypatch.setattr(grade, "_graded", lambda name, *_: (graded.pop(0), None))
+    cli.main(["grade", folder, "--adapter", TOK, "-o", str(results)])
+    before = {file.name: file.read_bytes() for file in results.iterdir()}
+    capsys.readouterr()
+    assert cli.main(["grade", folder, "--adapter", TOK, "-o", str(results)]) == 1
+    assert capsys.readouterr().out.endswith(
+        f"{results} has the earlier marks; no submission was tested: check --adapter\n"
+    )
+    assert {file.name: file.read_bytes() for file in results.iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -240,12 +240,13 @@ def test_command_reports_changes(spec: Path, capsys: pytest.CaptureFixture[str])
 def test_cases_of_ones_own_for_the_installed_clauses_are_regenerated_and_pass_the_lint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    case = {"id": "mine", "title": "a run of three bytes", "since": "1.0", "op": "encode", "model": {"merges": [["a", "a"]]}}
+    case = {"id": "merge-mine", "title": "a run of three bytes", "since": "1.0", "op": "encode"}
+    asked = {"model": {"merges": [["a", "a"]]}, "input": {"text": "aaa"}}
     file = tmp_path / "cases" / "mine.yaml"
     file.parent.mkdir()
-    file.write_text(json.dumps({"clause": "MERGE-LEFT-1", "cases": [{**case, "input": {"text": "aaa"}}]}), "utf-8")
+    file.write_text(json.dumps({"clause": "MERGE-LEFT-1", "cases": [{**case, **asked}]}), "utf-8")
     assert main(["regenerate", "--check", "--spec", str(tmp_path)]) == 1
-    assert "mine has no expected value; the oracle gives" in capsys.readouterr().out
+    assert "merge-mine has no expected value; the oracle gives" in capsys.readouterr().out
     assert main(["lint", "--spec", str(tmp_path)]) == 0, capsys.readouterr().out
 
 
