@@ -83,7 +83,7 @@ def compare(
             answer, is_correct = ask()
         elif not is_correct and tries_conventions:
             conventions = _fitting_conventions(operation, expected, setting, answer)
-    if is_correct:
+    if is_correct or (isinstance(answer, Refusal) and has_long_pre_token(question, implementation.conventions)):
         return None
     first, *others = operation.narrowed(correct, answer)
     where = first.operation.divergence(first.correct, first.answer, setting)
@@ -154,13 +154,14 @@ ANY_SPLIT = ("SPLIT-DEFAULT-1", "SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "SPLIT-NAME
 def skip_reason(case: Case, implementation: Implementation) -> str | None:
     """Return the capability that the case needs and the implementation lacks, or None."""
     operation, offered = _as_offered(case, implementation).operation, implementation.capabilities
-    missing = next((need for need in operation.needs if need not in offered), None)
-    if missing is not None:
+    has_pipeline = case.model is not None and case.model.pipeline is not None
+    makers = ("from_tokenizer_json",) if has_pipeline else operation.needs
+    if (missing := implementation.missing(operation.needs, makers)) is not None:
         return missing
     if implementation.fixed_model is not None:
         name = case.model.name if case.model else ""
         return None if name == implementation.fixed_model else "other models than its own"
-    if case.model is not None and case.model.pipeline is not None:
+    if has_pipeline:
         return None if "from_tokenizer_json" in offered else "from_tokenizer_json"
     pattern = f"{operation.prefix}pattern:{case.pattern}"
     if case.pattern != "gpt2" and pattern not in offered:

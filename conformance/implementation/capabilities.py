@@ -89,6 +89,7 @@ class Probed(Protocol):
     fixed_model: str | None
     conventions: dict[str, str]
     spellings: dict[str, str]
+    lacking: dict[str, frozenset[str]]
 
     @property
     def is_remote(self) -> bool: ...
@@ -107,7 +108,7 @@ class Probed(Protocol):
 
 
 def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
-    """Return the capabilities of an `Implementation`, and give it its spellings of patterns and its notes.
+    """Return the capabilities of an `Implementation`; set its spellings of patterns, its notes and what is `lacking`.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
@@ -230,15 +231,35 @@ class Prober:
                 self._implementation.note(f"{name} is missing, and {others[0]} is not tested: the suite calls {name}")
         calls = {name: partial(call, proxy, copy(argument)) for name, (call, argument) in _CALLS.items()}
         found = [name for name in found if not self._refuses(name, calls[name])]
-        if callable(getattr(self._target, "from_files", None)) and not self._refuses("from_files", self._load_files):
-            found.append("from_files")
-        if callable(getattr(self._target, "from_tokenizer_json", None)) and not self._fixed:
-            load = partial(self._implementation.from_tokenizer_json, _WITH_PIPELINE)
-            found += [] if self._refuses("from_tokenizer_json", load) else ["from_tokenizer_json"]
-        chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
-        if chooses and not self._refuses("encode", lambda: proxy.encode_allowed("ab", (), ())):
+        if "encode" in found and _chooses(proxy) and not self._refuses("encode", lambda: _encode_allowed(proxy, "ab")):
             found.append("allowed_special")
+        methods = tuple(found)
+        loads = {"from_files": self._load_files}
+        if not self._fixed:
+            loads["from_tokenizer_json"] = partial(self._implementation.from_tokenizer_json, _WITH_PIPELINE)
+        for name, load in loads.items():
+            if callable(getattr(self._target, name, None)) and not self._refuses(name, load):
+                found.append(name)
+                self._find_lacking(name, load, methods)
         return found
+
+    def _find_lacking(self, maker: str, load: Callable[[], TokenizerProxy], methods: Sequence[str]) -> None:
+        """Find out which of these methods the tokenizers that `maker` returns do not have."""
+        try:
+            with self._limited(maker):
+                proxy = load()
+        except (CallFailed, TimedOut):
+            return
+        lacking = []
+        for name in methods:
+            call, argument = _CALLS.get(name, (_encode_allowed, "ab"))
+            has = _chooses(proxy) if name == "allowed_special" else callable(getattr(proxy.instance, name, None))
+            failed = self._failed(name, partial(call, proxy, copy(argument))) if has else None
+            if not has or (isinstance(failed, Raised) and isinstance(failed.error, NotImplementedError)):
+                lacking.append(name)
+        self._implementation.lacking[maker] = frozenset(lacking)
+        if shown := [name for name in lacking if name in _CALLS and (name, maker) != ("save", "from_tokenizer_json")]:
+            self._implementation.note(f"what {maker} returns has no {', '.join(shown)}, so this is not tested there")
 
     def _constructor_fault(self) -> str:
         """Return why the constructor cannot be called as the protocol says, or ""."""
@@ -320,9 +341,9 @@ class Prober:
         self._late.add(method)
         _say(f"{self._name}: {method} gave {late}; its tests run all the same", self._stderr)
 
-    def _load_files(self) -> None:
+    def _load_files(self) -> TokenizerProxy:
         with scratch_folder() as folder:
-            self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
+            return self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
 
     def _patterns(self, prefix: str, function: Any, probe: Callable[[str], object]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
@@ -381,6 +402,15 @@ _CALLS: dict[str, tuple[Callable[[TokenizerProxy, Any], object], Any]] = {
     "encode_with_offsets": (TokenizerProxy.encode_with_offsets, "ab"),
 }
 """Method of a tokenizer → a small call of it, and the argument of the call."""
+
+
+def _chooses(proxy: TokenizerProxy) -> bool:
+    """Return whether `encode` takes a choice of special tokens."""
+    return takes(getattr(proxy.instance, "encode", None), "allowed_special", "disallowed_special")
+
+
+def _encode_allowed(proxy: TokenizerProxy, text: str) -> object:
+    return proxy.encode_allowed(text, (), ())
 
 
 def _is_like_minbpe(target: Any) -> bool:

@@ -8,7 +8,7 @@ import math
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -76,6 +76,8 @@ class Implementation:
         self.spawn = spawn  # starts it in a new process, or None if that is not possible
         self.notes: list[str] = []  # lines for the user, in addition to the results
         self.spellings: dict[str, str] = {}  # pattern → what it calls it, in training with the prefix `train-`
+        self.lacking: dict[str, frozenset[str]] = {}  # method that returns a tokenizer → the methods that this lacks
+        self._limited: dict[frozenset[str], Implementation] = {}
         self.returns_pair = False  # whether `train` returned a pair (vocab, merges), no tokenizer
         self._stderr = stderr
         self.limiter = TimeLimit(stderr)
@@ -280,6 +282,25 @@ class Implementation:
         other = copy.copy(self)
         other.target, other._large = target, {}
         return other
+
+    def made_by(self, makers: Collection[str]) -> Implementation:
+        """Return this implementation, without the capabilities that tokenizers of one of these methods lack."""
+        lacking = frozenset[str]().union(*(self.lacking.get(maker, ()) for maker in makers))
+        if not lacking:
+            return self
+        if lacking not in self._limited:
+            other = self._limited[lacking] = copy.copy(self)
+            other.capabilities = self.capabilities - lacking
+        return self._limited[lacking]
+
+    def missing(self, needs: Iterable[str], makers: Collection[str]) -> str | None:
+        """Return the first of these needs that the implementation, or a tokenizer of one of these methods, lacks."""
+        for need in needs:
+            if need not in self.capabilities:
+                return need
+            if maker := next((maker for maker in makers if need in self.lacking.get(maker, ())), None):
+                return f"{need} of what {maker} returns"
+        return None
 
     def _spawned(self, environment: Mapping[str, str]) -> Implementation:
         assert self.spawn is not None

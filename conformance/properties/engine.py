@@ -108,13 +108,10 @@ def skip_reason(property_: Property, implementation: Implementation) -> str | No
     """Return what the property needs and the implementation does not have, or None."""
     if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
-    for need in property_.needs:
-        if need == "pattern":
-            if not any(name.startswith("pattern:") for name in implementation.capabilities):
-                return "pattern"
-        elif need not in implementation.capabilities:
-            return {"special": "special tokens", "train-special": "special tokens in train"}.get(need, need)
-    return None
+    has_pattern = any(name.startswith("pattern:") for name in implementation.capabilities)
+    needs = [need for need in property_.needs if need != "pattern" or not has_pattern]
+    missing = implementation.missing(needs, needs)
+    return {"special": "special tokens", "train-special": "special tokens in train"}.get(missing or "", missing)
 
 
 Verdicts = Iterator[Mismatch | None]
@@ -134,6 +131,7 @@ class Drawn(Generic[Example]):
     def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
+            implementation = implementation.made_by(self.needs)
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
             search.run(strategy, lambda example: search.judge(first(test(implementation, example))), self.examples)
             return search.found(self.clause_id)
@@ -178,7 +176,7 @@ class Fixed:
     def __call__(self, test: Callable[[Implementation], Verdicts]) -> Property:
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
-            mismatch = first(test(implementation))
+            mismatch = first(test(implementation.made_by(self.needs)))
             return None if mismatch is None else Found(mismatch)
 
         return Property(self.id, self.clause_id, self.needs, run, first_line(test))

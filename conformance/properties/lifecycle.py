@@ -87,7 +87,7 @@ ALIKE_PIPELINES: Mapping[str, Pipeline] = {
 """Pipelines that an incomplete key confuses with one another or with those above."""
 _SPECIALS = ([SPACED], ["pq", "qp"], ["PQ", "QP"], ["pq qp"], ["pq,qp"], ["pq;qp"], ["pq\nqp"], ["pq\0qp"])
 UNSAVED: Mapping[str, Mapping[str, Any]] = {
-    "in reverse": _table(*_MERGES[::-1], merge_ids=[*range(264, 255, -1)]),
+    "in another order": _table("l+m", "k+l", *_MERGES[2:], merge_ids=[257, 256, *range(258, 265)]),
     "klm from k": _table("k+l", "l+m", "k+lm"),
     "klm from kl": _table("k+l", "l+m", "kl+m"),
     **{ascii(some): _special(*some) for some in _SPECIALS},
@@ -461,7 +461,10 @@ class Machine:
     def __init__(self, lifecycle: Lifecycle, stage: Stage) -> None:
         self.lifecycle, self.stage = lifecycle, stage
         self.implementation = lifecycle.implementation
-        self.capabilities = self.implementation.capabilities
+        makers = (
+            {"from_tokenizer_json"} if stage.name == OF_PIPELINES else {"from_files"} if "load" in stage.steps else ()
+        )
+        self.capabilities = self.implementation.made_by(makers).capabilities
         self.tokenizers: list[_Tokenizer] = []
         self.streams: list[_Stream] = []
         self._made = 0

@@ -939,7 +939,10 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
 
 
 def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True, *also: str) -> Property:
-    return Property(id_, clause, (need, *also), partial(_run, id_, rows), rows.__doc__ or "", any_model)
+    def run(implementation: Implementation, effort: Effort) -> Found | None:
+        return _run(id_, rows, implementation.made_by((need, *also)), effort)
+
+    return Property(id_, clause, (need, *also), run, rows.__doc__ or "", any_model)
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -1386,3 +1386,37 @@ def test_what_announces_a_probe_ends_with_it() -> None:
         with capabilities.announced(lambda: (0.0, "nothing"), 2):
             pass
         assert {*threading.enumerate()} == before
+
+
+def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
+    class Small:
+        def __init__(self, inner: Reference) -> None:
+            self.encode, self.decode, self.encode_batch = inner.encode, inner.decode, inner.encode_batch
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Any:
+            raise NotImplementedError
+
+    class Loading(Reference):
+        @classmethod
+        def from_files(cls, *arguments: Any) -> Any:
+            return Small(super().from_files(*arguments))
+
+        @classmethod
+        def from_tokenizer_json(cls, path: Any) -> Any:
+            return SimpleNamespace(encode=super().from_tokenizer_json(path).encode)
+
+    implementation = Implementation("x", Loading)
+    lacking = {"encode_iterable", "decode_bytes", "save", "decode_iterable", "encode_with_offsets"}
+    assert implementation.lacking["from_files"] == lacking
+    assert implementation.lacking["from_tokenizer_json"] == lacking | {"decode", "encode_batch"}
+    assert lacking | {"decode"} <= implementation.capabilities
+    assert implementation.made_by(("encode",)) is implementation
+    assert implementation.made_by(("from_files",)).capabilities == implementation.capabilities - lacking
+    assert implementation.missing(("from_files", "save"), ("from_files",)) == "save of what from_files returns"
+    assert implementation.missing(("from_files", "encode"), ("from_files",)) is None
+    assert implementation.missing(("save",), ("encode",)) is None
+    assert [note.partition(" so ")[0] for note in implementation.notes] == [
+        "what from_files returns has no encode_iterable, decode_bytes, save, decode_iterable, encode_with_offsets,",
+        "what from_tokenizer_json returns has no decode, encode_iterable, encode_batch, decode_bytes, decode_iterable, "
+        "encode_with_offsets,",
+    ]

@@ -25,9 +25,9 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
-from bpe_conformance.operations import Encode, Question, Setting, oracle
+from bpe_conformance.operations import Batch, Encode, Question, Setting, oracle
 from bpe_conformance.properties import scale
-from bpe_conformance.properties.asking import is_correct
+from bpe_conformance.properties.asking import equals_oracle, is_correct
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale import Texts
 from bpe_conformance.reference import Tokenizer, conventional, textbook
@@ -866,6 +866,12 @@ def test_a_refused_question_with_a_long_pre_token_is_correct(text: str, target: 
     implementation, right = Implementation("x", target), Ids(tuple(text.encode("utf-8")))
     assert is_correct(implementation, question, Refusal("ValueError", "too long"), right) is may_be_refused
     assert not is_correct(implementation, question, Ids(()), right)
+
+
+@pytest.mark.parametrize("target", [RefusesLongPreTokens, RefusesLongTexts])
+def test_a_batch_with_a_long_pre_token_may_be_refused(target: type) -> None:
+    batch = Question[Any](Batch(("ab", 2_049 * "a")), read_model({}))
+    assert equals_oracle(Implementation("x", target), batch, "LAW-BATCH-1") is None
 
 
 def test_a_row_that_the_split_of_gpt2_decides_is_left_out_alone() -> None:

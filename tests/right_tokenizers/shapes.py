@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from bpe_conformance.reference import Tokenizer as Reference
@@ -89,6 +90,24 @@ class Frozen:
     def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Frozen:
         learned = Linked.train(text, vocab_size, special_tokens)
         return cls(learned.vocab, tuple(learned.merges), tuple(special_tokens))
+
+
+class Fewer(Reference):
+    """Loads tokenizers with fewer methods than those that the constructor makes."""
+
+    @classmethod
+    def from_files(cls, *arguments: Any) -> Any:
+        made = super().from_files(*arguments)
+        return SimpleNamespace(encode=made.encode, decode=made.decode)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: Any) -> Any:
+        made = super().from_tokenizer_json(path)
+        return SimpleNamespace(encode=lambda text: made.encode(text), encode_batch=cls._not_yet)
+
+    @staticmethod
+    def _not_yet(texts: Sequence[str]) -> Any:
+        raise NotImplementedError
 
 
 @functools.wraps(Linked, updated=())

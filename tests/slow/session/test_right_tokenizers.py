@@ -16,6 +16,7 @@ FORKING = {"pools:Tokenizer", "shapes:Subclass"}
 """They start processes for each call, which takes several times as long from the large process of these tests."""
 PARTS = {
     "recursive:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-ENCODE"],
+    "recursive:Once": ["MERGE-ORDER", "MERGE-LEFT", "LAW-WAYS", "LAW-ENCODE"],
     "permuted:Tokenizer": ["MERGE", "DECODE", "TRAIN-IDS", "LAW-ENCODE", "LAW-TRAIN"],
     "containers:Lazy": ["BYTES", "DECODE", "BATCH", "STREAM", "TRAIN-IDS", "FILE"],
     "containers:Arrays": ["BYTES", "DECODE", "BATCH", "STREAM"],
@@ -30,6 +31,7 @@ PARTS = {
     "files:SpelledOnly": ["FILE", "LAW-SAVE", "LAW-WAYS"],
     "pools:Tokenizer": ["BATCH", "TRAIN-REPLACE", "LAW-BATCH"],
     "shapes:Subclass": ["TRAIN-REPLACE"],
+    "shapes:Fewer": ["FILE", "OFFSET", "PIPELINE", "LAW-WAYS", "LAW-PURE", "LAW-SAVE"],
     "shapes:Wrapping": ["DECODE", "STREAM", "FILE"],
     "shapes:Delegating": ["SPECIAL", "LAW-WAYS", "ERROR"],
     "shapes:Slots": ["SPECIAL", "BATCH"],
