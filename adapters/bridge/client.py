@@ -171,13 +171,13 @@ class Client:
 
     def launch(self) -> Reply:
         """Start the program, send the handshake and return the reply, whatever its kind."""
-        self._stop()
+        self._stop(_GRACE)
         try:
             self.process = Process(self.argv, self._env)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise AdapterError(f"cannot start {one_line(' '.join(self.argv))}: {reason}") from None
-        self._finalizer = weakref.finalize(self, self.process.stop)  # at exit too
+        self._finalizer = weakref.finalize(self, self.process.stop, _GRACE)  # at exit too
         self._sequence = 0
         self._loaded.clear()
         self._made.clear()

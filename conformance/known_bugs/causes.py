@@ -354,7 +354,9 @@ class _Search:
             case, mismatch = self.golden[test], self.wrong[test].mismatch if test in self.wrong else None
             operation: Operation = case.operation if mismatch is None else mismatch.asked.operation
             expected = mismatch.expected.alternatives if mismatch else case.expected.under(self.declared["lookup"])
-            if isinstance(operation, Encode | Decode | Detokenize) and expected and case.model is not None:
+            if not expected or not isinstance(expected[0], Ids | Text):
+                continue
+            if isinstance(operation, Encode | Decode | Detokenize) and case.model is not None:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import NEWER, agreed
+from bpe_conformance.fixtures.pipeline import Punctuation
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -86,6 +88,7 @@ class Reach:
             encoder = like(self.oracle, _Oracle, words={}, lookup=key) if is_other else self.oracle
             self._settings[key] = _CachedSetting(model, oracle=encoder)
         self.is_normalized = model.pipeline is not None and bool(model.pipeline.normalizer)
+        self.cuts_punctuation = any(isinstance(step, Punctuation) for step in model.steps.steps)
         self._steps: dict[bytes, tuple[Word, list[Merge]]] = {}
 
     def wrong(self, kind: type[textbook.Encoding]) -> Any:
@@ -95,8 +98,10 @@ class Reach:
         return like(self.oracle, type(kind.__name__, (kind, _Cached), {}), words=words)
 
     def is_open(self, text: str) -> bool:
-        """Whether the normal form of a character depends on the engine's version of Unicode."""
-        return self.is_normalized and NEWER.search(text) is not None
+        """Whether the normal form of a character, or what a step cuts out, depends on the engine's Unicode version."""
+        return (self.is_normalized and NEWER.search(text) is not None) or (
+            self.cuts_punctuation and any(map(_is_new_punctuation, text))
+        )
 
     def segments(self, text: str) -> textbook.Segments:
         """Return the normalized segments of a text, and whether each is a special token."""
@@ -159,6 +164,11 @@ class Reach:
         """Whether a merge is possible: on the bytes of its result alone, it is the last merge."""
         word, made = self.steps(pair[0] + pair[1])
         return len(word) == 1 and made[-1] == pair
+
+
+def _is_new_punctuation(char: str) -> bool:
+    """Whether it has become punctuation, or ceased to be, since Unicode 3.2: tokenizers 0.23 knows an old version."""
+    return (unicodedata.category(char)[0] == "P") is not (unicodedata.ucd_3_2_0.category(char)[0] == "P")
 
 
 def settled(text: str) -> bool:

@@ -217,3 +217,15 @@ def test_a_forgotten_bridge_leaves_no_process():
     del adapter
     gc.collect()
     assert gone(pid)
+
+
+def test_a_program_can_release_what_it_holds_before_it_is_started_again(tmp_path):
+    lock, program = tmp_path / "lock", tmp_path / "raw.py"
+    held = f"import os\nos.close(os.open({str(lock)!r}, os.O_CREAT | os.O_EXCL))\n{RAW}\nos.remove({str(lock)!r})\n"
+    program.write_text(held, encoding="utf-8")
+    adapter = bridge([sys.executable, str(program)], time_limit=20)
+    for _ in range(2):
+        assert adapter.client.launch().kind == "result"
+    del adapter
+    gc.collect()
+    assert not lock.exists()

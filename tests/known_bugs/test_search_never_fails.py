@@ -107,3 +107,10 @@ def test_no_known_bug_encodes_with_an_error_of_its_own_code() -> None:
             continue
         with contextlib.suppress(ValueError, RuntimeError, LookupError, TypeError, NotImplementedError):
             tokenizer(vocab, [], ["<|e|>"]).encode("ab<|e|>")  # an AttributeError or a NameError is none of the bugs
+
+
+def test_the_search_ends_for_models_that_the_oracle_refuses() -> None:
+    cases = [case for case in installed_spec().cases if case.clause.id == "SPECIAL-EMPTY-1"]
+    outcomes = outcomes_of(Unknown, cases)
+    assert {outcome.state for outcome in outcomes} == {"warning"}
+    assert diagnose(outcomes, cases).warnings

@@ -443,3 +443,16 @@ def test_the_only_special_token_is_named_as_left_out_even_with_the_id_zero() -> 
     (cause,) = diagnose(outcomes, asked).causes
     assert name_of(cause) == "specials-left-out or id-zero-skipped"
     assert {*cause.tests} == {outcome.test for outcome in outcomes if outcome.state == "failed"}
+
+
+def test_a_special_token_that_a_merge_builds_has_a_pack() -> None:
+    reach = Reach(toy("gpt2", normalizer=(), added_tokens=(AddedToken("th"),), steps=(ByteLevel(),), lookup="pair"))
+    assert (b"t", b"h") in reach.model.merges
+    drafts, _ = cases.words(reach, Draw("pack 0"))
+    assert drafts
+
+
+@pytest.mark.parametrize(("char", "is_new"), [("!", False), ("\u2014", False), ("\u061d", True), ("\u166d", True)])
+def test_new_punctuation_is_open_where_a_step_cuts_it_out(char: str, is_new: bool) -> None:
+    assert Reach(MAPPED).is_open(f"a{char}") is is_new
+    assert not Reach(OWN).is_open(f"a{char}")
