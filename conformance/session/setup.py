@@ -71,8 +71,9 @@ class Setup:
         if self.fuzzing is not None:
             self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
-        self.late: Counter[str] = Counter()  # operation → how many of its cases had no answer in time
-        self.late_in_a_row: Counter[str] = Counter()  # operation → how many of its last cases had none
+        self.late: Counter[str] = Counter()  # operation → how many of its cases of a MUST had no answer in time
+        self.late_should: Counter[str] = Counter()  # the same for SHOULD
+        self.late_in_a_row: Counter[str] = Counter()  # operation → how many of its last cases of a MUST had none
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")

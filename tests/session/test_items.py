@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -204,6 +205,25 @@ def test_an_operation_that_is_often_late_gets_less_time(late: Any, in_a_row: Any
     assert tested.limit == limit
     shorter = f"some encode cases took longer than {limit:g} s; further encode tests get {given:g} s"
     assert tested.notes == ([] if given == limit else [shorter])
+
+
+@pytest.mark.parametrize(("level", "given"), [("must", 10.0), ("should", 1.0)])
+def test_late_cases_of_a_should_shorten_the_limit_of_no_must(
+    level: str, given: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = replace(sample_reports.mismatch(), answer=LATE)
+    monkeypatch.setattr(items, "_ended_processes", lambda: 1)
+    monkeypatch.setattr(items.judging, "judge", lambda case, tested: late)
+    monkeypatch.setattr(items.dependence, "explained", lambda given, _, one: given)
+    counts: Any = {"late": Counter(), "late_should": Counter(), "late_in_a_row": Counter({"encode": 5})}
+    item = item_of(CaseItem, implementation=implementation(), **counts)
+    item.case = replace(CASE, clause=LEVELS["should"])
+    for _ in range(items.MOST_LATE):
+        item.test()
+    tested = implementation()
+    with item_of(CaseItem, level=level, implementation=tested, **counts).shorter_limit({"encode"}):
+        assert tested.limit == given
+    assert counts["late_in_a_row"] == {"encode": 5}
 
 
 def test_an_operation_that_never_answers_is_asked_no_more() -> None:
