@@ -245,6 +245,8 @@ class Prober:
 
     def _find_lacking(self, maker: str, load: Callable[[], TokenizerProxy], methods: Sequence[str]) -> None:
         """Find out which of these methods the tokenizers that `maker` returns do not have."""
+        if maker in self._late:
+            return
         try:
             with self._limited(maker):
                 proxy = load()
@@ -254,7 +256,8 @@ class Prober:
         for name in methods:
             call, argument = _CALLS.get(name, (_encode_allowed, "ab"))
             has = _chooses(proxy) if name == "allowed_special" else callable(getattr(proxy.instance, name, None))
-            failed = self._failed(name, partial(call, proxy, copy(argument))) if has else None
+            method = name if name in _CALLS else "encode"
+            failed = self._failed(method, partial(call, proxy, copy(argument))) if has else None
             if not has or (isinstance(failed, Raised) and isinstance(failed.error, NotImplementedError)):
                 lacking.append(name)
         self._implementation.lacking[maker] = frozenset(lacking)

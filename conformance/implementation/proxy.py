@@ -5,6 +5,7 @@ Everything that a call raises becomes an exception of the suite, with the implem
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -27,6 +28,7 @@ _LONGEST_LINE = 500
 _OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
 _PYTHON_FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)\n(?! *File ")(.*)', re.M)
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
+_INSTALLED = {"site-packages", "dist-packages"}
 _LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
@@ -267,13 +269,18 @@ class Frame(NamedTuple):
 
 
 def frames_of(error: BaseException) -> list[Frame]:
-    """Return the innermost frames that are neither the suite's own nor, if there are others, Python's."""
+    """Return the innermost frames that are not the suite's own and, if there are others, not Python's.
+
+    They end with the last one outside of installed packages, if there is one: what such code passes on is at fault.
+    """
     try:
         found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
     written = [frame for frame in theirs if not _is_of_python(frame.filename)]
+    own = [number for number, frame in enumerate(written, 1) if not _INSTALLED & {*Path(frame.filename).parts}]
+    written = written[: own[-1]] if own else written
     shown = (written or theirs)[-SHOWN_FRAMES:]
     return [Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "") for frame in shown]
 
@@ -282,7 +289,7 @@ def _is_of_python(filename: str) -> bool:
     """Return whether a file belongs to Python or its standard library, but not to an installed package."""
     parts = Path(filename).parts
     in_library = any(filename.startswith(os.path.join(folder, "")) for folder in _LIBRARIES)  # noqa: PTH118
-    return filename.startswith("<frozen ") or (in_library and not {"site-packages", "dist-packages"} & {*parts})
+    return filename.startswith("<frozen ") or (in_library and not _INSTALLED & {*parts})
 
 
 def remote_frames(text: str) -> list[str]:
@@ -306,5 +313,8 @@ def remote_frames(text: str) -> list[str]:
 
 def as_imported(filename: str) -> str:
     """Return a file's path relative to where it is imported from, so that reports do not depend on that directory."""
-    folders = {os.path.join(os.path.abspath(folder), "") for folder in [*sys.path, ""]}  # noqa: PTH100, PTH118
+    folders = set()
+    for folder in [*sys.path, ""]:
+        with contextlib.suppress(OSError):  # the current directory may be gone
+            folders.add(os.path.join(os.path.abspath(folder), ""))  # noqa: PTH100, PTH118
     return filename[max((len(folder) for folder in folders if filename.startswith(folder)), default=0) :]

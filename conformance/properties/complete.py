@@ -246,12 +246,13 @@ def lengths(implementation: Implementation) -> Verdicts:
 
 BEFORE = "w " * 900
 """Some streams cut only when they hold a thousand characters. A pre-token of more than 2,048 bytes may be refused."""
-CUT_IN_PIPELINES = "a<s>  \u00e9 <s>e\u0301 <s> \u2126 \u304c\u3001b \u304b\u3099\u3001b <s"
+CUT_IN_PIPELINES = "a b ab c a<s>  \u00e9 <s>e\u0301 <s> \u2126 \u304c\u3001b \u304b\u3099\u3001b <s"
 PIPELINES = [Pipeline((form,), (AddedToken("<s>"),), (ByteLevel(),)) for form in ("NFC", "NFD")]
 PIPELINES += [
     Pipeline((), (AddedToken("<s>", **{flag: True}),), (ByteLevel(),))
     for flag in ("lstrip", "rstrip", "single_word", "normalized")
 ]
+PIPELINES.append(Pipeline((), (AddedToken("a b"), AddedToken("ab", rstrip=True)), (ByteLevel(),)))
 
 
 def _cut_anywhere(implementation: Implementation, model: Model, text: str, before: str = "") -> Verdicts:
@@ -279,7 +280,8 @@ def cuts_in_pipelines(implementation: Implementation) -> Verdicts:
     """A stream through a pipeline gives the same ids wherever a text with added tokens is cut in two."""
     merges = [(b" ", b" "), (b"\x99", b"\xe3")]  # under NFD, an ideographic comma follows U+3099
     for pipeline in PIPELINES:
-        model = replace(strategies.with_ids(merges, special=["<s>"]), special_tokens=None, pipeline=pipeline)
+        added = [token.content for token in pipeline.added_tokens]
+        model = replace(strategies.with_ids(merges, special=added), special_tokens=None, pipeline=pipeline)
         yield from _cut_anywhere(implementation, model, CUT_IN_PIPELINES, BEFORE)
 
 

@@ -77,8 +77,9 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             special = list(model.special_tokens or ())
             allowed, before["allowed_special"] = set(special), set(special)
             given["allowed_special"] = allowed
-            asked = Question(EncodeAllowed(text, tuple(special), ()), model)
-            yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, ()))))
+            absent = tuple(token for token in special if token and token not in text)
+            asked = Question(EncodeAllowed(text, tuple(special), absent), model)
+            yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, absent))))
 
     if "special" in implementation.capabilities:
         listed = replace(model, special_tokens=(*(model.special_tokens or ()), "<|new|>"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -145,22 +144,6 @@ def _save_into(implementation: Implementation, model: Model, folder: Path, name:
     (folder / name).mkdir()
     implementation.build(model).save(folder / name)
     return folder / name / "vocab.json", folder / name / "merges.txt"
-
-
-@Fixed("law-save-error", "ERROR-AFTER-1", ("save", "encode"))
-def after_failed_save(implementation: Implementation) -> Verdicts:
-    """After a `save` that failed, because its files are directories, a tokenizer encodes as before."""
-    question = Question(Encode("ab 1234"), strategies.with_ids(ASCII_MERGES))
-
-    def make() -> TokenizerProxy:
-        tokenizer = implementation.build(question.table)
-        with scratch_folder() as folder, suppress(CallFailed):
-            (folder / "vocab.json" / "a").mkdir(parents=True)
-            (folder / "merges.txt" / "a").mkdir(parents=True)
-            tokenizer.save(folder)
-        return tokenizer
-
-    yield undisturbed(implementation, question, Instance(implementation, make).ask(question))
 
 
 @Fixed("law-saved-numbers", "FILE-SAVE-1", (*SAVING, "special"))
@@ -319,7 +302,6 @@ PROPERTIES: tuple[Property, ...] = (
         saved,
         new_ids,
         loaded_again,
-        after_failed_save,
         saved_over,
         saved_again,
         ascii_locale,

@@ -33,7 +33,19 @@ from ..operations import Batch, Decode, DecodeBytes, Detokenize, EncodeWithOffse
 from ..operations.encode import Construct, Encode, EncodeAllowed
 from ..operations.operation import Operation, Question
 from ..outcome import Dependence, Expectation, Mismatch
-from .asking import CALLERS_SPECIALS, Instance, ask, correct_answer, failing, fault_of, is_correct, is_lost, load, train
+from .asking import (
+    CALLERS_SPECIALS,
+    Instance,
+    ask,
+    correct_answer,
+    failing,
+    fault_of,
+    is_correct,
+    is_lost,
+    load,
+    train,
+    undisturbed,
+)
 from .engine import Effort, Fixed, Found, Property, Search, SharedRun, Verdicts
 
 T = TypeVar("T")
@@ -138,7 +150,7 @@ EVERY_TABLE = f"pq qp PQ QP pq,qp;pq;qp pq\nqp pq\0qp {EVERY_MERGE}"
 """A text that differs for all tables, those that are not saved included."""
 TAILS = (b"", b"\xf0\x9f", b"\xa6\x8a", b"\xe2\x82", b"\xc3", b"\xef\xbb\xbf", b"k", b"\xff", b"\n")
 """Bytes that are decoded after a text, some of them parts of characters."""
-_BAD, _TWO = "klm\ud800 k", ("klm k", "lm ")
+_BAD, _TWO, _WITH_SPECIAL = "klm\ud800 k", ("klm k", "lm "), f"kl {SPECIAL}m"
 
 
 REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object]], ...] = (
@@ -151,6 +163,31 @@ REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object
     ("encode_iterable", "an iterator that raises an error", lambda proxy, *_: proxy.stream(failing(_TWO, OSError()))),
 )
 """Calls that an implementation may refuse."""
+
+
+def _save_over_directories(proxy: TokenizerProxy, *_: object) -> None:
+    with scratch_folder() as folder:
+        for name in ("vocab.json", "merges.txt"):
+            (folder / name / "a").mkdir(parents=True)
+        proxy.save(folder)
+
+
+def _save_nowhere(proxy: TokenizerProxy, *_: object) -> None:
+    with scratch_folder() as folder:
+        proxy.save(folder / "none" / "none")
+
+
+ALSO_REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object]], ...] = (
+    ("decode_iterable", "an unknown id", lambda proxy, ids, special: proxy.detokenize([*ids, 10**9])),
+    ("encode_with_offsets", "a lone surrogate", lambda proxy, ids, special: proxy.encode_with_offsets(_BAD)),
+    (
+        "allowed_special",
+        "a disallowed token",
+        lambda proxy, *_: proxy.encode_allowed(_WITH_SPECIAL, (), (SPECIAL,)),
+    ),
+    ("save", "files that are directories", _save_over_directories),
+    ("save", "a directory that does not exist", _save_nowhere),
+)
 
 
 @dataclass(frozen=True)
@@ -908,6 +945,35 @@ def _together(implementation: Implementation, operation: Operation, pipelines: b
     return dependent
 
 
+@Fixed("law-after-error-ways", "ERROR-AFTER-1", ("encode",))
+def after_each_error(implementation: Implementation) -> Verdicts:
+    """After a call of any method that raised an error, or of the constructor, each method is correct."""
+    has_special, offered = "special" in implementation.capabilities, implementation.capabilities
+    model = read_model(TABLES["special" if has_special else "plain"])
+    every: tuple[Operation, ...] = (
+        *(Encode("m kl"), EncodeWithOffsets("m kl"), Batch(("m kl", "lm")), Stream(("m", " kl"))),
+        *(Decode((109, 32)), DecodeBytes((109, 32)), Detokenize((109, 32))),
+    )
+    asked = [Question(one, model) for one in every if {*one.needs} <= offered]
+    for method, what, call in (*REFUSED, *ALSO_REFUSED):
+
+        def fail(proxy: TokenizerProxy, call: Callable[..., object] = call) -> Answer:
+            call(proxy, [107, 0xC3], SPECIAL if has_special else "")
+            return Accepted()
+
+        instance = Instance(implementation, model)
+        for question in asked if method in offered else ():
+            if is_lost(instance.call(fail)):
+                return  # for other tests to find
+            later = replace(question, context=f"after a call of {method} with {what}")
+            yield undisturbed(implementation, later, instance.ask(question))
+    if has_special:  # a class may keep what a constructor that failed has found
+        ask(implementation, Question(Construct(), Model({97: b"a"}, (), (SPECIAL,))))
+        context = "after the constructor got a table without bytes"
+        later = Question(Encode(_WITH_SPECIAL), read_model(TABLES["plain"]), context)
+        yield undisturbed(implementation, later, ask(implementation, later))
+
+
 RUN = SharedRun("law-history", lambda implementation, effort: Lifecycle(implementation, effort).run())
 _SEARCHED = (
     ("law-history", "MERGE-STATE-1", "encode", "`encode` is correct after similar texts."),
@@ -927,7 +993,7 @@ _SEARCHED = (
     ("law-files-again", "LAW-SAVE-1", "from_files, encode", "A tokenizer saved over another one is correct."),
 )
 """The properties that the machine can find to be broken: id, clause, what each needs, and what it tests."""
-PROPERTIES: tuple[Property, ...] = (encode_together, stream_together, load_together)
+PROPERTIES: tuple[Property, ...] = (encode_together, stream_together, load_together, after_each_error)
 PROPERTIES += tuple(
     RUN.property(id_, clause, tuple(needs.split(", ")), f"{asks} The calls come in any order.")
     for id_, clause, needs, asks in _SEARCHED

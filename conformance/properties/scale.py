@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate, cycle, islice, pairwise, product
@@ -803,8 +803,10 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
 RowsOf = Callable[[Implementation, Effort], Iterator[Row]]
 
 
-def _run(id_: str, rows: RowsOf, implementation: Implementation, effort: Effort) -> Found | None:
-    dependent: Found | None = None
+def _run(
+    id_: str, rows: RowsOf, needs: Collection[str], implementation: Implementation, effort: Effort
+) -> Found | None:
+    implementation, dependent = implementation.made_by(needs), None
     for row in rows(implementation, effort):
         if implementation.conventions["pattern"] != "gpt2":
             row = replace(row, may_refuse=True)
@@ -939,10 +941,8 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
 
 
 def _rows(id_: str, clause: str, need: str, rows: RowsOf, any_model: bool = True, *also: str) -> Property:
-    def run(implementation: Implementation, effort: Effort) -> Found | None:
-        return _run(id_, rows, implementation.made_by((need, *also)), effort)
-
-    return Property(id_, clause, (need, *also), run, rows.__doc__ or "", any_model)
+    needs = (need, *also)
+    return Property(id_, clause, needs, partial(_run, id_, rows, needs), rows.__doc__ or "", any_model)
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -11,6 +11,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, NoReturn
 
 import pytest
+import regex
 
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.answer import MALFORMED, Fault, Refusal, Text
@@ -220,6 +221,20 @@ def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:
     assert proxy.remote_frames(f"TypeError: no\n  {ours}\n  {theirs}") == ["TypeError: no", "g (t.js:3:4)"]
     assert proxy.remote_frames(f"TypeError: no\n  {ours}") == ["TypeError: no", ours.removeprefix("at ")]
     assert proxy.remote_frames(f"TypeError: no\n  at node:internal/undici:1:2\n  {theirs}")[-1] == "g (t.js:3:4)"
+
+
+def test_frames_of_installed_packages_below_the_callers_are_not_shown() -> None:
+    with pytest.raises(TypeError) as caught:
+        regex.findall("a", b"a")  # type: ignore[call-overload]
+    assert frames_of(caught.value)[-1].place.startswith("implementation/test_proxy.py:")
+    package = caught.value.with_traceback(caught.value.__traceback__ and caught.value.__traceback__.tb_next)
+    assert frames_of(package)[-1].place.startswith("regex/")
+
+
+def test_a_file_has_a_name_where_the_current_directory_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    assert proxy.as_imported("/no/such/tok.py") == "/no/such/tok.py"
 
 
 def test_the_frames_of_a_program_do_not_repeat_its_message() -> None:

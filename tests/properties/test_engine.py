@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -338,7 +339,8 @@ def test_a_model_is_written_as_it_is_read(raw: dict[str, Any]) -> None:
 def test_a_tokenizer_of_one_model_is_asked_only_about_that(
     any_model: bool, fixed: str | None, reason: str | None
 ) -> None:
-    implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"})
+    implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"}, lacking={})
+    implementation.missing = partial(Implementation.missing, implementation)
     assert skip_reason(replace(ENCODE, needs=("encode",), any_model=any_model), implementation) == reason
     for needs, lacks in ((("decode",), "decode"), (("encode", "special"), "special tokens"), (("pattern",), "pattern")):
         assert skip_reason(replace(ENCODE, needs=needs, any_model=True), implementation) == (reason or lacks) or fixed

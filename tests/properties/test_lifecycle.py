@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 from helpers.wrong_tokenizers import (
+    ForgetsMergesInAFailedSave,
     ReversesTheCallersMerges,
     SharesSpecialsOfOneSpelling,
     SortsTheCallersSpecialsWhenLoaded,
@@ -27,11 +28,12 @@ from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
 from bpe_conformance.properties.engine import Effort
-from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage
+from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage, after_each_error
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec
 
@@ -245,6 +247,7 @@ TOGETHER = {
     "law-tables": SharesSpecialsOfOneSpelling,
     "law-tables-stream": StreamsWithTheLatestSpecials,
     "law-tables-pipeline": AddedTokensOfLastFile,
+    "law-after-error-ways": ForgetsMergesInAFailedSave,
 }
 """Wrong tokenizers that mix up the tables of several tokenizers."""
 
@@ -703,3 +706,86 @@ def test_a_trained_tokenizer_without_a_usable_table_is_asked_nothing() -> None:
             return trained
 
     assert not accused(Implementation("x", LosesAnEntry), stage_of("law-instances"))
+
+
+def test_a_failed_save_that_changes_the_directory_is_a_change_of_the_process() -> None:
+    class SavesInTheDirectory(Whole):
+        def save(self, folder: str) -> None:
+            before = Path.cwd()
+            os.chdir(folder)
+            super().save(".")
+            os.chdir(before)
+
+    with restored() as changes:
+        after_each_error.run(Implementation("x", SavesInTheDirectory), QUICK)
+    assert changes
+
+
+class KeepsBytesOfABrokenStream(Whole):
+    held = b""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        for index in ids:
+            self.held += self.vocab[index]
+        data, self.held = self.held, b""
+        yield data.decode("utf-8", "replace")
+
+
+class CountsOnAfterAnError(Whole):
+    position = 0
+
+    def encode_with_offsets(self, text: str) -> Any:
+        start, self.position = self.position, self.position + len(text)
+        ids, spans = super().encode_with_offsets(text)
+        self.position = 0
+        return ids, [(start + first, start + last) for first, last in spans]
+
+
+class KeepsChunksOfAFailedStream(Whole):
+    chunks: Sequence[str] = ()
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            chunk.encode("utf-8")
+            self.chunks = [*self.chunks, chunk]
+        text, self.chunks = "".join(self.chunks), []
+        yield from self.encode(text)
+
+
+class PassesOnItsSpecialTokens(Whole):
+    found: ClassVar[list[str]] = []
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        self.found.extend(special_tokens or ())
+        super().__init__(vocab, merges, [*self.found])
+        self.found.clear()
+
+
+@pytest.mark.parametrize(
+    ("target", "method"),
+    [
+        (KeepsBytesOfABrokenStream, "decode_iterable"),
+        (CountsOnAfterAnError, "encode_with_offsets"),
+        (KeepsChunksOfAFailedStream, "encode_iterable"),
+        (PassesOnItsSpecialTokens, "the constructor"),
+    ],
+)
+def test_what_a_failed_call_leaves_is_found(target: type, method: str) -> None:
+    one = after_each_error.run(Implementation("x", target), QUICK)
+    assert one is not None
+    assert one.mismatch.depends_on is None
+    assert method in one.mismatch.asked.context
+
+
+def test_a_call_that_does_not_end_ends_the_test() -> None:
+    class Hangs(Whole):
+        calls = 0
+
+        def encode(self, text: str, **chosen: Any) -> list[int]:
+            type(self).calls += 1
+            time.sleep(60)
+            return []
+
+    implementation, Hangs.calls = Implementation("x", Hangs, limit=0.1), 0
+    assert after_each_error.run(implementation, QUICK) is None
+    assert Hangs.calls == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import Answer, Changed, EncodingDivergence, PreTokenCut, Text
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS, read_model
-from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
@@ -111,7 +109,6 @@ WRONG: list[tuple[str, Any]] = [
     ("law-saved-numbers", wrong.SavesNewIdsFromTheNumberOfEntries),
     ("law-loaded-again", "files-read-once"),
     ("law-loaded-again", wrong.LoadsOnlyNewFiles),
-    ("law-save-error", wrong.ForgetsMergesInAFailedSave),
     ("law-saved-over", "existing-files-kept"),
     ("law-saved-over", wrong.KeepsLongerFiles),
     ("law-saved-over", wrong.KeepsShorterFiles),
@@ -182,7 +179,7 @@ def test_growth_is_seen_beside_the_time_of_messages_and_of_a_moment(
 
     monkeypatch.setattr(scale, "timed", timed)
     monkeypatch.setattr(detokenizing, "is_correct", lambda *_: True)
-    implementation: Any = SimpleNamespace(is_remote=is_remote)
+    implementation: Any = SimpleNamespace(is_remote=is_remote, made_by=lambda _: implementation)
     assert (detokenizing.runs_grow.run(implementation, QUICK) is not None) is grows
     assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is (grows or not is_remote)
 
@@ -191,7 +188,7 @@ def test_growth_from_an_incorrect_answer_is_not_measured(monkeypatch: pytest.Mon
     monkeypatch.setattr(scale, "timed", lambda _, question: (Text(""), 5.0, 5.0))
     least = detokenizing.FIRST
     monkeypatch.setattr(detokenizing, "is_correct", lambda _, question, *__: len(question.operation.ids) > 3 * least)
-    implementation: Any = SimpleNamespace(is_remote=False)
+    implementation: Any = SimpleNamespace(is_remote=False, made_by=lambda _: implementation)
     monkeypatch.setattr(detokenizing, "LEAST", 0.0)
     assert detokenizing.runs_grow.run(implementation, QUICK) is None
 
@@ -233,19 +230,6 @@ def test_files_of_another_locale_are_loaded_there_and_in_the_default_locale(monk
         monkeypatch.setattr(Implementation, "elsewhere", lambda self, _, there=there: Implementation("x", there))
         one = PROPERTIES["law-saved-elsewhere"].run(Implementation("x", here), QUICK)
         assert (one and one.mismatch.asked.context) == context
-
-
-def test_a_failed_save_that_changes_the_directory_is_a_change_of_the_process() -> None:
-    class SavesInTheDirectory(wrong.Whole):
-        def save(self, folder: str) -> None:
-            before = Path.cwd()
-            os.chdir(folder)
-            super().save(".")
-            os.chdir(before)
-
-    with restored() as changes:
-        found("law-save-error", SavesInTheDirectory)
-    assert changes
 
 
 def test_a_reader_may_refuse_carriage_returns() -> None:

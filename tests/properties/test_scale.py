@@ -886,7 +886,7 @@ def test_a_row_that_the_split_of_gpt2_decides_is_left_out_alone() -> None:
     letters = scale.Row("letters", (9, 900), lambda size: scale.encoding(model, "a" * size, (97,) * size))
 
     def asked(*rows: scale.Row) -> Found | None:
-        return scale._run("law", lambda *_: iter(rows), Implementation("x", LosesTheLast), Effort())
+        return scale._run("law", lambda *_: iter(rows), (), Implementation("x", LosesTheLast), Effort())
 
     assert asked(digits) is None
     assert asked(digits, letters) is not None

@@ -159,7 +159,7 @@ def test_a_row_whose_answers_depend_on_the_pattern_is_left_out(
         implementation = Implementation(
             "x", type("T", (BaseEncoder,), {} if pattern == "gpt2" else {"pattern": pattern})
         )
-        assert scale._run("law", lambda *_: iter([made]), implementation, Effort()) is None
+        assert scale._run("law", lambda *_: iter([made]), (), implementation, Effort()) is None
         assert [one.may_refuse for one in asked] == ([False] if pattern == "gpt2" else [True] * is_asked)
 
 
