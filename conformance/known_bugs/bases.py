@@ -111,9 +111,13 @@ class BaseEncoder(textbook.Encoding):
         cuts = {match.start() for match in re.finditer(self.cuts, settled)}
         return max(cuts - inside, default=0)
 
+    # As the proxy of an implementation does, so that an operation can ask a known bug directly
+
     def detokenize(self, ids: Iterable[int]) -> str:
-        """As the proxy of an implementation does, so that an operation can ask a known bug directly."""
         return "".join(self.decode_iterable(ids))
+
+    def stream(self, chunks: Iterable[str]) -> list[int]:
+        return [*self.encode_iterable(chunks)]
 
     # Files in GPT-2's format
 

@@ -49,6 +49,7 @@ from ..operations import (
     Question,
     Setting,
     Stream,
+    StreamCutEverywhere,
     Train,
     oracle,
     tie_clause,
@@ -91,12 +92,13 @@ _POSITION = re.compile(r":\d")  # file:line
 Conventions = tuple[tuple[str, str], ...]
 Answers = Mapping[str, Mapping[str, str]]
 """Known bug → the golden cases that it fails → the fingerprint of its answer."""
-Asked = dict[str, tuple[Encode | Decode | Detokenize, Model, Any]]
+Asked = dict[str, tuple[Encode | Stream | Decode | Detokenize, Model, Any]]
 """Test → what it asks, the model, and the correct answer."""
 ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
 IN_PACKS: tuple[tuple[str, type[Operation]], ...] = (
     *((section, Encode) for section in ("pipeline", "encoding", "splitting", "special")),
+    ("streaming", Stream),
     ("decoding", Decode),
     ("detokenizing", Detokenize),
 )
@@ -356,7 +358,9 @@ class _Search:
             expected = mismatch.expected.alternatives if mismatch else case.expected.under(self.declared["lookup"])
             if not expected or not isinstance(expected[0], Ids | Text):
                 continue
-            if isinstance(operation, Encode | Decode | Detokenize) and case.model is not None:
+            if isinstance(operation, StreamCutEverywhere):
+                operation = operation.parts()[len(operation.text) // 2]
+            if isinstance(operation, Encode | Stream | Decode | Detokenize) and case.model is not None:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}

@@ -210,6 +210,7 @@ add_variants(
     _EndNotSent,
     ready_bytes={
         "EndOfStreamLost": lambda self, held: len(held) - _awaited(held),
+        "MalformedBytesBlockStream": lambda self, held: len(held) if _is_utf8(held) else 0,
         "ReplacementAtEndAwaited": lambda self, held: 0 if self.delta(held).endswith("\ufffd") else len(held),
         "LastTextDropped": sized(
             24, lambda self, held: len(held.decode("utf-8", "ignore")[: -self.size].encode("utf-8"))

@@ -323,7 +323,6 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"  {counted(len(roots), 'more failure')} {why}{'' if alone else '; start with:'}"
         if not alone:
             yield f"     {result.command.rerun(roots[0].test)}"
-            yield from wrapped(_long_inputs(roots), " " * 5, " " * 5)
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 

@@ -456,3 +456,16 @@ def test_a_special_token_that_a_merge_builds_has_a_pack() -> None:
 def test_new_punctuation_is_open_where_a_step_cuts_it_out(char: str, is_new: bool) -> None:
     assert Reach(MAPPED).is_open(f"a{char}") is is_new
     assert not Reach(OWN).is_open(f"a{char}")
+
+
+def test_streams_whose_chunks_are_encoded_alone_are_named() -> None:
+    class Engine(Tokenizer):
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            for chunk in chunks:
+                yield from self.encode(chunk)
+
+    reach = Reach(OWN)
+    asked = list(build.answered(reach, cases.streams(reach, Draw("pack 0"), ["the th", "hat  a", "it's", "a 12"])))
+    outcomes = outcomes_of(Engine, asked)
+    (cause,) = diagnose(outcomes, asked).causes
+    assert name_of(cause) == "chunks-encoded-alone"

@@ -271,7 +271,7 @@ def test_why_a_failure_has_no_cause_is_said(count: int, why: str) -> None:
     ],
 )
 @pytest.mark.parametrize("explained", [False, True])
-def test_a_length_from_which_on_inputs_fail_is_a_hint(
+def test_a_length_from_which_on_inputs_fail_is_a_hint_where_no_cause_is_known(
     operation: Operation, answer: Answer, hint: str, explained: bool
 ) -> None:
     wrong = [Mismatch(Question(Encode("a" * 1000)), Expectation((Ids(()),)), Ids((1,)))]
@@ -280,7 +280,9 @@ def test_a_length_from_which_on_inputs_fail_is_a_hint(
     outcomes.append(outcome("short", "failed" if explained else "passed"))
     diagnosis = Diagnosis((greedy(["short"]),) if explained else (), ("test-0", "test-1", "short")[: 2 + explained])
     text = " ".join(line.strip() for line in causes.steps(result(*outcomes, diagnosis=diagnosis)))
-    assert text.endswith(f"{hint}: look for code that treats them differently.") if hint else "Only" not in text
+    expected = f"{hint}: look for code that treats them differently." if hint and not explained else ""
+    assert text.endswith(expected)
+    assert bool(expected) == ("Only" in text)
 
 
 @pytest.mark.parametrize("explained", [[], ["two"]])
