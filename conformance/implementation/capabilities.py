@@ -10,6 +10,7 @@ import difflib
 import inspect
 import math
 import os
+import re
 import shlex
 import threading
 import time
@@ -46,6 +47,7 @@ _WITH_PIPELINE = Model(_SMALL.vocab, _SMALL.merges, (), pipeline=Pipeline())
 _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_FILE = re.compile("path|file")
 LONG = 2.0  # seconds after which the suite says what it waits for, at most half of them late
 
 
@@ -282,6 +284,9 @@ class Prober:
             if callable(getattr(self._target, "from_tokenizer_json", None)):
                 why = "to have each model written as a tokenizer.json that its from_tokenizer_json reads"
                 return f"{cannot}; {why}, write --adapter tokenizer-json:{self._name}"
+            if not isinstance(self._target, type) and "vocab_size" in signature.parameters:
+                trainer = f"add --bpe-trainer {self._name} to an --adapter that has none"
+                return f"{cannot}; if it trains, make it the classmethod train of a class, or {trainer}"
             table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
             most = sum(one.kind in _POSITIONAL for one in signature.parameters.values())
             why = f"it takes {counted(most, 'argument')}, gets 3" if str(error).startswith("too many") else str(error)
@@ -299,6 +304,9 @@ class Prober:
             raise LoadError(f"{self._name}: {fault}")
         if fault:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
+        elif _FILE.search(first := _first_parameter(self._target.train)):
+            function = "make it a function of a module, and pass it with --bpe-trainer MODULE:FUNCTION"
+            self._implementation.note(f"train gets the text as its argument {first}; if it reads a file, {function}")
         return not fault
 
     def _refuses(self, method: str, probe: Callable[[], object], says_why: bool = False) -> bool:
@@ -426,6 +434,13 @@ def _is_like_minbpe(target: Any) -> bool:
         return False
     train = inspect.getattr_static(target, "train", None)
     return inspect.isfunction(train) and takes(train, "vocab_size")
+
+
+def _first_parameter(function: Any) -> str:
+    try:
+        return next(iter(inspect.signature(function).parameters), "")
+    except (TypeError, ValueError):
+        return ""
 
 
 def _train_fault(target: Any) -> str:

@@ -401,6 +401,7 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
             type("A", (Right,), {"__init__": lambda self: None}),
             "= None); or, if it has loaded a model, give the class the attribute model, the path of the model's file",
         ),
+        (lambda path, vocab_size: None, "make it the classmethod train of a class, or add --bpe-trainer x to an"),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),
@@ -1420,3 +1421,16 @@ def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
         "what from_tokenizer_json returns has no decode, encode_iterable, encode_batch, decode_bytes, decode_iterable, "
         "encode_with_offsets,",
     ]
+
+
+@pytest.mark.parametrize("name", ["input_path", "filename", "text"])
+def test_a_train_that_names_a_file_is_noted(name: str) -> None:
+    made: dict[str, Any] = {"Reference": Reference}
+    code = (
+        f"class Reads(Reference):\n @classmethod\n def train(cls, {name}, vocab_size, special_tokens):\n  return 1 / 0"
+    )
+    exec(code, made)
+    notes = Implementation("x", made["Reads"]).notes
+    assert [note.partition(";")[0] for note in notes if "--bpe-trainer" in note] == (
+        [] if name == "text" else [f"train gets the text as its argument {name}"]
+    )
