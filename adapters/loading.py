@@ -165,8 +165,9 @@ def load(spec: str) -> object:
     if isinstance(found, ModuleType):
         raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
     if hasattr(found, "encode") or hasattr(found, "decode"):
-        module_name = spec.partition(":")[0]
-        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
+        own = spec.partition(":")[0]
+        where = f"the class, {own}:{kind}," if type(found).__module__ == own else "a class"
+        raise AdapterError(f"{spec} is an instance of {kind}; name {where} or a factory")
     if not callable(found):
         raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")
     return found
