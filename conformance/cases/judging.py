@@ -69,7 +69,10 @@ def compare(
             except (CallFailed, TimedOut) as failed:
                 if receiver is not None and _must_answer(operation, setting):
                     correct = tuple(value for value in correct if not isinstance(value, AnyError))
-                return failed.answer, any(operation.accepts(value, failed.answer, setting) for value in correct)
+                is_refusal = receiver is not None and isinstance(failed.answer, Refusal)
+                may_refuse = is_refusal and has_long_pre_token(question, implementation.conventions)
+                is_right = any(operation.accepts(value, failed.answer, setting) for value in correct)
+                return failed.answer, is_right or may_refuse
 
         answer, is_correct = ask()
         is_repeated = is_correct and isinstance(answer, Refusal) and receiver is not None
@@ -83,7 +86,7 @@ def compare(
             answer, is_correct = ask()
         elif not is_correct and tries_conventions:
             conventions = _fitting_conventions(operation, expected, setting, answer)
-    if is_correct or (isinstance(answer, Refusal) and has_long_pre_token(question, implementation.conventions)):
+    if is_correct:
         return None
     first, *others = operation.narrowed(correct, answer)
     where = first.operation.divergence(first.correct, first.answer, setting)

@@ -874,6 +874,17 @@ def test_a_batch_with_a_long_pre_token_may_be_refused(target: type) -> None:
     assert equals_oracle(Implementation("x", target), batch, "LAW-BATCH-1") is None
 
 
+def test_a_constructor_may_not_refuse_a_table_for_a_long_pre_token() -> None:
+    class Refuses(BaseEncoder):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            if merges:
+                raise ValueError("no merges")
+            super().__init__(vocab, merges, special_tokens)
+
+    asked = Question[Any](Encode(2_049 * "a"), read_model({"merges": [["a", "a"]]}))
+    assert equals_oracle(Implementation("x", Refuses), asked, "LAW-ENCODE-1") is not None
+
+
 def test_a_row_that_the_split_of_gpt2_decides_is_left_out_alone() -> None:
     class LosesTheLast(Tokenizer):
         pattern = "cl100k"
