@@ -65,6 +65,15 @@ add_variants(
                 self, sorted(texts, key=len) if len(texts) > self.size else texts
             ),
         ),
+        "RowsInShares": sized(
+            4,
+            lambda self, texts: BaseEncoder.encode_batch(
+                self,
+                [text for first in range(self.size) for text in texts[first :: self.size]]
+                if len(texts) >= 32
+                else texts,
+            ),
+        ),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
         "RowsTruncated": sized(

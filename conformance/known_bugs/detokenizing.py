@@ -55,6 +55,15 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
         yield decoder.decode(b"", final=True)
 
 
+class SpecialTokenOvertakesHeldBytes(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            is_special = _is_special(self, index)
+            yield self.delta(self.vocab[index]) if is_special else decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", final=True)
+
+
 class OneReplacementPerByteInDeltas(BaseEncoder):
     def delta(self, data: bytes) -> str:
         return re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape"))
