@@ -77,7 +77,7 @@ HELP = {
     "train": "train a tokenizer on text files, and write it in formats that other programs read",
     "encode": "turn text into ids",
     "decode": "turn ids into text",
-    "compare": "encode your own text with two tokenizers, and show where they differ; exit 1 if these or the models do",
+    "compare": "show where two tokenizers differ on your own text; exit 1 if their ids or their models differ",
 }
 
 

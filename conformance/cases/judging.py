@@ -69,10 +69,9 @@ def compare(
             except (CallFailed, TimedOut) as failed:
                 if receiver is not None and _must_answer(operation, setting):
                     correct = tuple(value for value in correct if not isinstance(value, AnyError))
-                is_refusal = receiver is not None and isinstance(failed.answer, Refusal)
-                may_refuse = is_refusal and has_long_pre_token(question, implementation.conventions)
+                is_refused = receiver is not None and refuses_long(question, failed.answer, implementation.conventions)
                 is_right = any(operation.accepts(value, failed.answer, setting) for value in correct)
-                return failed.answer, is_right or may_refuse
+                return failed.answer, is_right or is_refused
 
         answer, is_correct = ask()
         is_repeated = is_correct and isinstance(answer, Refusal) and receiver is not None
@@ -158,7 +157,7 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
     """Return the capability that the case needs and the implementation lacks, or None."""
     operation, offered = _as_offered(case, implementation).operation, implementation.capabilities
     has_pipeline = case.model is not None and case.model.pipeline is not None
-    makers = ("from_tokenizer_json",) if has_pipeline else operation.needs
+    makers = ("from_tokenizer_json",) if has_pipeline else operation.needs  # such as `from_files`
     if (missing := implementation.missing(operation.needs, makers)) is not None:
         return missing
     if implementation.fixed_model is not None:
@@ -208,6 +207,11 @@ def _is_of_gpt2(case: Case, own: str) -> bool:
         return True
     spells_tokens = any(isinstance(value, Ids | NewIds) for value in case.expected.alternatives)
     return not case.expected.is_computed and spells_tokens and _is_split_otherwise(case, own)
+
+
+def refuses_long(question: Question[Any], answer: Answer, conventions: Conventions) -> bool:
+    """Return whether an answer is an error, and a pre-token is long enough for it (LAW-LONG-2)."""
+    return isinstance(answer, Refusal) and has_long_pre_token(question, conventions)
 
 
 def has_long_pre_token(question: Question[Any], conventions: Conventions) -> bool:

@@ -115,7 +115,7 @@ def _side(implementation: Implementation, asked: str, options: argparse.Namespac
         if implementation.fixed_model is None and "from_tokenizer_json" not in implementation.capabilities:
             lacks = "has no from_tokenizer_json, which models with a pipeline need"
             raise CommandError(
-                f"{implementation.name}: {lacks}; or name a tokenizer of this model, as tiktoken:llama3_1"
+                f"{implementation.name}: {lacks}; name one that has the model, such as tiktoken:llama3_1"
             )
     elif implementation.fixed_model is None and model.pattern != "gpt2":
         is_named = model.pattern in PATTERNS

@@ -148,8 +148,7 @@ def run(options: argparse.Namespace) -> int:
         if place.is_relative_to(SHARED):
             raise CommandError(f"{place}: submissions can write to {SHARED}; use another directory, or another TMPDIR")
     if among := [one for one in folders.values() if options.output.resolve() in (one.parent, one)]:
-        where = f"it is where the submission {among[0].name} is"
-        raise CommandError(f"-o {options.output}: {where}; name another directory")
+        raise CommandError(f"-o {options.output}: the submission {among[0].name} is in it; use another directory")
     pages = _earlier_pages(options.output)
     if others := [name for name in pages if name not in folders]:
         marks = f"{options.output} has the marks of {', '.join(others[:3])}{' and others' * (len(others) > 3)}"

@@ -264,7 +264,7 @@ class Prober:
                 lacking.append(name)
         self._implementation.lacking[maker] = frozenset(lacking)
         if shown := [name for name in lacking if name in _CALLS and (name, maker) != ("save", "from_tokenizer_json")]:
-            self._implementation.note(f"what {maker} returns has no {', '.join(shown)}, so this is not tested there")
+            self._implementation.note(f"what {maker} returns is tested without {', '.join(shown)}, which it lacks")
 
     def _constructor_fault(self) -> str:
         """Return why the constructor cannot be called as the protocol says, or ""."""
@@ -285,7 +285,7 @@ class Prober:
                 why = "to have each model written as a tokenizer.json that its from_tokenizer_json reads"
                 return f"{cannot}; {why}, write --adapter tokenizer-json:{self._name}"
             if not isinstance(self._target, type) and "vocab_size" in signature.parameters:
-                trainer = f"add --bpe-trainer {self._name} to an --adapter that has none"
+                trainer = f"pass it as --bpe-trainer {self._name}, with an --adapter that has no train"
                 return f"{cannot}; if it trains, make it the classmethod train of a class, or {trainer}"
             table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
             most = sum(one.kind in _POSITIONAL for one in signature.parameters.values())
@@ -306,7 +306,9 @@ class Prober:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
         elif _FILE.search(first := _first_parameter(self._target.train)):
             function = "make it a function of a module, and pass it with --bpe-trainer MODULE:FUNCTION"
-            self._implementation.note(f"train gets the text as its argument {first}; if it reads a file, {function}")
+            self._implementation.note(
+                f"train gets the text itself as its argument {first}; if it reads a file, {function}"
+            )
         return not fault
 
     def _refuses(self, method: str, probe: Callable[[], object], says_why: bool = False) -> bool:

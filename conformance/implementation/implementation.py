@@ -299,7 +299,7 @@ class Implementation:
             if need not in self.capabilities:
                 return need
             if maker := next((maker for maker in makers if need in self.lacking.get(maker, ())), None):
-                return f"{need} of what {maker} returns"
+                return f"no {need} after {maker}"
         return None
 
     def _spawned(self, environment: Mapping[str, str]) -> Implementation:

@@ -271,7 +271,7 @@ class Frame(NamedTuple):
 def frames_of(error: BaseException) -> list[Frame]:
     """Return the innermost frames that are not the suite's own and, if there are others, not Python's.
 
-    They end with the last one outside of installed packages, if there is one: what such code passes on is at fault.
+    They end with the last one outside of installed packages, if there is one, because what that passes on is at fault.
     """
     try:
         found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)

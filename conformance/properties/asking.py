@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Refusal, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Table
 from ..cases import dependence
-from ..cases.judging import compare, has_long_pre_token, time_factor
+from ..cases.judging import compare, refuses_long, time_factor
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
 from ..operations import Expected, Question, Setting, Train
@@ -112,7 +112,7 @@ def correct_answer(question: Question[Any], conventions: Mapping[str, str]) -> A
 def is_correct(implementation: Implementation, question: Question[Any], answer: Answer, right: Acceptable) -> bool:
     """Return whether an answer obeys every MUST if `right` is expected."""
     accepted: bool = question.operation.accepts(right, answer, Setting(question.model, implementation.conventions))
-    return accepted or (isinstance(answer, Refusal) and has_long_pre_token(question, implementation.conventions))
+    return accepted or refuses_long(question, answer, implementation.conventions)
 
 
 def equals_oracle(implementation: Implementation, question: Question[Any], clause_id: str) -> Mismatch | None:

@@ -188,6 +188,7 @@ ALSO_REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], o
     ("save", "files that are directories", _save_over_directories),
     ("save", "a directory that does not exist", _save_nowhere),
 )
+"""More of them, for `law-after-error-ways` alone: the machine would draw each too seldom."""
 
 
 @dataclass(frozen=True)
@@ -498,9 +499,8 @@ class Machine:
     def __init__(self, lifecycle: Lifecycle, stage: Stage) -> None:
         self.lifecycle, self.stage = lifecycle, stage
         self.implementation = lifecycle.implementation
-        makers = (
-            {"from_tokenizer_json"} if stage.name == OF_PIPELINES else {"from_files"} if "load" in stage.steps else ()
-        )
+        of_files = ["from_files"] if "load" in stage.steps else []
+        makers = ["from_tokenizer_json"] if stage.name == OF_PIPELINES else of_files
         self.capabilities = self.implementation.made_by(makers).capabilities
         self.tokenizers: list[_Tokenizer] = []
         self.streams: list[_Stream] = []

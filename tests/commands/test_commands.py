@@ -838,7 +838,7 @@ def test_compare_counts_all_differences_and_shows_the_first(
     ("adapter", "message"),
     [
         ("compared:OnlyDecodes", "compared:OnlyDecodes: does not encode; name a tokenizer that does"),
-        ("compared:Plain", "compared:Plain: has no from_tokenizer_json, which models with a pipeline need; or name "),
+        ("compared:Plain", "compared:Plain: has no from_tokenizer_json, which models with a pipeline need; name one "),
     ],
 )
 def test_compare_needs_what_the_model_does(adapter: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -361,7 +361,7 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "constructor take a table" in refusal(capsys, folder, "--adapter", "tokenizer-json:tok:Tokenizer")
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
-    message = f"-o {tmp_path}: it is where the submission a is; name another directory"
+    message = f"-o {tmp_path}: the submission a is in it; use another directory"
     assert refusal(capsys, folder, *tok, "-o", str(tmp_path)) == message
     assert refusal(capsys, folder, *tok, "--time-limit", "-1").startswith("--time-limit -1: must be above 0 seconds")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")

@@ -401,7 +401,10 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
             type("A", (Right,), {"__init__": lambda self: None}),
             "= None); or, if it has loaded a model, give the class the attribute model, the path of the model's file",
         ),
-        (lambda path, vocab_size: None, "make it the classmethod train of a class, or add --bpe-trainer x to an"),
+        (
+            lambda path, vocab_size: None,
+            "make it the classmethod train of a class, or pass it as --bpe-trainer x, with",
+        ),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of train, encode and decode"),
@@ -1413,13 +1416,14 @@ def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
     assert lacking | {"decode"} <= implementation.capabilities
     assert implementation.made_by(("encode",)) is implementation
     assert implementation.made_by(("from_files",)).capabilities == implementation.capabilities - lacking
-    assert implementation.missing(("from_files", "save"), ("from_files",)) == "save of what from_files returns"
+    assert implementation.missing(("from_files", "save"), ("from_files",)) == "no save after from_files"
     assert implementation.missing(("from_files", "encode"), ("from_files",)) is None
     assert implementation.missing(("save",), ("encode",)) is None
-    assert [note.partition(" so ")[0] for note in implementation.notes] == [
-        "what from_files returns has no encode_iterable, decode_bytes, save, decode_iterable, encode_with_offsets,",
-        "what from_tokenizer_json returns has no decode, encode_iterable, encode_batch, decode_bytes, decode_iterable, "
-        "encode_with_offsets,",
+    assert implementation.notes == [
+        "what from_files returns is tested without encode_iterable, decode_bytes, save, decode_iterable, "
+        "encode_with_offsets, which it lacks",
+        "what from_tokenizer_json returns is tested without decode, encode_iterable, encode_batch, decode_bytes, "
+        "decode_iterable, encode_with_offsets, which it lacks",
     ]
 
 
@@ -1432,5 +1436,5 @@ def test_a_train_that_names_a_file_is_noted(name: str) -> None:
     exec(code, made)
     notes = Implementation("x", made["Reads"]).notes
     assert [note.partition(";")[0] for note in notes if "--bpe-trainer" in note] == (
-        [] if name == "text" else [f"train gets the text as its argument {name}"]
+        [] if name == "text" else [f"train gets the text itself as its argument {name}"]
     )
