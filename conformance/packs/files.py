@@ -226,6 +226,8 @@ def _file(file: Path, given: Overrides) -> ModelSource:
             model = replace(gguf.read(file), name=file.stem)
             return ModelSource(model, "GGUF", {file.name: digest.hexdigest()}, (gguf.NOTE,))
     data = read_regular(file)
+    if not data.strip():
+        raise CommandError(f"{file}: the file is empty; name the file of a model")
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _ranks(file, given)
     try:

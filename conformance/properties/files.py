@@ -24,7 +24,7 @@ from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
 from .asking import Instance, ask, contained, correct_answer, equals_oracle, load, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
-from .scale import chain, long_tokens
+from .scale import long_tokens, one_merge_per_byte
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")
@@ -79,7 +79,11 @@ MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
     """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes."""
-    for question, right in (long_tokens(LONG_ENTRY), chain(MANY_MERGES), chain(MANY_MERGES, TWO_BYTES)):
+    for question, right in (
+        long_tokens(LONG_ENTRY),
+        one_merge_per_byte(MANY_MERGES),
+        one_merge_per_byte(MANY_MERGES, TWO_BYTES),
+    ):
         has_own_pattern = implementation.conventions["pattern"] != "gpt2"
         if has_own_pattern and correct_answer(question, implementation.conventions) != right:
             continue  # the pattern splits the text

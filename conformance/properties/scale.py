@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate, cycle, islice, pairwise, product
+from itertools import accumulate, chain, cycle, islice, pairwise, product
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
@@ -259,7 +259,7 @@ def _spans_of_long_tokens(size: int) -> Posed:
     return Question(EncodeWithOffsets("a" * size), question.table), Offsets(right.ids, tuple(pairwise(ends)))
 
 
-def chain(size: int, letters: str = LETTERS) -> Posed:
+def one_merge_per_byte(size: int, letters: str = LETTERS) -> Posed:
     """Pose a pre-token in which each merge adds a byte to the first one, so that it has as many different merges."""
     chosen = (letters[number % len(letters)] for number in arbitrary_numbers())
     data = ("z" + "".join(islice(chosen, (size - 1) // len(letters[0].encode("utf-8"))))).encode("utf-8")
@@ -321,7 +321,7 @@ class RepeatedText:
         return self.repeated(1)[1]
 
     def repeated(self, times: int) -> tuple[str, tuple[int, ...]]:
-        ids = (index for _, known in self.parts for index in known * times)
+        ids = chain.from_iterable(known * times for _, known in self.parts)
         return "".join(part * times for part, _ in self.parts), tuple(ids)
 
     def of_size(self, size: int) -> tuple[str, tuple[int, ...]]:
@@ -576,7 +576,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
 
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield Row("a pre-token of long tokens", LONG_TOKENS, long_tokens, may_refuse=True)
-    yield Row("a pre-token of different merges", DIFFERENT_MERGES, chain, clause="MERGE-FULL-1")
+    yield Row("a pre-token of different merges", DIFFERENT_MERGES, one_merge_per_byte, clause="MERGE-FULL-1")
     yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
     yield Row("a pre-token with few merges", LARGER, lambda size: _at_limits(size).encode(size), may_refuse=True)
 

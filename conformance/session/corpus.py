@@ -39,13 +39,12 @@ def find(path: str) -> Corpus:
     """Return a file, the files of a directory, or for `stdlib` the standard library's Python sources."""
     is_stdlib = path == "stdlib"
     root = Path(sysconfig.get_path("stdlib")) if is_stdlib else Path(path)
-    if root.is_file():
-        return Corpus(ascii_only(root.name), (root,))
-    files = [file for file in sorted(root.rglob("*.py" if is_stdlib else "*")) if file.is_file()]
-    files = [file for file in files if not is_stdlib or "site-packages" not in file.parts]
-    if not files:
+    files = [root] if root.is_file() else sorted(root.rglob("*.py" if is_stdlib else "*"))
+    files = [file for file in files if file.is_file() and not (is_stdlib and "site-packages" in file.parts)]
+    if not any(file.stat().st_size for file in files):
         raise SpecError(f"{path}: there is no text here; name a file, a directory with files, or stdlib")
-    return Corpus(ascii_only(path if is_stdlib else root.resolve().name), tuple(files))
+    name = path if is_stdlib else (root if root.is_file() else root.resolve()).name
+    return Corpus(ascii_only(name), tuple(files))
 
 
 @lru_cache(maxsize=1)

@@ -36,7 +36,11 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"--summary counts the whole specification; remove --{next(iter(given))}")
     selection = Selection(**{FILTERS[name]: [value] for name, value in given.items()})
     selection.check((), spec.clauses)
-    print_lines(summary(spec) if options.summary else lines(list(filter(selection.matches, spec.cases))))
+    cases = list(filter(selection.matches, spec.cases))
+    if not cases:
+        chosen = " and ".join(f"--{name} {value}" for name, value in given.items()) or "the whole specification"
+        raise CommandError(f"no case matches {chosen}; choose fewer filters")
+    print_lines(summary(spec) if options.summary else lines(cases))
     return 0
 
 

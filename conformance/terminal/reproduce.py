@@ -79,7 +79,7 @@ def _is_unknown_table(model: Model | None, command: Command) -> bool:
 def _file(model: Model) -> str:
     """Return the text of a tokenizer.json, or "" if there is none, or a large one."""
     with suppress(ValueError):
-        return "" if model.is_large else huggingface.either_spelling(model)
+        return "" if model.is_large else huggingface.either_spelling(model, indent=1)
     return ""
 
 

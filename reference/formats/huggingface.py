@@ -254,7 +254,7 @@ def rendered(model: Model) -> str:
 
 
 @lru_cache(maxsize=1)
-def either_spelling(model: Model) -> str:
+def either_spelling(model: Model, indent: int | None = None) -> str:
     """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
     If it is odd, the file is as `tokenizers` wrote it before version 0.20: merges are texts, settings that it did not
@@ -286,7 +286,7 @@ def either_spelling(model: Model) -> str:
             last = next((at for at, part in enumerate(parts) if part["type"] == "ByteLevel"), len(parts) - 1)
             if last > 0:
                 parts[:last] = [{"type": "Sequence", key: parts[:last]}]
-    return json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(written, ensure_ascii=False, indent=indent)
 
 
 def _template(text: str, index: int) -> dict[str, Any]:

@@ -793,6 +793,17 @@ def test_a_pattern_that_keywords_may_hide_is_noted() -> None:
     assert Implementation("x", textbook.Tokenizer).notes == []
 
 
+def test_a_choice_of_special_tokens_that_keywords_may_hide_is_noted() -> None:
+    class Hides(textbook.Tokenizer):
+        def encode(self, text: str, **keywords: Any) -> list[int]:
+            return super().encode(text, **keywords)
+
+    found = Implementation("x", Hides)
+    assert "allowed_special" not in found.capabilities
+    (note,) = found.notes
+    assert note.startswith("no choice of special tokens is tested: encode takes any keywords; ")
+
+
 def test_reason_of_a_refusing_constructor_is_noted() -> None:
     class OfTheirOwn(NotImplementedError):
         pass

@@ -248,8 +248,10 @@ def test_missing_parts_of_a_rank_file_are_named(given: Overrides, message: str, 
         read_model_files([str(file)], given)
 
 
-def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_name_or_empty_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty.json").write_text("\n")
     for word, message in (
+        (tmp_path / "empty.json", "empty.json: the file is empty; name the file of a model"),
         (tmp_path, "expected tokenizer.json or tekken.json, vocab.json with merges.txt"),
         (tmp_path / "gtp2", "there is no such file"),
         (tmp_path / ("x" * 300), "cannot be read: File name too long"),

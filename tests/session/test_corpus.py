@@ -90,8 +90,10 @@ def test_the_files_of_a_corpus_are_those_with_text(tmp_path: Path) -> None:
     assert corpus.find(str(folder)).files == (folder / "b.txt", folder / "deep" / "a.md")
     assert corpus.find(str(folder / "b.txt")).files == (folder / "b.txt",)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SpecError, match="there is no text here"):
-        corpus.find(str(tmp_path / "empty"))
+    (tmp_path / "empty.txt").write_bytes(b"")
+    for name in ("empty", "empty.txt"):
+        with pytest.raises(SpecError, match="there is no text here"):
+            corpus.find(str(tmp_path / name))
     library = corpus.find("stdlib").files
     assert len(library) > 100
     assert {file.suffix for file in library} == {".py"}

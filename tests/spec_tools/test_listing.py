@@ -66,6 +66,12 @@ def test_unknown_name_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err.startswith(message)
 
 
+def test_a_choice_that_no_case_matches_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--section", "TRAIN", "--op", "encode"]) == 2
+    message = "bpe-conformance: no case matches --section TRAIN and --op encode; choose fewer filters\n"
+    assert capsys.readouterr().err == message
+
+
 def test_the_summary_adds_up(spec: Spec) -> None:
     lines = list(listing.summary(spec))
     rows = {name: counts for name, *counts in (line.replace(",", "").split() for line in lines[1 : lines.index("")])}
