@@ -235,6 +235,7 @@ class StepResult(NamedTuple):
     title: str
     state: str  # ok, note, FAIL or skip
     lines: tuple[str, ...] = ()
+    op: str = ""  # of the request that failed
 
     @property
     def text(self) -> list[str]:
@@ -253,8 +254,8 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
                 yield StepResult(title, "skip", (_LACKS.get(missing[0], f"{missing[0]} is not announced"),))
                 continue
             result, hung = _try(title, step, program, values)
-            sent, *said = result.lines or ("",)
-            if result.state == "FAIL" and sent.startswith("sent") and '"op":"load"' in sent:
+            if result.op == "load":
+                _, *said = result.lines  # without the request
                 if said == load_failure:
                     result = StepResult(title, "skip", ("not checked; it needs load, which fails as above",))
                 load_failure = said
@@ -288,12 +289,13 @@ def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str
         elif isinstance(error, CrashError) and error.operation == "start":
             rule, fix = RULES["second start"]
         sent = error.sent if isinstance(error, Breach) else program.sent
-        load = program.loads.get(json.loads(sent or "{}").get("model"), "")
+        request = json.loads(sent or "{}")
+        load = program.loads.get(request.get("model"), "")
         rows = [("load", excerpt(load)), ("sent", excerpt(sent)), ("got", error.got), ("rule", rule), ("fix", fix)]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
             rows += [("stderr", excerpt(line)) for line in _last_words(error.stderr)]
         lines = tuple(f"{name:7}{value}" for name, value in rows if value)
-        return StepResult(title, "FAIL", lines), isinstance(error, HangError)
+        return StepResult(title, "FAIL", lines, request.get("op", "")), isinstance(error, HangError)
     return StepResult(title, "note", (note,)) if note else StepResult(title, "ok"), False
 
 
