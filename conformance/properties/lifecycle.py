@@ -248,12 +248,12 @@ class Undisturbed:
 
     def __init__(self, implementation: Implementation) -> None:
         self._implementation = implementation
-        self._correct: dict[str, Acceptable] = {}
-        self._answered: dict[str, bool] = {}
+        self._correct: dict[tuple[str, Operation], Acceptable] = {}
+        self._answered: dict[tuple[bool, str, str, Operation], bool] = {}
         self._processes = MOST_PROCESSES if implementation.spawn is not None else 0
 
     def correct(self, origin: Origin, question: Question[Any]) -> Acceptable:
-        key = f"{origin.name} {question.operation}"
+        key = origin.name, question.operation
         if key not in self._correct:
             self._correct[key] = correct_answer(question, self._implementation.conventions)
         return self._correct[key]
@@ -263,7 +263,7 @@ class Undisturbed:
 
         State that tokenizers share can change the answer even of a new one. The first one of a new process shows that.
         """
-        key = f"{in_new_process} {origin.made} {origin.name} {question.operation}"
+        key = in_new_process, origin.made, origin.name, question.operation
         if key not in self._answered and (self._processes or not in_new_process):
             self._processes -= in_new_process
             is_right = self._in_new_process if in_new_process else partial(self._is_right, self._implementation)

@@ -469,11 +469,12 @@ def test_a_step_that_needs_load_does_not_repeat_its_failure(monkeypatch: pytest.
     load, other = '{"seq":4,"op":"load"}', '{"seq":5,"op":"load"}'
     hung = f"load   {other}", *lines('{"op":"encode"}')
     shown = [lines(load), lines(other), hung, lines(other), hung, hung, lines(other, "y")]
-    left = iter(shown)
+    operations = ["encode" if each == hung else "load" for each in shown]
+    left = zip(shown, operations, strict=True)
 
     def tried(title: str, step: Any, program: check.Program, values: Any) -> tuple[check.StepResult, bool]:
         program.hello = {"protocol": 1}
-        return check.StepResult(title, "FAIL", next(left)), False
+        return check.StepResult(title, "FAIL", *next(left)), False
 
     monkeypatch.setattr(check, "_steps", lambda: [("a", {}, {})] * len(shown))
     monkeypatch.setattr(check, "_try", tried)
@@ -488,6 +489,7 @@ def test_a_program_that_cannot_start_again_is_asked_to_release_what_it_holds(mon
 
     monkeypatch.setitem(check._FUNCTIONS, "fails", fails)
     step, _ = check._try("a step", {"run": "fails"}, program(hello={"name": "p"}, sent="{}"), {})
+    assert step.op == ""
     rows = dict(line.split(maxsplit=1) for line in step.lines)
     assert (rows["rule"], rows["fix"]) == tuple(check.RULES["second start"])
     assert "lock file" in rows["fix"]
