@@ -114,13 +114,16 @@ class Outcome:
     def class_at_fault(self) -> str:
         """The conformance class of the part that is at fault; its own, if it depends on no other part.
 
-        A stream, a batch or a decoding with a pipeline is the work of that method, where the method fails without one.
+        A stream, a batch or a decoding in a property about other methods too is the work of that method, where the
+        method fails in tests of its own.
         """
         if self.mismatch is None:
             return self.conformance_class
         if self.mismatch.depends_on is None:
             method = self.mismatch.asked.operation.conformance_class
-            is_of_method = self.conformance_class == "pipeline" and method not in ("", "encoder")
+            is_of_method = method not in ("", "encoder") and (
+                self.kind == "property" or self.conformance_class == "pipeline"
+            )
             return method if is_of_method else self.conformance_class
         if self.mismatch.depends_on.kind in ("undisturbed", "plain"):
             return self.mismatch.asked.operation.conformance_class or self.conformance_class

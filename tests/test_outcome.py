@@ -290,6 +290,9 @@ def test_a_failure_is_of_the_part_that_is_at_fault(name: str, operation: Any, de
     made = replace(WRONG, asked=Question(operation, None), depends_on=Dependence(depends_on) if depends_on else None)
     one = Outcome("t", "case", "", "failed", MUST, name, made)
     assert (one.class_at_fault, one.depends) == (at_fault, bool(depends_on))
+    if not depends_on:  # a property can ask about other methods than its own
+        method = operation.conformance_class
+        assert replace(one, kind="property").class_at_fault == (method if method != "encoder" else name)
     passed = replace(one, state="passed", mismatch=None)
     assert (passed.class_at_fault, passed.depends) == (name, False)
 

@@ -21,7 +21,7 @@ from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 from ..answer import Acceptable, Answer, Ids
 from ..cases.judging import MUCH_TIME
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import CallFailed, TimedOut
+from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import (
     Batch,
     Decode,
@@ -418,6 +418,8 @@ def _brief(operation: Operation) -> str:
     return shown if len(shown) <= 60 else f"{shown[:28]} ... {shown[-27:]}"
 
 
+NEW_TEXTS = 40
+"""A new text is often where one before was, so that its `id()` is no key of a cache."""
 OF_TEXTS: Sequence[Callable[[str], Operation]] = (
     Encode,
     EncodeWithOffsets,
@@ -457,8 +459,19 @@ def _confused(
 
 @Fixed("law-cached-texts", "LAW-PURE-1", ("encode",))
 def texts(implementation: Implementation) -> Verdicts:
-    """One tokenizer encodes texts that are equal in their case, length, low bits, ends or normal form."""
+    """One tokenizer encodes texts that are equal in their case, length, low bits, ends, normal form or address."""
     yield from _confused(implementation, Encode)
+    tokenizer = Instance(implementation, _model())
+    asked = [Question(Encode(f"ab {number} cd"), _model()) for number in range(NEW_TEXTS)]
+    rights = [correct_answer(question, implementation.conventions) for question in asked]
+    for number, (question, right) in enumerate(zip(asked, rights, strict=True)):
+
+        def encode(proxy: TokenizerProxy, number: int = number) -> Answer:
+            return Ids(tuple(proxy.encode(f"ab {number} cd")))
+
+        answer = tokenizer.call(encode)
+        if not is_correct(implementation, question, answer, right):
+            yield undisturbed(implementation, replace(question, context="after a text that no longer exists"), answer)
 
 
 @Fixed("law-cached-offsets", "LAW-PURE-1", ("encode_with_offsets",))

@@ -22,7 +22,7 @@ from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Encode, Expected, Load, Question, Save
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
-from .asking import Instance, ask, contained, correct_answer, equals_oracle, load, undisturbed
+from .asking import Instance, ask, contained, correct_answer, equals_oracle, is_late, load, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 from .scale import long_tokens, one_merge_per_byte
 
@@ -94,8 +94,11 @@ def long_entries(implementation: Implementation) -> Verdicts:
 
         answer = Instance(implementation, make).ask(question)
         if answer != right:
-            is_encoded = ask(implementation, question) == right
-            dependence = None if is_encoded else Dependence("encode", question.operation.text)
+            built = ask(implementation, question)
+            if is_late(answer) and is_late(built):
+                implementation.note("law-load-long: long entries were not tested: the constructor is too slow for them")
+                return
+            dependence = None if built == right else Dependence("encode", question.operation.text)
             asked = replace(question, context="loaded from files")
             yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 

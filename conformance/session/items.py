@@ -209,15 +209,15 @@ class BpeItem(pytest.Item):
         Cases of a SHOULD, some of which have thousands of chunks, shorten the limit for a SHOULD only.
         """
         implementation, late = self.run_setup.implementation, self.run_setup.late
-        if self.clause is not None and self.clause.level == "should":
-            late = late + self.run_setup.late_should
+        of_should = " of a SHOULD" if self.clause is not None and self.clause.level == "should" else ""
+        late = late + self.run_setup.late_should if of_should else late
         limit = implementation.limit
         most = 1 if self.given_up else MOST_LATE
         slow = sorted(operation for operation in operations if late[operation] >= most)
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
             some = f"some {slow[0]} cases took longer than {limit:g} s"
-            implementation.note(f"{some}; further {slow[0]} tests get {implementation.limit:g} s")
+            implementation.note(f"{some}; further {slow[0]} tests{of_should} get {implementation.limit:g} s")
         try:
             yield
         finally:

@@ -31,6 +31,7 @@ from .failure import NAMES, WIDTH, for_terminal
 from .show import prose
 
 LONG = 100  # characters or ids: thousands of tests have shorter inputs
+MANY = 100  # texts in a batch
 WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: the first ones (session/items.py)
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 GROSS = 0.5  # the share of the cases of splits that fail if the splits are wrong in a way that cuts plain words
@@ -347,9 +348,12 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
         if outcome.mismatch is None or isinstance(outcome.mismatch.answer, Refusal | Fault | Measure):
             return ""
         operation = outcome.mismatch.asked.operation
-        ids = getattr(operation, "ids", ())
-        least, unit = min((least, unit), (len(ids), "ids") if ids else (sum(map(len, operation.texts())), "characters"))
-    if not LONG <= least < math.inf:
+        ids, texts = getattr(operation, "ids", ()), operation.texts()
+        size = (len(ids), "ids") if ids else (sum(map(len, texts)), "characters")
+        if operation.conformance_class == "batch" and len(texts) >= MANY:
+            size = len(texts), "texts"
+        least, unit = min((least, unit), size)
+    if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
     return f"Only inputs of {least:,} {unit} or more fail: look for code that treats them differently."
 

@@ -101,9 +101,9 @@ def bare(part: bytes) -> str:
     return shown[1:-1] if plain and (part == b"'" or not part.endswith(b"'")) else shown
 
 
-def merges(pairs: Sequence[Merge], around: int = 0) -> str:
-    """Return at most a dozen merges, those near the index `around` first."""
-    return _window(pairs, pair, around, " ") or "none"
+def merges(pairs: Sequence[Merge]) -> str:
+    """Return at most a dozen merges, the first ones."""
+    return _window(pairs, pair, 0, " ") or "none"
 
 
 def ranked(pairs: Sequence[Merge], needed: Collection[int] = ()) -> list[str]:

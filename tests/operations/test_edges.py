@@ -249,6 +249,7 @@ def test_a_new_id_belongs_to_one_token() -> None:
             EntryDivergence(97, b"a", None),
         ),
         (MODEL.vocab, (), TrainingDivergence(0, (b"a", b"b"), 0, None, 0)),
+        (MODEL.vocab, ((b"c", b"d"),), TrainingDivergence(0, (b"a", b"b"), 0, (b"c", b"d"), 0)),
         (MODEL.vocab, (*MODEL.merges, (b"c", b"d")), TrainingDivergence(1, None, 0, (b"c", b"d"), 0)),
     ],
 )

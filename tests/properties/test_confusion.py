@@ -14,6 +14,7 @@ from helpers.wrong_tokenizers import Whole
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties import complete
 from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.reference import textbook
 
 PROPERTIES = {one.id: one for one in complete.PROPERTIES}
 
@@ -65,6 +66,7 @@ TEXT_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "number": lambda text: float(text) if text.replace(".", "").isascii() and text.replace(".", "").isdigit() else text,
     "words": lambda text: frozenset(text.split()),
     "squeezed": lambda text: " ".join(text.split()),
+    "address": id,
 }
 ID_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "low-byte": lambda ids: bytes(index & 0xFF for index in ids),
@@ -100,7 +102,7 @@ LIST_KEYS: dict[str, Callable[[Any], Hashable]] = {
         *(
             pytest.param("law-cached-offsets", "encode_with_offsets", key, id=f"offsets-{name}")
             for name, key in TEXT_KEYS.items()
-            if name != "beginning-of-long"  # `encode` alone is asked about texts of so many characters
+            if name not in ("beginning-of-long", "address")  # such texts are those of `encode` alone
         ),
         *(
             pytest.param("law-cached-detokenizing", "decode_iterable", key, id=f"detok-{name}")
@@ -127,7 +129,8 @@ def test_a_cache_whose_key_loses_something_is_found(
     assert found is not None
     if not everywhere:  # the probes of capabilities, too, fill a cache of all tokenizers
         assert found.mismatch.depends_on is None
-        assert found.mismatch.asked.context.startswith("after the question ")
+        after = "after a text that no longer exists" if key is id else "after the question "
+        assert found.mismatch.asked.context.startswith(after)
 
 
 OF_LISTS = {"encode_iterable": LIST_KEYS["length"], "encode_batch": LIST_KEYS["lower"]}
@@ -267,6 +270,20 @@ def test_a_trainer_that_changes_characters_is_found(change: Callable[[str], str]
     assert found is not None
     assert found.mismatch.depends_on is None
     assert run("law-encode-characters", training_on(change)) is None
+
+
+@pytest.mark.parametrize("char", ["\x02", "$", "~", "\u0300", "\ue000"])
+def test_a_trainer_without_special_tokens_that_leaves_a_character_unmerged_is_found(char: str) -> None:
+    class LeavesItUnmerged(Whole):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            if special_tokens:
+                raise NotImplementedError
+            learned = super().train(text, vocab_size, special_tokens, pattern).merges
+            merges = [pair for pair in learned if char.encode() not in pair]
+            return textbook.build_vocab(merges, []), merges
+
+    assert run("law-train-characters", LeavesItUnmerged) is not None
 
 
 def keyed_by(key: Callable[[bytes], Hashable]) -> type[Whole]:

@@ -693,6 +693,17 @@ def test_an_encoder_is_not_accused_of_an_error_that_it_did_not_raise() -> None:
     assert accused(Implementation("x", CachesWithoutTheChoice), stages, Effort()) == {"law-history"}
 
 
+def test_a_trained_tokenizer_that_cannot_encode_is_found() -> None:
+    class TrainedCannotEncode(Whole):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            trained: Any = super().train(text, vocab_size, special_tokens, pattern)
+            trained.encode = {}.__getitem__
+            return trained
+
+    assert accused(Implementation("x", TrainedCannotEncode), stage_of("law-trained-ways"), FEW) == {"law-trained-ways"}
+
+
 def test_a_trained_tokenizer_without_a_usable_table_is_asked_nothing() -> None:
     class LosesAnEntry(EncoderOnly):
         conventions: ClassVar[dict[str, str]] = {"tie_break": "unspecified"}

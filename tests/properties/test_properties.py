@@ -14,7 +14,7 @@ from helpers import wrong_tokenizers as wrong
 from helpers.shorter_texts import leave_out_sizes
 
 from bpe_conformance.adapters.bridge.client import isolated
-from bpe_conformance.answer import Answer, Changed, EncodingDivergence, PreTokenCut, Text
+from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, PreTokenCut, Text
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.implementation.implementation import Implementation
@@ -22,7 +22,7 @@ from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.operations import Detokenize, Encode, Question
 from bpe_conformance.outcome import Command, Outcome
-from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, scale, streaming, training
+from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, files, scale, streaming, training
 from bpe_conformance.properties.asking import equals_oracle
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
@@ -32,6 +32,7 @@ from bpe_conformance.terminal.failure import describe
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
 BUGS = {bug.id: bug.target for bug in known_bugs()}
 QUICK = Effort(examples_factor=0.3)
+LATE = Fault(TIMED_OUT, "no answer within 10 s")
 
 WRONG: list[tuple[str, Any]] = [
     ("law-encode", "greedy-left-to-right"),
@@ -159,6 +160,19 @@ def test_long_entries_depend_on_encode_only_if_it_is_incorrect(at_load: bool, de
     one = found("law-load-long", Cuts)
     assert one is not None
     assert (one.mismatch.depends_on and one.mismatch.depends_on.kind) == depends_on
+
+
+@pytest.mark.parametrize(("late", "fails"), [("from_files, encode", False), ("from_files", True)])
+def test_a_constructor_that_is_too_slow_for_long_entries_is_noted(
+    late: str, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files.Instance, "ask", lambda *_: LATE)
+    if "encode" in late:
+        monkeypatch.setattr(files, "ask", lambda *_: LATE)
+    implementation = Implementation("x", wrong.Whole)
+    assert (PROPERTIES["law-load-long"].run(implementation, QUICK) is not None) is fails
+    noted = ["law-load-long: long entries were not tested: the constructor is too slow for them"]
+    assert implementation.notes == ([] if fails else noted)
 
 
 @pytest.mark.parametrize(
@@ -454,6 +468,17 @@ def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) 
         assert case.id == f"{property_id}-found"
         assert judge(case, Implementation("x", target)) is not None
         assert judge(case, Implementation("x", wrong.Whole)) is None
+
+
+def test_a_trainer_that_refuses_prose_fails() -> None:
+    class RefusesLargeVocabularies(wrong.Whole):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            if vocab_size > 456:
+                raise RuntimeError("too many merges")
+            return super().train(text, vocab_size, special_tokens, pattern)
+
+    assert found("law-train-long", RefusesLargeVocabularies) is not None
 
 
 def _is_reported(property_id: str, broken: Found) -> bool:

@@ -301,6 +301,12 @@ class OverwritesItsCache(BaseEncoder):
         return self._ids[self._place_of[pre_token]]
 
 
+class OverwritesTheCacheOfACall(OverwritesItsCache):
+    def encode(self, text: str) -> list[int]:
+        self._place_of, self._ids = {}, []
+        return super().encode(text)
+
+
 class CutsAtSpaces(BaseEncoder):
     """Splits blocks that end before a space."""
 
@@ -583,6 +589,7 @@ ONLY_IN: dict[type, str] = {
     LooksNoFurtherThan100Characters: "mixed text by cl100k",
     CutsAfterLineFeedsByO200k: "texts without spaces by o200k",
     OverwritesItsCache: "different pre-tokens",
+    OverwritesTheCacheOfACall: "different pre-tokens",
     LosesMergesOfFullCache: "different pre-tokens",
     LosesAnIdOfAFullCache: "different pre-tokens",
     CachesByLengthAndEnds: "pre-tokens that differ in one letter",
@@ -626,6 +633,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", LooksNoFurtherThan64Units),
         ("law-long-texts", LooksNoFurtherThan100Characters),
         ("law-long-texts", OverwritesItsCache),
+        ("law-long-texts", OverwritesTheCacheOfACall),
         ("law-long-texts", LosesMergesOfFullCache),
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),

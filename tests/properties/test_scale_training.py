@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from helpers.shorter_texts import leave_out_rows, leave_out_sizes
@@ -14,6 +14,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.textbook import Words
 
 (TRAIN_LARGE,) = (one for one in scale.PROPERTIES if one.id == "law-train-large")
@@ -219,6 +220,18 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monke
 
 def test_a_trainer_that_counts_in_groups_passes() -> None:
     assert run(CountsInGroups) is None
+
+
+def test_another_split_may_change_the_order_of_counts_in_a_longer_text() -> None:
+    class WithSpacesAfterWords(Tokenizer):
+        pattern = r"\S+\s?|\s+"
+        conventions: ClassVar[dict[str, str]] = {"tie_break": "lex-smaller"}
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            return Tokenizer.train(text, vocab_size, special_tokens, pattern=cls.pattern, **cls.conventions)
+
+    assert run(WithSpacesAfterWords) is None
 
 
 @pytest.mark.parametrize("strip", [str.strip, str.lstrip, str.rstrip])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -221,8 +222,11 @@ def test_late_cases_of_a_should_shorten_the_limit_of_no_must(
     for _ in range(items.MOST_LATE):
         item.test()
     tested = implementation()
-    with item_of(CaseItem, level=level, implementation=tested, **counts).shorter_limit({"encode"}):
+    item = item_of(CaseItem, level=level, implementation=tested, **counts)
+    with item.shorter_limit({"encode"}):
         assert tested.limit == given
+    shorter = "some encode cases took longer than 10 s; further encode tests of a SHOULD get 1 s"
+    assert tested.notes == [shorter] * (level == "should")
     assert counts["late_in_a_row"] == {"encode": 5}
 
 
@@ -232,6 +236,15 @@ def test_an_operation_that_never_answers_is_asked_no_more() -> None:
     assert item.never_answers(set()) is None
     found = item.never_answers({"encode", "stream", "decode"})
     assert found == "6 decode cases in a row had no answer in time; no more are asked"
+
+
+def test_a_process_that_ends_is_noticed_and_nothing_else() -> None:
+    pytest.importorskip("resource")
+    before = items._ended_processes()
+    sum(range(1_000_000))
+    assert items._ended_processes() == before
+    subprocess.run([sys.executable, "-S", "-c", ""], check=True)
+    assert items._ended_processes() != before
 
 
 LATE = Fault(TIMED_OUT, "no answer within 10 s")

@@ -133,6 +133,14 @@ class Plain(Agrees):
         return super().train(text, vocab_size, special_tokens)
 
 
+class FailsOnSpecialTokens(Agrees):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        if special_tokens:
+            raise ValueError("no id is left")
+        return super().train(text, vocab_size, special_tokens)
+
+
 class Raises(Agrees):
     def __new__(cls, *arguments, **keywords):
         raise BaseException("panic\n\u20ac")
@@ -445,6 +453,14 @@ def test_a_trainer_without_special_tokens_is_asked_about_merges_but_not_about_id
     (spec / "clauses" / "train.yaml").write_text(CLAUSES.format(section="TRAIN", id=clause))
     outcome = regenerate(spec, witnesses=[witness("plain", "Plain")])
     assert (agrees(spec)["tie"], outcome.refusals) == (marks, [])
+
+
+def test_a_trainer_that_fails_on_special_tokens_disagrees_in_one_line(spec):
+    text = TRAIN.replace("special_tokens: []", 'special_tokens: ["<e>"]')
+    (spec / "cases" / "train.yaml").write_text(text.replace("257", "258"))
+    outcome = regenerate(spec, witnesses=[witness("fails", "FailsOnSpecialTokens")])
+    assert [line.partition(":")[0] for line in outcome.refusals] == ["tie"]
+    assert "ValueError: no id is left" in outcome.refusals[0]
 
 
 def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec):

@@ -339,9 +339,9 @@ def test_the_table_of_gpt2_is_read_from_its_file(captured: type[Captured]) -> No
 def test_a_training_prints_the_merges(
     captured: type[Captured], capsys: pytest.CaptureFixture[str], known: dict[str, Any]
 ) -> None:
-    asked = Question(Train('a$`\\"b', 260, ("<e>",)))
+    asked = Question(Train('$a`\\"b', 260, ("<e>",)))
     run_both(asked, Command("captured:T", spellings={"train-gpt2": "G"}, **known))
-    assert captured.calls == [(('a$`\\"b', 260, ["<e>"]), {"pattern": "G"})] * 2
+    assert captured.calls == [(('$a`\\"b', 260, ["<e>"]), {"pattern": "G"})] * 2
     assert capsys.readouterr().out == "[(b'x', b'y')]\n" * 2
 
 

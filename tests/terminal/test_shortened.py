@@ -71,11 +71,11 @@ PAIRS: Callable[[Sequence[str]], list[Any]] = lambda names: [(b"a", name.encode(
     "shortened",
     [
         *(specials, lacking, added, inspected, selected, failures, causes, others),
-        lambda names, around: show.merges(PAIRS(names), around),
-        lambda names, around: " ".join(show.ranked(PAIRS(names))),
-        lambda names, around: show.numbers([*range(900, 900 + len(names))]),
+        lambda names: show.merges(PAIRS(names)),
+        lambda names: " ".join(show.ranked(PAIRS(names))),
+        lambda names: show.numbers([*range(900, 900 + len(names))]),
         lambda names, around: show.ids([*range(900, 900 + len(names))], {}, around),
-        lambda names, around: replay.Cut().joined(names, 12),
+        lambda names: replay.Cut().joined(names, 12),
         lambda names, around: replay._row([name.encode() for name in names], min(around, len(names) - 2)),
     ],
 )
@@ -88,3 +88,6 @@ def test_what_is_left_out_is_counted(shortened: Callable[..., str]) -> None:
         assert len({*shown}) == len(shown), text
         assert len(shown) + sum(left_out) == count, text
         assert 0 not in left_out, text
+        if shortened.__code__.co_argcount == 2:
+            near = min(around, count - 1)
+            assert {f"<{near}>", str(900 + near)} & {*shown}, text

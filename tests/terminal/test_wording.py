@@ -386,6 +386,7 @@ def test_tokens_and_merges_are_shown_so_that_they_cannot_be_misread() -> None:
         *("'a\\\\b'", "'a b'", "'a\\x1fb'", "'a+b'", "!"),
     ]
     assert show.ids((97, 999), MODEL.vocab) == "97 'a' | 999 ?"
+    assert [show.cell(index, Model({1: b"", 2: b"a"}, ())) for index in (1, 2, 3)] == ["''", "a", "id 3"]
     ranks = show.ranked([AB] * 40, [30])
     assert [rank.partition(":")[0] for rank in ranks] == [*map(str, range(12)), "...", "29", "30", "31", "8 more ..."]
     assert show.packed(["aaa", "bbb", "c"], 9) == "aaa   bbb\nc"
