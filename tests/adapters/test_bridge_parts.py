@@ -536,7 +536,11 @@ def test_a_load_is_kept_without_its_vocabulary(monkeypatch: pytest.MonkeyPatch) 
         ("capabilities", ["xyz"], 'capabilities[0]: there is no "xyz"; there are "encode", "decode", '),
         ("capabilities", [1], 'capabilities[0]: 1 is none of "encode", "decode", '),
         ("capabilities", ["encode", "encode"], 'capabilities: ["encode", "encode"] has an item twice'),
-        ("conventions", {"tiebreak": "x"}, 'conventions: there is no "tiebreak"; did you mean "tie_break"?'),
+        (
+            "conventions",
+            {"lookup": "pair", "tiebreak": "x"},
+            'conventions: there is no "tiebreak"; did you mean "tie_break"?',
+        ),
         ("conventions", {"lookup": "wholes"}, 'conventions.lookup: there is no "wholes"; did you mean "whole"?'),
         ("conventions", {"lookup": None}, 'conventions.lookup: null is none of "pair", "bytes", "whole"'),
     ],

@@ -103,6 +103,7 @@ def folder(tmp_path, monkeypatch):
         ("sub/good.py", "write sub.good:Class"),
         ("pack", "for a class or function in pack, write pack:Class"),
         ("homework:U", "it has get_tokenizer"),
+        ("only_tokenizer:U", "it has get_tokenizer"),
         ("cmdd:node tok.js", "did you mean 'cmd'?"),
         ("refernce:m.json", "did you mean 'reference'?"),
         ("native:T", "importing native failed: ImportError: "),
