@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ os.environ.pop(
 sys.dont_write_bytecode = False
 WITHOUT_ANYIO = "-p no:anyio"  # developers have anyio; to import its plugin for pytest takes a quarter of a short run
 os.environ["PYTEST_ADDOPTS"] = WITHOUT_ANYIO
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a script started with `&`
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
