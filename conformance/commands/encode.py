@@ -17,7 +17,7 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
 from ..command_line import CommandError, command_errors, print_error
-from ..packs.files import NAMED, add_options, overrides, read_model_files
+from ..packs.files import ONE_NAMED, add_options, overrides, read_model_files
 from . import common
 from .common import bars
 
@@ -29,7 +29,7 @@ LONGEST = 20  # maximum number of digits of an id
 HELP = {
     "files": "a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
     "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
-    "tokenizer": NAMED,
+    "tokenizer": ONE_NAMED,
     "--as": "text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
     "line; uint16, uint32: little-endian numbers",
     "--stream": "write each character as soon as its last id arrives, and U+FFFD for bytes that are not UTF-8",

@@ -26,9 +26,10 @@ INHERITED = frozenset({"constructor", "toString", "valueOf", "hasOwnProperty", "
 
 
 class BaseTrainer(textbook.Training):
-    """Only trains. A subclass can declare conventions of training."""
+    """Only trains. A subclass can declare conventions of training, and its pattern."""
 
     conventions: ClassVar[Mapping[str, str]] = {}
+    pattern: ClassVar[str] = "gpt2"
     vocab: dict[int, bytes]
     merges: list[Merge]
 
@@ -40,12 +41,20 @@ class BaseTrainer(textbook.Training):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
         trained = cls()
-        trained.merges = trained.run(text, vocab_size, special_tokens, PATTERNS["gpt2"] if pattern is None else pattern)
+        expression = PATTERNS.get(cls.pattern, cls.pattern) if pattern is None else pattern
+        trained.merges = trained.run(text, vocab_size, special_tokens, expression)
         trained.vocab = trained.build_vocab(trained.merges, trained.special)
         return trained
 
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         return textbook.build_vocab(merges, special, self.byte_order, self.id_layout)
+
+
+def following(bases: tuple[type, ...], conventions: Mapping[str, str]) -> type:
+    """Return a class that follows and declares these conventions; the pattern is one of them."""
+    declared = {name: value for name, value in conventions.items() if name != "pattern"}
+    own = {"pattern": conventions["pattern"]} if "pattern" in conventions else {}
+    return type(bases[0].__name__, bases, {"conventions": declared, **own})
 
 
 class BaseEncoder(textbook.Encoding):

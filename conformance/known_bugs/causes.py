@@ -72,7 +72,7 @@ from ..properties.asking import ask, correct_answer, is_late
 from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
-from .bases import BaseEncoder, BaseTrainer, like
+from .bases import BaseEncoder, BaseTrainer, following, like
 from .combined import Trainers, alike
 from .matrix import Matrix
 
@@ -493,7 +493,9 @@ class _Search:
         first = {candidate.named[0].id for candidate, _ in found if candidate.named}
         # an undeclared rule for ties that explains failures counts as the trainer's rule
         undeclared = (dict(one.changes) for one, _ in found if isinstance(one.cause, ConventionCause))
-        trainers = Trainers(dict(_of_training(self.declared) or _of_training({**DEFAULTS, **ChainMap(*undeclared)})))
+        declares = any(self.declared[name] != DEFAULTS[name] for name in TRAINING_CONVENTIONS)
+        followed = self.declared if declares else {**self.declared, **ChainMap(*undeclared)}
+        trainers = Trainers(dict(_of_training(followed)))
         wrong = {test: mismatch for test in trainings if (mismatch := self.wrong[test].mismatch)}
         answers = {test: mismatch.answer for test, mismatch in wrong.items() if isinstance(mismatch.answer, Table)}
         asked = {test: wrong[test].asked for test in answers}
@@ -664,6 +666,8 @@ class _Search:
 
 def _differs(case: Case, declared: Mapping[str, str], changed: Mapping[str, str]) -> bool:
     """Return whether a case expects different values under two sets of conventions."""
+    if declared["pattern"] != "gpt2" and _has_default_pattern(case.question, Train):
+        return _correct(case.question, declared) != _correct(case.question, changed)
     if not case.expected.by_convention:
         return False
     first, second = (case.expected.under(case.operation.key(values)) for values in (declared, changed))
@@ -702,7 +706,7 @@ def _spread(items: Sequence[str], most: int) -> Sequence[str]:
 
 def determines_merges(declared: Mapping[str, str]) -> bool:
     """Return whether the declared conventions of training change which merges are learned, and determine them."""
-    changed = any(declared[name] != DEFAULTS[name] for name in ("tie_break", "train_special"))
+    changed = any(declared[name] != DEFAULTS[name] for name in ("tie_break", "train_special", "pattern"))
     return changed and declared["tie_break"] in TRAINING_CONVENTIONS["tie_break"]
 
 
@@ -723,14 +727,14 @@ def _implementation(bug: KnownBug, declared: Mapping[str, str]) -> Implementatio
 
 def _of_training(declared: Mapping[str, str]) -> Conventions:
     """Return the declared conventions of training if they determine the merges."""
-    return tuple((name, declared[name]) for name in TRAINING_CONVENTIONS if determines_merges(declared))
+    return tuple((name, declared[name]) for name in (*TRAINING_CONVENTIONS, "pattern") if determines_merges(declared))
 
 
 @lru_cache(maxsize=32)
 def _implementation_of(bug: KnownBug, conventions: Conventions) -> Implementation:
     target = bug.target
     if conventions:
-        target = type(target.__name__, (target,), {"conventions": dict(conventions)})
+        target = following((target,), dict(conventions))
     if bug.changed_size:
         return _implementation_of(replace(bug, changed_size=0), conventions).with_target(target)
     return Implementation(bug.id, target)

@@ -17,7 +17,7 @@ from ..operations import Question
 from ..outcome import MOST_CAUSES
 from ..properties.asking import ask
 from . import KnownBug
-from .bases import BaseTrainer
+from .bases import BaseTrainer, following
 
 SAMPLE = 8  # how many tables each bug is tried on
 LIMIT = 2.0  # in seconds, for each training of a golden case, which takes some milliseconds
@@ -37,7 +37,7 @@ class Trainers:
         """Return the answers of a trainer with all these bugs; of two that change one step, it has the first."""
         targets = [bug.target for bug in bugs]
         targets.sort(key=lambda target: -len(target.__mro__))  # one may extend another
-        trainer = _trainer().with_target(type("T", (*targets, BaseTrainer), {"conventions": self._conventions}))
+        trainer = _trainer().with_target(following((*targets, BaseTrainer), self._conventions))
         found: dict[str, Answer] = {}
         with trainer.time_limit(math.inf):  # prepares the process once for all calls
             for test, question in asked.items():

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -129,14 +129,12 @@ class Train(Operation):
         return {**DEFAULTS, **conventions_of(key)}
 
     def computed(self, setting: Setting) -> Merges:
-        rules = conventions_of(training_key(setting.conventions))
-        expression = setting.expression(self.pattern)
-        merges = textbook.learn(self.text, self.vocab_size, list(self.special), expression, **rules)
+        merges = _learned(self, training_key(setting.conventions), setting.expression(self.pattern))
         entries = None
         if setting.clause.startswith("TRAIN-IDS-"):
             vocab = textbook.build_vocab(merges, self.special)
             entries = tuple((index, token) for index, token in vocab.items() if index >= 256)
-        return Merges(tuple(merges), entries)
+        return Merges(merges, entries)
 
     def correct(self, expected: Expected, setting: Setting) -> tuple[Acceptable, ...] | None:
         stored = expected.under(training_key(setting.conventions))
@@ -191,6 +189,12 @@ class Train(Operation):
             pairs = zip(names, values, strict=True)
             if changes := tuple((name, value) for name, value in pairs if value != conventions[name]):
                 yield changes
+
+
+@lru_cache(maxsize=len(TRAINING_KEYS + TEXT_KEYS))  # of one training
+def _learned(asked: Train, key: str, expression: str) -> tuple[Merge, ...]:
+    rules = conventions_of(key)
+    return tuple(textbook.learn(asked.text, asked.vocab_size, list(asked.special), expression, **rules))
 
 
 # Training on prose: the oracle learns hundreds of merges, which are too many for a case, so a file stores them

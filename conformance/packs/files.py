@@ -40,6 +40,7 @@ NAMED = (  # what `read_model_files` reads, for --help
     "gpt2, cl100k or o200k; a tokenizer.json or tekken.json, or a directory with one; vocab.json merges.txt, or a "
     "directory with both; a rank file (base64 rank); or a GGUF file"
 )
+ONE_NAMED = NAMED.replace("; vocab.json merges.txt, or a directory with both", ", or with vocab.json and merges.txt")
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
     f"<|{name}|>" for name in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "endofprompt")
 )
@@ -238,7 +239,7 @@ def _file(file: Path, given: Overrides) -> ModelSource:
     if tekken.is_tekken(document):
         return ModelSource(replace(tekken.read(file), name=name), "tekken.json", {file.name: _sha256(data)})
     if document and "model" not in document:
-        missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
+        missing = "a tokenizer.json has `model`, this file does not; for vocab.json, name its directory with merges.txt"
         raise CommandError(f"{file}: {missing}")
     model = huggingface.read(file)
     try:

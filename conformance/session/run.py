@@ -374,7 +374,9 @@ class Run:
             write_known_failures(Path(file), failures)
         except Exception as error:
             return [_unwritten(Path(file), "the known failures", error)]
-        self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
+        new, gone = len(failures.keys() - reasons.keys()), len(reasons.keys() - failures.keys())
+        changed = f": {new} new, {gone} removed" if reasons else ""
+        self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now{changed}")
         return []
 
 

@@ -640,7 +640,7 @@ def test_the_smallest_change_of_conventions_under_which_any_value_fits_is_named(
         correct=lambda expected, setting: answers[setting.conventions["lookup"]],
         accepts=lambda value, answer, setting: value == answer,
     )
-    setting = Setting(None, {"lookup": "pair", "tie_break": "lex-greater"}, "MERGE-ORDER-1")
+    setting = Setting(None, {**DEFAULTS, "pattern": "gpt2"}, "MERGE-ORDER-1")
     for answer, fitting in ((1, changes[:1]), (2, changes[:1]), (3, changes[2:]), (4, [])):
         assert judging._fitting_conventions(asked, Expected({}), setting, answer) == tuple(fitting)  # type: ignore[arg-type]
 

@@ -33,7 +33,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
-from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, following
 from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
@@ -624,6 +624,24 @@ def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: di
     cause, *_ = _of_trainer(known.target, clauses, **conventions).causes
     assert isinstance(cause, BugCause)
     assert bug in [one.id for one in cause.bugs]
+
+
+@pytest.mark.parametrize("pattern", [".+", r"\S+|\s"])
+def test_the_causes_of_a_trainer_that_declares_its_split_are_those_of_that_split(pattern: str) -> None:
+    clauses = ("TRAIN-SIZE-1", "TRAIN-TIE-1", "TRAIN-SPECIAL-1", "TRAIN-TEXT-1")
+    (bug,) = (one.target for one in known_bugs() if one.id == "special-tokens-not-counted")
+    target = following((bug,), {"pattern": f"(?s:{pattern})"})
+    found = diagnose(_outcomes(target, _about(*clauses)), _cases(), Implementation("x", target).conventions)
+    (cause,) = found.causes
+    assert isinstance(cause, BugCause)
+    assert "special-tokens-not-counted" in [one.id for one in cause.bugs]
+    (first,) = (one.target for one in known_bugs() if one.id == "tie-first-seen")
+    target = following((first,), {"pattern": f"(?s:{pattern})"})
+    found = diagnose(_outcomes(target, _about(*clauses)), _cases(), Implementation("x", target).conventions)
+    assert [cause.conventions for cause in found.causes if isinstance(cause, ConventionCause)] == [
+        (("tie_break", "first-seen"),)
+    ]
+    assert not found.unexplained
 
 
 class AcceptsAnySize(BaseTrainer):

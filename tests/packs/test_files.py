@@ -348,7 +348,7 @@ def test_special_tokens_are_given_with_their_ids_or_without() -> None:
         (["a.txt", "b.txt"], "neither is a .json; expected vocab.json and merges.txt"),
         (["vocab.json", "merges.txt", "b.txt"], "3 tables are named; name one file, one directory, or"),
         (["vocab.json", "none.txt"], "none.txt: cannot be read: No such file or directory"),
-        (["vocab.json"], "a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"),
+        (["vocab.json"], "this file does not; for vocab.json, name its directory with merges.txt"),
         (["half"], "no model in this directory; expected tokenizer.json"),
         (["short/vocab.json", "merges.txt"], "the vocabulary has no b'\\xff'; a pack needs all bytes and all parts of"),
     ],
