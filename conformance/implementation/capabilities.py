@@ -246,7 +246,7 @@ class Prober:
         return found
 
     def _chooses(self, proxy: TokenizerProxy) -> bool:
-        if not _chooses(proxy):
+        if not _takes_choice(proxy):
             if takes_others(proxy.instance.encode):
                 fix = "if it passes them on, name the parameters allowed_special and disallowed_special"
                 self._implementation.note(f"no choice of special tokens is tested: encode takes any keywords; {fix}")
@@ -265,7 +265,7 @@ class Prober:
         lacking = []
         for name in methods:
             call, argument = _CALLS.get(name, (_encode_allowed, "ab"))
-            has = _chooses(proxy) if name == "allowed_special" else callable(getattr(proxy.instance, name, None))
+            has = _takes_choice(proxy) if name == "allowed_special" else callable(getattr(proxy.instance, name, None))
             method = name if name in _CALLS else "encode"
             failed = self._failed(method, partial(call, proxy, copy(argument))) if has else None
             if not has or (isinstance(failed, Raised) and isinstance(failed.error, NotImplementedError)):
@@ -425,7 +425,7 @@ _CALLS: dict[str, tuple[Callable[[TokenizerProxy, Any], object], Any]] = {
 """Method of a tokenizer → a small call of it, and the argument of the call."""
 
 
-def _chooses(proxy: TokenizerProxy) -> bool:
+def _takes_choice(proxy: TokenizerProxy) -> bool:
     """Return whether `encode` takes a choice of special tokens."""
     return takes(getattr(proxy.instance, "encode", None), "allowed_special", "disallowed_special")
 

@@ -130,6 +130,9 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     operation = found.asked.operation if outcome.kind == "case" else None
     if outcome.clause and "--bpe-pack" in command.options:
         explained, operation = outcome.clause.id, None  # the spec does not have the cases of a pack
+    is_split_otherwise = command.conventions.get("pattern", "gpt2") != "gpt2" and found.asked.pattern == "gpt2"
+    if outcome.clause and operation is not None and is_split_otherwise:
+        explained, operation = outcome.clause.id, None  # the explanation of the case has the values of GPT-2's split
     return Failure(
         outcome.test,
         label,

@@ -42,6 +42,7 @@ WORK: dict[str, Callable[[], object]] = {
 def interrupted(work: str, most: int = EVERY) -> int:
     """Interrupt at each line in turn, at about `most` of them, and check that nothing is left; return how often."""
     sizes = counting.BATCH_SIZE, file_encoding.CHUNK_SIZE
+    earlier = set(psutil.Process().children(recursive=True))  # of other tests
     counting.BATCH_SIZE = file_encoding.CHUNK_SIZE = 2000
     try:
         wanted = WORK[work]()
@@ -50,7 +51,7 @@ def interrupted(work: str, most: int = EVERY) -> int:
         moments = range(1, whole.seen + 1, max(1, whole.seen // most))
         for n in moments:
             _stop(work, Interrupt(n, FILES))
-            left = psutil.Process().children(recursive=True)
+            left = set(psutil.Process().children(recursive=True)) - earlier
             assert not multiprocessing.active_children(), n
             assert not [
                 one for one in left if one.is_running() and "resource_tracker" not in " ".join(one.cmdline())

@@ -445,6 +445,13 @@ def test_only_a_case_is_explained_under_the_declared_convention() -> None:
         assert shown.explain == f"bpe-conformance explain x{view}"
 
 
+@pytest.mark.parametrize(("pattern", "shown"), [("gpt2", "x"), ("none", "MERGE-ORDER-1")])
+def test_a_case_whose_value_is_of_another_split_is_explained_by_its_clause(pattern: str, shown: str) -> None:
+    command = Command("a:B", conventions={**DEFAULTS, "pattern": pattern})
+    wrong = Mismatch(Question(Train("ab", 300), None), Expectation((Unchanged(),)), Changed((LOCALE,)))
+    assert describe(changed(test="x", mismatch=wrong), command).explain == f"bpe-conformance explain {shown}"
+
+
 @pytest.mark.parametrize(
     ("fields", "program"),
     [({}, TEST), ({"kind": "property", "file": "found/cases/law-x-1.yaml"}, "law-x-1"), ({"kind": "corpus"}, "")],
