@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -32,11 +33,17 @@ def time_factor(question: Question[Any], implementation: Implementation) -> int:
 
 def judge(case: Case, implementation: Implementation, tries_conventions: bool = True) -> Mismatch | None:
     """Return how the answer differs from what `case` expects, or None. Trying other conventions may be slow."""
-    asked = _as_offered(under(adapted(case, implementation) or case, implementation.conventions), implementation)
-    setting = Setting(asked.model, implementation.conventions, case.clause.id)
+    declared, chosen = implementation.conventions, adapted(case, implementation) or case
+
+    def asked_under(conventions: Conventions) -> Case:
+        return _as_offered(under(chosen, conventions), implementation)
+
+    asked = asked_under(declared)
+    setting = Setting(asked.model, declared, case.clause.id)
+    expected_under = (lambda conventions: asked_under(conventions).expected) if tries_conventions else None
     for operation in asked.operation.parts():
         question = Question(operation, asked.model)
-        mismatch = compare(question, asked.expected, setting, implementation, tries_conventions)
+        mismatch = compare(question, asked.expected, setting, implementation, expected_under)
         if mismatch is not None:
             return replace(mismatch, compared=case.operation.comparable(mismatch.answer, mismatch.divergence))
     return None
@@ -47,9 +54,12 @@ def compare(
     expected: Expected,
     setting: Setting,
     implementation: Implementation,
-    tries_conventions: bool = False,
+    expected_under: Callable[[Conventions], Expected] | None = None,
 ) -> Mismatch | None:
-    """Ask, and return how the answer differs, or None. Nothing else decides whether an answer is correct."""
+    """Ask, and return how the answer differs, or None. Nothing else decides whether an answer is correct.
+
+    With what is expected under other conventions, the result has those under which the answer is correct.
+    """
     operation: Operation = question.operation
     accepted = operation.correct(expected, setting)
     if accepted is None:
@@ -83,8 +93,8 @@ def compare(
                 return None
             operation, correct = following[0], following[1:]
             answer, is_correct = ask()
-        elif not is_correct and tries_conventions:
-            conventions = _fitting_conventions(operation, expected, setting, answer)
+        elif not is_correct and expected_under is not None:
+            conventions = _fitting_conventions(operation, expected_under, setting, answer)
     if is_correct:
         return None
     first, *others = operation.narrowed(correct, answer)
@@ -107,29 +117,17 @@ def _must_answer(operation: Operation, setting: Setting) -> bool:
 
 
 def _fitting_conventions(
-    operation: Operation, expected: Expected, setting: Setting, answer: Answer
+    operation: Operation, expected_under: Callable[[Conventions], Expected], setting: Setting, answer: Answer
 ) -> tuple[Changes, ...]:
     """Return the smallest sets of changed conventions under which the answer is correct."""
     fitting: list[Changes] = []
     for changes in operation.other_conventions(setting.conventions):
         other = replace(setting, conventions={**setting.conventions, **dict(changes)})
-        if setting.conventions["pattern"] != "gpt2" and any(
-            isinstance(value, Table) for value in expected.alternatives
-        ):
-            correct = _computed(operation, other)  # the oracle's, as `under` computed it
-        else:
-            correct = operation.correct(expected, other) or ()
+        correct = operation.correct(expected_under(other.conventions), other) or ()
         if any(operation.accepts(value, answer, other) for value in correct):
             fitting.append(changes)
     least = min(map(len, fitting), default=0)
     return tuple(changes for changes in fitting if len(changes) == least)
-
-
-def _computed(operation: Operation, setting: Setting) -> tuple[Acceptable, ...]:
-    try:
-        return (operation.answer(setting),)
-    except (ValueError, LookupError):  # the oracle refuses the input
-        return ()
 
 
 def under(case: Case, conventions: Conventions) -> Case:

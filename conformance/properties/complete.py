@@ -419,7 +419,7 @@ def _brief(operation: Operation) -> str:
 
 
 NEW_TEXTS = 40
-"""A new text is often where one before was, so that its `id()` is no key of a cache."""
+"""A new text often has the address of an earlier one, so a cache cannot use `id()` as its key."""
 OF_TEXTS: Sequence[Callable[[str], Operation]] = (
     Encode,
     EncodeWithOffsets,
@@ -430,7 +430,7 @@ OF_IDS: Sequence[Callable[[tuple[int, ...]], Operation]] = (Decode, DecodeBytes,
 
 
 def _rows_of_texts(implementation: Implementation, with_long: bool = True) -> Sequence[Sequence[str]]:
-    """Return the rows of texts. A long one that nothing splits takes the oracle and many tokenizers minutes."""
+    """Return the rows of texts. A long one that nothing splits takes the oracle, and many tokenizers, too long."""
     if with_long and implementation.conventions["pattern"] != "none":
         return TEXTS
     return [row for row in TEXTS if _LONGER not in row]

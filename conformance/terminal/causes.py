@@ -355,7 +355,8 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
         least, unit = min((least, unit), size)
     if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
-    return f"Only inputs of {least:,} {unit} or more fail: look for code that treats them differently."
+    what = "batches" if unit == "texts" else "inputs"
+    return f"Only {what} of {least:,} {unit} or more fail: look for code that treats them differently."
 
 
 def _next(text: str) -> list[str]:

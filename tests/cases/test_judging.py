@@ -642,7 +642,7 @@ def test_the_smallest_change_of_conventions_under_which_any_value_fits_is_named(
     )
     setting = Setting(None, {**DEFAULTS, "pattern": "gpt2"}, "MERGE-ORDER-1")
     for answer, fitting in ((1, changes[:1]), (2, changes[:1]), (3, changes[2:]), (4, [])):
-        assert judging._fitting_conventions(asked, Expected({}), setting, answer) == tuple(fitting)  # type: ignore[arg-type]
+        assert judging._fitting_conventions(asked, lambda _: Expected({}), setting, answer) == tuple(fitting)  # type: ignore[arg-type]
 
 
 ANY_OF = case(

@@ -266,7 +266,7 @@ def test_why_a_failure_has_no_cause_is_said(count: int, why: str) -> None:
     [
         (Encode("ab" * 50), Ids((1,)), "Only inputs of 100 characters or more fail"),
         (Decode((7,) * 2000), Text(""), "Only inputs of 1,000 characters or more fail"),
-        (Batch(("ab",) * 101), Rows(()), "Only inputs of 101 texts or more fail"),
+        (Batch(("ab",) * 101), Rows(()), "Only batches of 101 texts or more fail"),
         (Batch(("ab",) * 51), Rows(()), "Only inputs of 102 characters or more fail"),
         (Encode("a" * 99), Ids((1,)), ""),
         (Encode("ab" * 50), Refusal("ValueError", "no"), ""),
