@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import inspect
 import io
+import operator
 import os
 import re
 import sys
@@ -257,6 +258,10 @@ def _wrong(option: str, value: object, takes_value: bool) -> str:
 def _function(function: Any) -> str:
     """Return the name of a function, as `--bpe-trainer` takes it."""
     module, name = function.__module__, function.__qualname__
-    if getattr(sys.modules.get(module), name, None) is not function:
+    try:
+        is_there = operator.attrgetter(name)(sys.modules.get(module)) == function
+    except AttributeError:
+        is_there = False
+    if not is_there:
         raise ValueError(f"trainer={name}: define the function in a cell or a module, not inside other code")
     return f"{module}:{name}"

@@ -269,7 +269,7 @@ class ConventionCause:
 class ErrorCause:
     """These tests raise the same error."""
 
-    message: str  # its first line, or only its type if the messages differ
+    message: str  # its first line, or only its types if the messages differ
     place: str  # the line of code that raised it, or ""
     tests: tuple[str, ...]
 

@@ -39,7 +39,7 @@ HELP = {
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _table_arguments(parser)
-    add("files", nargs="*", metavar="FILE", help=HELP["files"])
+    add("files", nargs="*", default=[], metavar="FILE", help=HELP["files"])
     _output_arguments(parser, "FILE_OR_DIR")
     add("--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8")
     add("--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32")

@@ -405,24 +405,24 @@ class _Search:
         return isinstance(answer, Refusal | Fault) and _words(answer) == _words(errors[test])
 
     def _groups(self, tests: Iterable[str]) -> list[tuple[ErrorCause, set[str]]]:
-        """Group the tests that raise an error by its type and line or, if no line is known, its message.
+        """Group the tests that raise an error by its line or, if no line is known, its type and message.
 
         All that breaks the protocol is one group.
         """
-        groups: dict[tuple[str, str], dict[str, Refusal | Fault]] = {}
+        groups: dict[tuple[str, ...], dict[str, Refusal | Fault]] = {}
         for test in tests:
             error = _error(self.failing.get(test) or self.wrong[test])
             if error is not None:
                 last = "".join(error.traceback[-1:]) if error.kind != TIMED_OUT else ""
                 is_protocol = error.kind == PROTOCOL_ERROR  # what a program writes in place of a reply varies
-                key = error.kind, "" if is_protocol else _place(error) or last or _message(error)
-                groups.setdefault(key, {})[test] = error
+                key = (error.kind, "" if is_protocol else last or _message(error))
+                groups.setdefault((_place(error),) if _place(error) else key, {})[test] = error
         found = []
-        for (kind, place), errors in groups.items():
+        for errors in groups.values():
             parts = zip(*(_message(error).split(": ") for error in errors.values()), strict=False)
             message = ": ".join(some[0] for some in takewhile(lambda some: len({*some}) == 1, parts))
-            first = next(iter(errors.values()))
-            found.append((ErrorCause(message or kind, place if _place(first) else "", ()), {*errors}))
+            message = message or " or ".join(Counter(error.kind for error in errors.values()))
+            found.append((ErrorCause(message, _place(next(iter(errors.values()))), ()), {*errors}))
         return found
 
     # Conventions

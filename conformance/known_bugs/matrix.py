@@ -38,8 +38,9 @@ def run(options: argparse.Namespace) -> int:
 def described(name: str) -> Iterator[str]:
     """Yield the lines about one known bug; raise SelectionError if there is none of this name."""
     bugs = {bug.id: bug for bug in known_bugs()}
-    known(name.lower(), bugs, "known bug", see="bpe-conformance known-bugs")
-    bug, matrix = bugs[name.lower()], read()
+    name = name.lower() if name.lower() in bugs else name
+    known(name, bugs, "known bug", see="bpe-conformance known-bugs")
+    bug, matrix = bugs[name], read()
     spec = {case.id: case for case in installed_spec().cases}
     caught = [spec[case] for case in matrix.answers.get(bug.id) or {*matrix.varying.get(bug.id, "").split()}]
     caught.sort(key=lambda case: (case.clause.id != bug.clause, len(json.dumps(case.raw["input"]))))

@@ -186,6 +186,7 @@ class Run:
             causes = tuple(cause for cause in diagnosis.causes if alone not in cause.tests)
             diagnosis = replace(diagnosis, passes_alone=alone, causes=causes)
             self._note_untested()
+            self._note_skipped_known_failures()
         problems = self._write_known_failures(is_complete=not is_stopped and not self.lost)
 
         def with_status(result: RunResult, problems: list[str]) -> RunResult:
@@ -357,6 +358,13 @@ class Run:
         methods = {case.operation.needs[0] for case in self.setup.cases} & self.implementation.capabilities
         if untested := sorted(methods - tested):
             self.implementation.note(f"announced and not tested: {', '.join(untested)}")
+
+    def _note_skipped_known_failures(self) -> None:
+        """Add a note that names listed failures that were not tested: what they need may be lost."""
+        states = {test: outcome.state for test, outcome in self.outcomes.items()}
+        if skipped := [test for test in self.setup.known_failures if states.get(test) == "skipped"]:
+            more = f" and {len(skipped) - 1} more" if skipped[1:] else ""
+            self.implementation.note(f"listed as known failures, and skipped now: {skipped[0]}{more}")
 
     def _write_known_failures(self, is_complete: bool) -> list[str]:
         """Write the list of known failures, and return a line for what could not be written."""

@@ -69,6 +69,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
         return matrix.described(name)
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
+    _check_replayed(name, cases.get(name), view or View())
     if name in cases:
         return _case(cases[name], spec, view or View())
     if name in spec.clauses:
@@ -76,6 +77,15 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name in sections:
         return _section(sections[name], spec)
     return _property(properties[name], spec)
+
+
+def _check_replayed(name: str, case: Case | None, view: View) -> None:
+    """Raise a CommandError if a convention is named and nothing follows it."""
+    trains = case is not None and isinstance(case.operation, Train)
+    if view.tie_break != View.tie_break and not trains:
+        raise CommandError(f"{name} is not a case of training; remove --tie-break {view.tie_break}")
+    if view.lookup != View.lookup and (case is None or trains or not case.operation.texts()):
+        raise CommandError(f"{name} is not a case of encoding; remove --lookup {view.lookup}")
 
 
 # Layout

@@ -24,7 +24,7 @@ from ..answer import (
     TrainingDivergence,
     UnknownId,
 )
-from ..operations import Encode, tie_clause
+from ..operations import Encode, Train, tie_clause
 from ..outcome import MOST_CAUSES, BugCause, Cause, Command, ConventionCause, ErrorCause, Outcome, RunResult, at_fault
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
@@ -368,6 +368,11 @@ def _breaks_protocol(outcome: Outcome) -> bool:
     return isinstance(answer, Fault) and answer.kind == PROTOCOL_ERROR
 
 
+def _gets_text(shown: Outcome, command: Command) -> bool:
+    trains = shown.mismatch is not None and isinstance(shown.mismatch.asked.operation, Train)
+    return trains and not command.trains_from_file
+
+
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
     if isinstance(cause, BugCause):
         yield prose(cause.bugs[0].sentence)
@@ -387,4 +392,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif cause.place and not cause.place.startswith("bpe_conformance/"):  # an adapter of the suite: it cannot be wrong
         place, _, source = cause.place.partition(": ")
+        if cause.message.startswith("FileNotFoundError") and _gets_text(shown, command):
+            yield "Fix: train gets the text itself, not the name of a file."
+            return
         yield f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")

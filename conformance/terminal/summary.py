@@ -18,6 +18,7 @@ from .failure import STYLES, Failure, for_terminal
 
 MOST_IN_FULL = 3  # failures without a likely cause that are shown in full; at least one is, whatever the causes
 MOST_CLAUSES = 12
+IN_CHECK = {"--bpe-scale": "scale=True", "--bpe-trainer MODULE:FUNCTION": "trainer=FUNCTION"}  # in notes
 LONGEST_NAME = 60
 LABEL = 14
 
@@ -150,7 +151,9 @@ def _notes(result: RunResult) -> Iterator[str]:
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
         where = "in the attribute report" if result.command.argument else "in a report: --bpe-report"
-        shown = first.replace("--bpe-scale", "scale=True") if result.command.argument else first
+        shown = first
+        for option, argument in IN_CHECK.items() if result.command.argument else ():
+            shown = shown.replace(option, argument)
         yield f"{shown} ({counted(len(others), 'more note')} {where})" if others else shown
     model = result.tested.model
     pack = result.options.pack

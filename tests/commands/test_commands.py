@@ -953,3 +953,9 @@ def test_a_model_or_a_transition_that_does_not_fit_is_named(capsys: pytest.Captu
         ),
     ):
         assert refused(capsys, *words).startswith(said)
+
+
+def test_encode_requires_a_table_and_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["encode"])
+    assert "the following arguments are required: TABLE; see " in capsys.readouterr().err

@@ -330,6 +330,14 @@ def test_errors_without_a_line_are_distinguished_by_their_messages_and_warnings_
     assert [(cause.message, tests) for cause, tests in found] == [("no", {"a", "b", "warned"}), ("yes", {"c"})]
 
 
+def test_errors_of_several_types_in_one_line_are_one_cause() -> None:
+    place = ("tok.py:8 in train: open(text)",)
+    kinds = {"a": "FileNotFoundError", "b": "OSError", "c": "FileNotFoundError"}
+    outcomes = {name: training(name, answer=Refusal(kind, f"{kind}: {name}", place)) for name, kind in kinds.items()}
+    ((cause, tests),) = search(failing=outcomes, wrong=outcomes)._groups(outcomes)
+    assert (cause.message, cause.place, tests) == ("FileNotFoundError or OSError", *place, {"a", "b", "c"})
+
+
 def test_open_ties_are_a_cause_only_of_trainings_that_no_other_cause_explains(monkeypatch: pytest.MonkeyPatch) -> None:
     trainings = {name: training(name) for name in ("a", "b", "c", "d")}
     evidence = SimpleNamespace(clauses=dict.fromkeys(trainings, "TRAIN-TIE-1"))

@@ -82,6 +82,9 @@ def test_an_unknown_bug_is_refused() -> None:
         list(described("zzz"))
     with pytest.raises(SelectionError, match="no known bug 'greedy-left-to-rigth'; did you mean greedy-left-to-right"):
         list(described("greedy-left-to-rigth"))
+    with pytest.raises(SelectionError, match="no known bug 'DETOK'"):  # as it was written
+        list(described("DETOK"))
+    assert [*described("Greedy-Left-To-Right")] == [*described("greedy-left-to-right")]
 
 
 def test_the_list_has_what_catches_each_bug_and_what_each_property_catches(capsys: pytest.CaptureFixture[str]) -> None:

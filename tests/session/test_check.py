@@ -159,7 +159,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
         (Tokenizer, {"strict": "yes"}, ValueError, "strict='yes': expected True or False"),
         (Tokenizer, {"scale": 0}, ValueError, "scale=0: expected True or False"),
         (Tokenizer, {"trainer": 5}, ValueError, "trainer=5: expected text"),
-        (Tokenizer, {"spec": "nowhere"}, ValueError, "nowhere: there is no file cases/*.yaml here"),
+        (Tokenizer, {"spec": "nowhere"}, ValueError, "nowhere: there is no such directory"),
         (Tokenizer, {"trainer": lambda *_: None}, ValueError, "trainer=<lambda>: define the function in a cell or a "),
         (
             Tokenizer,
@@ -394,6 +394,34 @@ def test_a_trainer_is_a_function_that_its_module_has() -> None:
     for option, value in (("trainer", CallableObject()), ("section", train_nothing)):
         with pytest.raises(ValueError, match=f"^{option}=.*: expected text"):
             [*notebook._arguments({option: value})]
+
+
+class TrainsFromFile:
+    @classmethod
+    def learn(cls, input_path: Path, vocab_size: int, special_tokens: list[str]) -> tuple[object, object]:
+        return train_nothing(input_path, vocab_size, special_tokens)
+
+
+class OpensText(Tokenizer):
+    @classmethod
+    def train(cls, path: str, vocab_size: int, special_tokens: list[str] | None = None) -> Any:
+        return Path(path).read_text("utf-8")
+
+
+def test_a_train_that_opens_its_text_has_one_cause_that_says_what_it_gets() -> None:
+    """It raises errors of three types: a name that is too long or has a NUL is none of a missing file."""
+    result = check(OpensText, section="TRAIN")
+    shown = " ".join(repr(result).split())
+    assert len(result.causes) == 1
+    assert "Fix: train gets the text itself, not the name of a file." in shown
+    assert "make it a function of a module, and pass it with trainer=FUNCTION" in shown
+
+
+def test_a_trainer_can_be_a_method_of_a_class() -> None:
+    name = f"{__name__}:TrainsFromFile.learn"
+    assert [*notebook._arguments({"trainer": TrainsFromFile.learn})] == [f"--bpe-trainer={name}"]
+    result = check(Tokenizer, trainer=TrainsFromFile.learn, case="train-low-lower-essay")
+    assert result.failures == ["train-low-lower-essay"]
 
 
 def test_modules_and_objects_that_are_no_class_are_named() -> None:

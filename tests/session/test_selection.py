@@ -33,7 +33,7 @@ from bpe_conformance.spec import load_spec
             "--bpe-seed draws examples for the suite's own specification; remove --bpe-spec",
         ),
         ("textbook", ("--bpe-section", "MERG"), "no section 'MERG'; did you mean MERGE?"),
-        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no file cases/*.yaml here"),
+        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no such directory"),
         ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
         (
             "textbook",

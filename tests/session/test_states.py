@@ -525,6 +525,12 @@ def test_a_property_that_is_listed_and_passes_is_named_like_a_case(project: Proj
     result.stdout.fnmatch_lines(["out of date *, but these pass: bytes-text-inner-space, law-encode;*"])
 
 
+def test_known_failures_that_are_skipped_now_are_named(project: Project) -> None:
+    project.write("known.yaml", "decode-euro: see issue 7\nstream-cut: see issue 8\nstyle-left: see issue 9\n")
+    result = project.judge("mine:EncodeOnly", "--bpe-known-failures", "known.yaml")
+    result.stdout.fnmatch_lines(["note * listed as known failures, and skipped now: decode-euro and 1 more"])
+
+
 def test_a_known_failure_is_one_test_and_not_those_whose_ids_begin_with_it(project: Project) -> None:
     project.write("known.yaml", 'batch-order: "see issue 7"\n')
     project.write("rows.py", BACKWARD_ROWS)

@@ -13,6 +13,7 @@ import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.answer import Ids
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
@@ -190,6 +191,15 @@ def test_the_other_lookup_is_replayed(spec: Spec) -> None:
         shown = " ".join(_shown(spec, case.id, None, key, True).partition("  replay")[2].split())
         ids = re.findall(r"(?:= |\| )(\d+) ", shown)
         assert (Ids(tuple(map(int, ids))),) == case.expected.under(key), key
+
+
+def test_a_convention_that_nothing_follows_is_refused(spec: Spec) -> None:
+    for name in ("decode-bytes-gpt2-fox", "MERGE-ORDER-1", "MERGE", "law-encode"):
+        with pytest.raises(CommandError, match=f"^{name} is not a case of training; remove --tie-break first-seen$"):
+            [*explain(spec, name, View(tie_break="first-seen"))]
+    for name in ("train-low-lower-essay", "decode-bytes-gpt2-fox", "MERGE-ORDER-1"):
+        with pytest.raises(CommandError, match=f"^{name} is not a case of encoding; remove --lookup bytes$"):
+            [*explain(spec, name, View(lookup="bytes"))]
 
 
 def test_steps_end_where_the_textbook_ends(spec: Spec) -> None:

@@ -234,7 +234,7 @@ def test_command_reports_changes(spec: Path, capsys: pytest.CaptureFixture[str])
     assert main(["regenerate", "--check", "--spec", str(spec / "none")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "there is no file cases/*.yaml here" in error
+    assert "there is no such directory" in error
 
 
 def test_cases_of_ones_own_for_the_installed_clauses_are_regenerated_and_pass_the_lint(
