@@ -172,6 +172,9 @@ add_variants(
     ready_bytes={
         "TokensStreamedApart": lambda self, held: len(held),
         "WellFormedBytesAwaited": lambda self, held: len(held) if _is_utf8(held) else 0,
+        "WaitForWellFormedBytesEnds": sized(
+            4, lambda self, held: len(held) if _is_utf8(held) or len(held) >= self.size else 0
+        ),
         "BytesFlushedWhenFull": sized(50, lambda self, held: len(held) if len(held) >= self.size else 0),
         "ReplacementAwaitedTooShort": sized(
             20,
