@@ -421,7 +421,8 @@ class _Search:
         for errors in groups.values():
             parts = zip(*(_message(error).split(": ") for error in errors.values()), strict=False)
             message = ": ".join(some[0] for some in takewhile(lambda some: len({*some}) == 1, parts))
-            message = message or " or ".join(Counter(error.kind for error in errors.values()))
+            kinds = Counter(error.kind for error in errors.values()).most_common()
+            message = message or " or ".join(kind for kind, _ in kinds)
             found.append((ErrorCause(message, _place(next(iter(errors.values()))), ()), {*errors}))
         return found
 

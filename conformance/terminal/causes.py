@@ -392,7 +392,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif cause.place and not cause.place.startswith("bpe_conformance/"):  # an adapter of the suite: it cannot be wrong
         place, _, source = cause.place.partition(": ")
-        if cause.message.startswith("FileNotFoundError") and _gets_text(shown, command):
+        if "FileNotFoundError" in cause.message and _gets_text(shown, command):
             yield "Fix: train gets the text itself, not the name of a file."
             return
         yield f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")

@@ -332,7 +332,7 @@ def test_errors_without_a_line_are_distinguished_by_their_messages_and_warnings_
 
 def test_errors_of_several_types_in_one_line_are_one_cause() -> None:
     place = ("tok.py:8 in train: open(text)",)
-    kinds = {"a": "FileNotFoundError", "b": "OSError", "c": "FileNotFoundError"}
+    kinds = {"a": "OSError", "b": "FileNotFoundError", "c": "FileNotFoundError"}
     outcomes = {name: training(name, answer=Refusal(kind, f"{kind}: {name}", place)) for name, kind in kinds.items()}
     ((cause, tests),) = search(failing=outcomes, wrong=outcomes)._groups(outcomes)
     assert (cause.message, cause.place, tests) == ("FileNotFoundError or OSError", *place, {"a", "b", "c"})

@@ -410,7 +410,9 @@ class OpensText(Tokenizer):
 
 def test_a_train_that_opens_its_text_has_one_cause_that_says_what_it_gets() -> None:
     """It raises errors of three types: a name that is too long or has a NUL is none of a missing file."""
-    result = check(OpensText, section="TRAIN")
+    last = "tie-beyond-thirty-two-bytes-smaller-learned-first"
+    names = ("empty-text-no-special-tokens", "low-lower-essay", "special-in-a-tied-pair", last)
+    result = check(OpensText, case=[f"train-{name}" for name in names])
     shown = " ".join(repr(result).split())
     assert len(result.causes) == 1
     assert "Fix: train gets the text itself, not the name of a file." in shown
