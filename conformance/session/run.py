@@ -27,7 +27,7 @@ from ..cases.dependence import without_blame_of_splitting
 from ..cases.judging import judge
 from ..implementation import time_limit
 from ..implementation.implementation import LoadError
-from ..implementation.output import shown
+from ..implementation.output import reused_folders, shown
 from ..implementation.proxy import CallFailed, TimedOut, describe
 from ..known_bugs.causes import diagnose
 from ..outcome import BugCause, Diagnosis, Outcome, RunOptions, RunResult, State, Tested, at_fault
@@ -94,7 +94,7 @@ class Run:
             gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.setup.fuzzing.ended_by_ctrl_c() if self.setup.fuzzing else contextlib.nullcontext()
         ends = contextlib.nullcontext() if self._is_worker else _interrupted_by_signals()
-        with interruptible, ends, time_limit.watchdog.kept():
+        with interruptible, ends, time_limit.watchdog.kept(), reused_folders():
             result = yield
             _end_if_interrupted()
             return result

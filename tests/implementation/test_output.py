@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import locale
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,13 @@ from helpers.project import Project
 
 from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.implementation import output
-from bpe_conformance.implementation.output import CUT, KEPT, scratch_folder, shown
+from bpe_conformance.implementation.output import CUT, KEPT, reused_folders, scratch_folder, shown
 
 posix = pytest.mark.skipif(os.name != "posix", reason="directories of POSIX")
 
 MOVING = """
 import locale, os
+from collections.abc import Callable
 from pathlib import Path
 from bpe_conformance.reference.textbook import Tokenizer as Right
 
@@ -127,6 +130,65 @@ def test_a_directory_that_is_moved_or_replaced_is_removed() -> None:
         folder.write_text("a file")
     assert not folder.exists()
     assert not folder.parent.exists()
+
+
+def test_a_directory_is_used_again_under_another_name_until_the_run_ends() -> None:
+    with reused_folders():
+        with scratch_folder() as first, scratch_folder() as beside:
+            (first / "vocab.json").write_text("{}")
+            identity = first.stat().st_ino
+        with scratch_folder() as second:
+            assert second not in (first, beside)
+            assert [*second.iterdir()] == []
+            assert second.stat().st_ino == identity
+            with reused_folders(), scratch_folder() as inner:
+                assert inner.parent not in (first.parent, beside.parent)
+            assert not inner.parent.exists()
+            assert second.exists()
+        assert not first.exists()
+    assert not any(folder.parent.exists() for folder in (first, beside, second))
+
+
+def locked(folder: Path) -> None:
+    folder.chmod(0o500)
+
+
+def replaced(folder: Path) -> None:
+    other = folder.with_name("other")
+    other.mkdir()
+    folder.rmdir()
+    other.rename(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        locked,
+        replaced,
+        lambda folder: folder.rename(folder.with_name("moved")),
+        lambda folder: (folder / "inside").mkdir(),
+        lambda folder: (folder.parent / "beside").touch(),
+    ],
+)
+def test_a_directory_that_was_changed_is_not_used_again(change: Callable[[Path], object]) -> None:
+    with reused_folders():
+        with scratch_folder() as folder:
+            change(folder)
+        assert not folder.parent.exists()
+        with scratch_folder() as after:
+            assert after.parent != folder.parent
+            assert [*after.parent.iterdir()] == [after]
+
+
+def test_a_directory_that_another_process_removed_is_not_used_again() -> None:
+    with reused_folders():
+        with scratch_folder() as folder:
+            pass
+        shutil.rmtree(folder.parent)
+        with scratch_folder() as after:
+            assert after.is_dir()
+        with scratch_folder() as again:
+            assert again.parent == after.parent
 
 
 @posix
