@@ -133,7 +133,9 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
     if not found & TESTABLE:
         if prober.constructor_refuses:
             raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
-        raise LoadError(f"{implementation.name} supports none of train, encode and decode; implement at least one")
+        shape = "; or, if it reads a tokenizer.json, write --adapter tokenizer-json:MODULE:CLASS"
+        fix = f"implement one{shape if callable(getattr(implementation.target, 'from_tokenizer_json', None)) else ''}"
+        raise LoadError(f"{implementation.name} supports none of {', '.join(sorted(TESTABLE))}; {fix}")
     if prober.stubs and not (found & TESTABLE) - prober.stubs.keys():
         raise LoadError(f"{implementation.name}: {next(iter(prober.stubs.values()))}")
     for stub in prober.stubs.values():

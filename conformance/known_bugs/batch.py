@@ -74,6 +74,9 @@ add_variants(
                 else texts,
             ),
         ),
+        "TextsJoinedByPrivateCharacter": lambda self, texts: BaseEncoder.encode_batch(
+            self, "\uf8ff".join(texts).split("\uf8ff") if texts else []
+        ),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
         "RowsTruncated": sized(

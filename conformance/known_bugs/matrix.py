@@ -109,7 +109,7 @@ def _listed(matrix: Matrix) -> Iterator[str]:
         caught = len(matrix.answers.get(bug.id, ()))
         cases = counted(caught, "case") if bug.id in matrix.answers else "varies"
         name = matrix.properties.get(bug.id) or "no property"
-        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
+        yield f"  {bug.id:<38}{cases:>10}, {name:<23}{bug.clause}"
         yield f"      {bug.sentence}"
     yield "properties"
     first = Counter(matrix.properties.values())

@@ -80,6 +80,12 @@ add_variants(
             10,
             lambda self, counts, ids: BaseTrainer.choose(self, dict(Counter(counts).most_common(self.size)), ids),
         ),
+        "TieByFirstBytes": sized(
+            32,
+            lambda self, counts, ids: max(
+                counts, key=lambda pair: (counts[pair], [token[: self.size] for token in pair])
+            ),
+        ),
         "TieAmongTopHundred": lambda self, counts, ids: BaseTrainer.choose(
             self, dict(Counter(counts).most_common(100)), ids
         ),

@@ -12,12 +12,25 @@ from typing import Any, TypeVar
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Ids, Table
 from ..cases import dependence
 from ..cases.judging import compare, refuses_long, time_factor
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy, answered
-from ..operations import Expected, Question, Setting, Train
+from ..operations import (
+    Batch,
+    Decode,
+    DecodeBytes,
+    Detokenize,
+    Encode,
+    EncodeWithOffsets,
+    Expected,
+    Operation,
+    Question,
+    Setting,
+    Stream,
+    Train,
+)
 from ..outcome import Dependence, Expectation, Mismatch
 
 T = TypeVar("T")
@@ -83,6 +96,19 @@ def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:
         for row, item in zip(rows, items, strict=True):
             row += [] if item is None else [item]
     return tuple(map(tuple, rows))
+
+
+def of_each_method(implementation: Implementation, model: Model, text: str) -> Iterator[Question[Any]]:
+    """Yield a question to each method, about a text between special tokens, and about its ids."""
+    specials = "".join(model.special_tokens or ())
+    asked = f"{specials}{text}{specials}kl"
+    right = correct_answer(Question(Encode(asked), model), implementation.conventions)
+    ids = right.ids if isinstance(right, Ids) else ()
+    every: tuple[Operation, ...] = (
+        *(Encode(asked), EncodeWithOffsets(asked), Batch((asked, "kl")), Stream(tuple(asked))),
+        *(Decode(ids), DecodeBytes(ids), Detokenize(ids)),
+    )
+    yield from (Question(one, model) for one in every if {*one.needs} <= implementation.capabilities)
 
 
 def is_lost(answer: Answer) -> bool:

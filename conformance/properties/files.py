@@ -71,6 +71,23 @@ def _saved_and_loaded(implementation: Implementation, model: Model, special: lis
         return load(implementation, folder, special)
 
 
+@Fixed("law-loaded-methods", "LAW-WAYS-1", LOADING)
+def methods(implementation: Implementation) -> Verdicts:
+    """Each method of a tokenizer that was loaded with special tokens follows them."""
+    if "special" not in implementation.capabilities:
+        return
+    model = strategies.with_ids(((b"k", b"l"),), special=("<|s|>",))
+
+    def make() -> TokenizerProxy:
+        with scratch_folder() as folder:
+            return implementation.from_files(*gpt2_files.write(model, folder), list(model.special_tokens or ()))
+
+    loaded = Instance(implementation, make)
+    for question in asking.of_each_method(implementation, model, "m "):
+        asked = replace(question, context="loaded from files")
+        yield undisturbed(implementation, asked, loaded.ask(asked))
+
+
 LONG_ENTRY = 1_024  # letters of the longest token
 TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
@@ -304,6 +321,7 @@ def json_in_ascii_locale(implementation: Implementation) -> Verdicts:
 PROPERTIES: tuple[Property, ...] = (
     *(
         loaded,
+        methods,
         long_entries,
         names,
         saved,

@@ -43,6 +43,7 @@ from .asking import (
     is_correct,
     is_lost,
     load,
+    of_each_method,
     train,
     undisturbed,
 )
@@ -948,13 +949,9 @@ def _together(implementation: Implementation, operation: Operation, pipelines: b
 @Fixed("law-after-error-ways", "ERROR-AFTER-1", ("encode",))
 def after_each_error(implementation: Implementation) -> Verdicts:
     """After a call of any method that raised an error, or of the constructor, each method is correct."""
-    has_special, offered = "special" in implementation.capabilities, implementation.capabilities
+    has_special = "special" in implementation.capabilities
     model = read_model(TABLES["special" if has_special else "plain"])
-    every: tuple[Operation, ...] = (
-        *(Encode("m kl"), EncodeWithOffsets("m kl"), Batch(("m kl", "lm")), Stream(("m", " kl"))),
-        *(Decode((109, 32)), DecodeBytes((109, 32)), Detokenize((109, 32))),
-    )
-    asked = [Question(one, model) for one in every if {*one.needs} <= offered]
+    asked = [*of_each_method(implementation, model, "m ")]
     for method, what, call in (*REFUSED, *ALSO_REFUSED):
 
         def fail(proxy: TokenizerProxy, call: Callable[..., object] = call) -> Answer:
@@ -962,7 +959,7 @@ def after_each_error(implementation: Implementation) -> Verdicts:
             return Accepted()
 
         instance = Instance(implementation, model)
-        for question in asked if method in offered else ():
+        for question in asked if method in implementation.capabilities else ():
             if is_lost(instance.call(fail)):
                 return  # for other tests to find
             later = replace(question, context=f"after a call of {method} with {what}")

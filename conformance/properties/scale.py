@@ -201,6 +201,14 @@ def doubling(size: int) -> Model:
     return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(size.bit_length() - 1)])
 
 
+DIFFERENT_IDS = (60, 1_100, 4_200, 16_384)
+
+
+@cache
+def pairs_of_ascii() -> Model:
+    return strategies.with_ids([(bytes([one]), bytes([other])) for one, other in product(range(128), repeat=2)])
+
+
 LETTERS = "abcdefgh"
 WIDE, NARROW = b"cch", b"Rq"
 """Tokens of the large table. Their ids, 65,943 and 407, are equal in their lowest 16 bits."""
@@ -427,6 +435,8 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
             yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
     different = (60, 1_000, 11_000, *[70_000] * effort.scale)  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
+    what, sizes = "different words, each part with pairs of its own", (1_000, 9_000, 34_000)
+    yield row(what, "TRAIN-RECOUNT-1", (*sizes, *[70_000] * effort.scale), _words_in_parts, 16, least=1_000)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
@@ -475,6 +485,24 @@ def _different_words(count: int) -> str:
     """
     words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{_six_letters(at, 'bcdefghi')}" for at in range(count))
     return " xy" * (count - count // 25 - 1) + "".join(words)
+
+
+def _words_in_parts(count: int) -> str:
+    """Return this many different words in eight parts. Each part has a pair of its own, whose result has another one.
+
+    The last part is the largest, by 2 %, and the others become smaller by 2 %. So an index that ends before the last
+    words, or an update that leaves some out, changes the order of the merges.
+    """
+    most = count * 50 // 380
+    sizes = [most - at * most // 50 for at in range(7)]
+    sizes.append(count - sum(sizes))
+    parts = zip("abcdefgh", sizes, strict=True)
+    starts = (f"{part}{part.upper()}{'uv'[at % 5 < 2]}" for part, size in parts for at in range(size))
+    return "\n".join(f"{start}{_three_letters(number)}" for number, start in enumerate(starts))
+
+
+def _three_letters(number: int) -> str:
+    return "".join(ascii_letters[8 + number // 42**place % 42] for place in range(3))
 
 
 def _six_letters(number: int, letters: str) -> str:
@@ -540,7 +568,8 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
-        yield Row("different pre-tokens", (*DIFFERENT, *[280_000] * effort.scale), _different)
+        sizes = (*DIFFERENT, *[280_000] * effort.scale)
+        yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
 
 
 def _different(count: int) -> Posed:
@@ -613,7 +642,7 @@ def _alike(size: int) -> Posed:
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """A table of more than 65,536 merges encodes letters as a small table with the same merges of letters does."""
+    """A table of more than 65,536 merges, of 1,000 special tokens or of a long one encodes as a small one does."""
     small = letters_of_large_table()
     larger = [large_table(larger=True)] if effort.scale else []
     tables = {len(one.merges): one for one in (small, large_table(), *larger)}
@@ -791,9 +820,15 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         token = (1 << size.bit_length() - 1) * "a"
         return Question(Decode((254 + size.bit_length(), 98)), doubling(size)), Text(f"{token}b")
 
+    def pose_different(count: int) -> Posed:
+        model = pairs_of_ascii()
+        ids = range(255 + len(model.merges), 255 + len(model.merges) - count, -1)
+        return Question(Decode(tuple(ids)), model), Text("".join(model.vocab[index].decode() for index in ids))
+
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
         yield Row("the id of a token", LONG_TOKENS, pose_token)
+        yield Row("different ids", DIFFERENT_IDS, pose_different)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, as_bytes=True))

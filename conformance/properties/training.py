@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from typing import Any
 
 from bpe_conformance.fixtures import Model
 
-from ..answer import Answer, Changed, Ids, Table, Unchanged
+from ..answer import Answer, Changed, Table, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..operations import Encode, Question, Setting, Train, oracle, training_key
+from ..operations import Encode, Question, Setting, Train, tie_clause, training_key
 from ..operations.train import stored_merges, stored_text
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
-from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, ask, contained, correct_answer, equals_oracle, train
+from .asking import (
+    HASH_SEEDS,
+    OTHER_PROCESSES,
+    Instance,
+    ask,
+    contained,
+    correct_answer,
+    equals_oracle,
+    is_correct,
+    train,
+)
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Questions
 
@@ -70,10 +82,9 @@ def _by_any_pattern(implementation: Implementation) -> Questions:
     return strategies.trainings(implementation, True, strategies.patterns(implementation, "train-pattern"))
 
 
-@Drawn("law-train-encode", "LAW-SELF-1", ("train", "encode"), _by_any_pattern, 20)
-def trained_encodes(implementation: Implementation, question: Question[Train]) -> Verdicts:
-    """A trained tokenizer encodes its training text, and each of its tokens, according to its own table."""
-    given, proxies = question.operation, list[TokenizerProxy | None]()
+def _trained(implementation: Implementation, given: Train) -> tuple[Model, Instance] | None:
+    """Return a table that was trained, and its tokenizer, or None if it trains only or other properties fail."""
+    proxies = list[TokenizerProxy | None]()
 
     def train_it() -> Answer:
         table, proxy = train(implementation, given)
@@ -82,27 +93,87 @@ def trained_encodes(implementation: Implementation, question: Question[Train]) -
 
     table = contained(implementation, train_it)
     if not isinstance(table, Table) or (proxy := proxies[0]) is None:
-        return  # it trains only
+        return None
     model = Model(table.vocab, table.merges, given.special, given.pattern)
-    if not model.well_formed:
-        return  # other properties show what is wrong
-    tokenizer = Instance(implementation, lambda: proxy)
-    right = oracle(model, implementation.conventions)
+    return (model, Instance(implementation, lambda: proxy)) if model.well_formed else None
+
+
+@Drawn("law-train-encode", "LAW-SELF-1", ("train", "encode"), _by_any_pattern, 20)
+def trained_encodes(implementation: Implementation, question: Question[Train]) -> Verdicts:
+    """A trained tokenizer encodes its training text, and each of its tokens, according to its own table."""
+    given = question.operation
+    if (found := _trained(implementation, given)) is None:
+        return
+    model, tokenizer = found
     tokens = [token.decode("utf-8", "replace") for token in model.vocab.values() if len(token) > 1]
     for text in (given.text, *tokens[-4:]):
-        asked = Question(Encode(text), model, "of the tokenizer that train returned")
-        answer, expected = tokenizer.ask(asked), Ids(tuple(right.encode(text)))
-        if answer != expected:
-            built = _with_possible_pattern(asked, implementation)
-            is_right = ask(implementation, built) == correct_answer(built, implementation.conventions)
-            dependence = None if is_right else Dependence("undisturbed")
-            yield Mismatch(asked, Expectation((expected,)), answer, depends_on=dependence)
+        yield _of_trained(implementation, tokenizer, Question(Encode(text), model))
 
 
-def _with_possible_pattern(question: Question[Encode], implementation: Implementation) -> Question[Encode]:
+def _of_trained(implementation: Implementation, tokenizer: Instance, question: Question[Any]) -> Mismatch | None:
+    """Compare the answer of a trained tokenizer with the oracle's, and find out whether a built one is correct."""
+    asked = replace(question, context="of the tokenizer that train returned")
+    answer, right = tokenizer.ask(asked), correct_answer(asked, implementation.conventions)
+    if is_correct(implementation, asked, answer, right):
+        return None
+    built = _with_possible_pattern(question, implementation)
+    with_pattern = correct_answer(built, implementation.conventions)
+    is_right = is_correct(implementation, built, ask(implementation, built), with_pattern)
+    dependence = None if is_right else Dependence("undisturbed")
+    return Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
+
+
+def _with_possible_pattern(question: Question[Any], implementation: Implementation) -> Question[Any]:
     """Return the question as a constructor without that pattern can be asked: with the default pattern."""
     supported = question.table.pattern in strategies.patterns(implementation)
     return question if supported else replace(question, model=replace(question.table, pattern="gpt2"))
+
+
+METHODS_TEXT = "ab'll it's 12345678 DON'T x\u00e9\u65e5\u672c\n\n  abAbC (a.b)\r\n\t 1,234 " * 3
+"""Trained on it by one pattern, a tokenizer gives other ids by any other pattern."""
+
+
+@Fixed("law-trained-methods", "LAW-WAYS-1", TRAIN)
+def methods(implementation: Implementation) -> Verdicts:
+    """Each method of a trained tokenizer follows the special tokens and the pattern that it was trained with."""
+    special = ("<|s|>",) if "train-special" in implementation.capabilities else ()
+    named = strategies.patterns(implementation, "train-pattern")[1:]
+    for given in [Train(METHODS_TEXT, 300, special), *(Train(METHODS_TEXT, 300, (), name) for name in named)]:
+        if (found := _trained(implementation, given)) is not None:
+            model, tokenizer = found
+            for question in asking.of_each_method(implementation, model, METHODS_TEXT):
+                yield _of_trained(implementation, tokenizer, question)
+
+
+RUNS = (11, 17, 33, 65, 101, 201, 257, 513, 1_029)  # odd, so that merges from the right leave another letter alone
+
+
+@Fixed("law-train-runs", "TRAIN-REPLACE-1", TRAIN)
+def runs(implementation: Implementation) -> Verdicts:
+    """In a run of one letter, pairs are replaced from its left end, wherever in a word of any length it begins."""
+    for length, before in product(RUNS, ("", "b")):
+        merges = length.bit_length() - 1 + length.bit_count() - 1 + len(before)  # until one token is left
+        asked = Question(Train(f"{before}{length * 'a'}", 256 + merges))
+        yield equals_oracle(implementation, asked, "TRAIN-REPLACE-1")
+
+
+EQUAL, MOST_OF_EQUAL = (8, 16, 32, 64, 128, 256, 512), 340  # bytes; a vocab_size that no training reaches
+
+
+@Fixed("law-train-equal-starts", "TRAIN-TIE-1", TRAIN)
+def equal_starts(implementation: Implementation) -> Verdicts:
+    """Tokens of tied pairs that begin with the same bytes, up to hundreds of them, are compared to their end."""
+    if implementation.conventions["tie_break"] == "unspecified":
+        return
+    clause = tie_clause(implementation.conventions)
+    for size, (one, other), is_left in product(EQUAL, (("x", "y"), ("y", "x")), (True, False)):
+        word = f"{size // 8 * 'abcdefgh'}i"
+        pair = "{}{}q" if is_left else "Q{}{}"
+        lines = [line for end in (one, other) for line in [f"{word}{end}"] * 9 + [pair.format(word, end)] * 3]
+        asked = Train("\n".join(lines), MOST_OF_EQUAL)
+        every = correct_answer(Question(asked), implementation.conventions)
+        merges = every.merges if isinstance(every, Table) else ()  # until no pair is left
+        yield equals_oracle(implementation, Question(replace(asked, vocab_size=256 + len(merges))), clause)
 
 
 HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate it all. abab cdcd efef zxzx yqyq"
@@ -153,5 +224,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
         "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
-    *(pattern, again, trained_encodes, prose, hash_seed),
+    *(pattern, runs, equal_starts, again, trained_encodes, methods, prose, hash_seed),
 )

@@ -238,8 +238,9 @@ class CaseItem(BpeItem):
     def __init__(self, *, case: Case, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.case = case
-        self.title = case.title
         self.clause = self.run_setup.spec.clause_of(case, self.run_setup.implementation.conventions)
+        is_of_lookup = self.clause.id == "MERGE-LOOKUP-1" != case.clause.id
+        self.title = f"{case.title} by the default lookup" if is_of_lookup else case.title
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:

@@ -355,8 +355,9 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
         least, unit = min((least, unit), size)
     if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
-    what = "batches" if unit == "texts" else "inputs"
-    return f"Only {what} of {least:,} {unit} or more fail: look for code that treats them differently."
+    what = "batch" if unit == "texts" else "input"
+    matters = "Its length can matter, or what few small ones have: many different words, long tokens, a large table."
+    return f"The smallest {what} that fails has {least:,} {unit}. {matters}"
 
 
 def _next(text: str) -> list[str]:

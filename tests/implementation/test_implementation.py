@@ -407,7 +407,7 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
         ),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
-        (type("Empty", (), {}), "x supports none of train, encode and decode"),
+        (type("Empty", (), {}), "x supports none of decode, decode_bytes, "),
         (type("Stub", (), {"__init__": lambda *_: None, "encode": lambda self, text: None}), "encode returned None"),
         (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),

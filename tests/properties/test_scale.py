@@ -348,6 +348,15 @@ class LooksUpSpecialsInASortedList(BaseEncoder):
         return segments
 
 
+class DecodesFewDifferentIds(Tokenizer):
+    def decode_bytes(self, ids: list[int]) -> bytes:
+        known = {*[*dict.fromkeys(ids)][:4_096]}
+        return super().decode_bytes([index for index in ids if index in known])
+
+    def decode(self, ids: list[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8", "replace")
+
+
 class CutsTokensWhenDecoding(Tokenizer):
     """Copies each token into a buffer of 1,024 bytes."""
 
@@ -661,6 +670,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", TokensOfAtMost512Bytes),
         ("law-long-runs", ShortTokensInShortWords),
         ("law-long-decoding", CutsTokensWhenDecoding),
+        ("law-long-decoding", DecodesFewDifferentIds),
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
         ("law-long-detokenizing", LosesTheLastOfAnOddNumber),

@@ -175,9 +175,24 @@ class DividesWithSharedTokens(BaseTrainer):
         return super().cut(text[:end], special) + super().cut(text[end:], special)
 
 
+class IndexesWordsIn15Bits(BaseTrainer):
+    """Updates only the first words that contain a pair: the index has no number for later ones."""
+
+    most = 1 << 15
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return super().words(text, special, pattern)[: self.most]
+
+
+class IndexesWordsIn13Bits(IndexesWordsIn15Bits):
+    most = 1 << 13
+
+
 @pytest.mark.parametrize(
     ("clause", "target"),
     [
+        ("TRAIN-RECOUNT-1", IndexesWordsIn15Bits),
+        ("TRAIN-RECOUNT-1", IndexesWordsIn13Bits),
         ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
         ("TRAIN-SPECIAL-1", TrainsWith16Specials),
         ("TRAIN-SPECIAL-1", TrainsWith255Specials),

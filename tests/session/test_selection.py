@@ -60,7 +60,7 @@ from bpe_conformance.spec import load_spec
         ("mine.Right", (), "there is no adapter 'mine.Right'; for a class or function in mine, write mine:Right"),
         ("mine.py", (), "'mine.py' is a path; a module is named with dots: write mine:Class"),
         ("mine:Right.nothing", (), "has no 'nothing'"),
-        ("mine:Loud", (), "mine:Loud supports none of train, encode and decode"),
+        ("mine:Loud", (), "mine:Loud supports none of decode, decode_bytes, "),
         ("mine:Narrow", (), "cannot be called as (vocab, merges, special_tokens)"),
         ("mine:Demanding", (), "cannot be called as (vocab, merges, special_tokens)"),
         ("mine:InstanceTrain", (), "train is an instance method"),

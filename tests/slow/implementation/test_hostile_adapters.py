@@ -171,14 +171,14 @@ def offering(encode: str = "") -> str:
 @pytest.mark.parametrize(
     ("source", "status", "reported"),
     [
-        (offering(), 4, "supports none of train, encode and decode"),
+        (offering(), 4, "supports none of decode, decode_bytes, "),
         (offering("1 / 0 if text == 'ab' else []"), 1, "verdict       encoder    FAIL"),
         (
             "class Claiming:\n    model = 'no such model'\n    def encode(self, text): return []",
             5,
             "nothing was tested",
         ),
-        (offering("(_ for _ in ()).throw(NotImplementedError)"), 4, "supports none of train, encode and decode"),
+        (offering("(_ for _ in ()).throw(NotImplementedError)"), 4, "supports none of decode, decode_bytes, "),
         ("import unittest.mock\nClaiming = unittest.mock.MagicMock()", 4, "is an instance of MagicMock"),
         (offering("[]") + "\n    conventions = {str(n): 1 for n in range(9)}", 4, "unknown convention '0'"),
     ],
