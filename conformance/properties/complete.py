@@ -116,7 +116,7 @@ def spaces() -> Mapping[str, int]:
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
         "ASCII characters, three in a row, of which a joined key confuses two pairs": 0x80,
         "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
-        "lengths of a text, of a pre-token and of an entry, encoded": 2 * (LONGEST + 1) + len(UNBUILT),
+        "lengths of a text, of a pre-token and of an entry, encoded": 2 * LONGEST + len(UNBUILT),
         "positions of a cut in a stream": LONGEST + 1,
         "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
         "special tokens, marks and parts of characters, decoded beside each other": len(NEIGHBOURS) ** 2,
