@@ -119,6 +119,7 @@ def folder(tmp_path, monkeypatch):
         ("absent:T", "no module 'absent'"),
         ("absent.deep:T", "no module 'absent'"),
         ("good.deep:T", "good is a module, not a package"),
+        ("pack.deep:T", "there is no module 'pack.deep'; looked in"),
         ("good:Tokenizer", "it has Factory, T, factory, make"),
         ("good:mak", "did you mean 'make'"),
         ("good:T.Outer", "good:T has no 'Outer'"),

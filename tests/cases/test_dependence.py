@@ -360,6 +360,14 @@ def test_saved_files_are_right_but_for_what_the_constructor_added(
 PIPELINE = replace(read_model(AB), pipeline=Pipeline(steps=(Split("-"), ByteLevel())))
 
 
+ADDED = read_model({**AB, "pipeline": {"added_tokens": [{"content": "<|e|>"}], "steps": [{"step": "ByteLevel"}]}})
+
+
+class FindsNoSpecialTokens(Whole):
+    def find_special(self, text: str, allowed: Any) -> Any:
+        return [(text, False)] if self.pipeline is None else super().find_special(text, allowed)
+
+
 class NoPattern(Whole):
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *, pipeline: Any = None) -> None:
         super().__init__(vocab, merges, special_tokens, pipeline=pipeline)
@@ -388,6 +396,8 @@ class WrongAcrossSpaces(Whole):
         (WrongRanks, Batch(("x", "y")), PIPELINE, None),
         (RenumbersWithoutEncode, Decode((97,)), PIPELINE, None),
         (WrongRanks, Encode("ab"), replace(PIPELINE, name="large"), None),
+        (FindsNoSpecialTokens, Encode("ab<|e|>-ab"), ADDED, None),
+        (FindsNoSpecialTokens, Encode("ab<|e|>-ab"), replace(ADDED, pattern="none"), None),
     ],
 )
 def test_what_is_wrong_without_the_pipeline_is_no_fault_of_the_pipeline(

@@ -1386,13 +1386,21 @@ def test_another_process_is_started_first_and_knows_the_time_that_is_left(monkey
     )
     for _ in range(2):
         implementation.call("encode(...)", lambda: events.append(client.time_limit))
+    with implementation.time_limit(2):
+        implementation.call("encode(...)", lambda: events.append(client.time_limit))
+        with implementation.limiter.within(3):
+            implementation.call("encode(...)", lambda: events.append(client.time_limit))
     assert events == [
         "started",
         1.0,
         7,
         1.0,
         7,
-    ]  # the second number is the limit, and the first one the time to report it
+        1.0,
+        14,
+        1.0,
+        3,
+    ]  # the second number of a pair is the time that is left, and the first one the time to report it
 
 
 def test_what_announces_a_probe_ends_with_it() -> None:

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from bpe_conformance.answer import Fault
 from bpe_conformance.implementation import time_limit
-from bpe_conformance.implementation.proxy import TimedOut
+from bpe_conformance.implementation.proxy import TimedOut, answered
 from bpe_conformance.implementation.time_limit import TimeLimit, Watchdog
 
 
@@ -97,6 +98,20 @@ def test_a_signal_outside_a_call_is_ignored() -> None:
     limit = TimeLimit()
     assert limit._ring(signal.SIGALRM, None) is None  # type: ignore[func-returns-value]
     assert limit._ring(signal.SIGALRM, sys._getframe()) is None  # type: ignore[func-returns-value]
+
+
+@pytest.mark.skipif(not time_limit.is_available(), reason="needs SIGALRM")
+def test_a_call_that_is_interrupted_has_only_frames_of_its_own() -> None:
+    def endless() -> None:
+        while True:
+            time.sleep(0.001)
+
+    limit = TimeLimit()
+    with limit.within(0.05):
+        answer = answered(lambda: limit.run("encode", endless))
+    assert isinstance(answer, Fault)
+    assert " in endless: " in answer.traceback[-1]
+    assert all(f"{Path(__file__).name}:" in frame for frame in answer.traceback)
 
 
 def test_a_late_error_has_the_frames_of_the_call(clock: Clock) -> None:

@@ -774,6 +774,37 @@ def test_a_tokenizer_that_always_splits_by_another_pattern_is_named(pattern: str
     assert {found.partition("-")[0] for found in cause.tests} == {"split", "train"}
 
 
+@pytest.mark.parametrize("pattern", ["cl100k", "o200k", "qwen2"])
+def test_a_trainer_that_always_splits_by_another_pattern_is_named(pattern: str) -> None:
+    class TrainsByAnother(textbook.Tokenizer):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+            return textbook.Tokenizer.train(text, vocab_size, special_tokens, PATTERNS[pattern])
+
+    found = diagnose(
+        outcomes_of(TrainsByAnother, [case for case in _cases() if case.operation.name == "train"]), _cases()
+    )
+    (cause,) = found.causes
+    assert isinstance(cause, ConventionCause)
+    assert cause.conventions == (("pattern", pattern),)
+    assert {*cause.tests} == {*found.failing}
+
+
+def test_another_pattern_that_explains_all_failures_is_not_named_if_it_would_fail_more() -> None:
+    class SplitsSomeTexts(textbook.Tokenizer):
+        """Splits the texts with a line feed by another pattern."""
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            expression = PATTERNS["cl100k"] if self.pattern == PATTERNS["gpt2"] and "\n" in text else self.pattern
+            split_so = textbook.Tokenizer(self.vocab, self.merges, self.special, expression)
+            return textbook.Tokenizer.encode(split_so, text, **choice)
+
+    asked = [case for case in _cases() if case.operation.name == "encode" and case.clause.section in ("SPLIT", "MERGE")]
+    found = diagnose(outcomes_of(SplitsSomeTexts, [case for case in asked if not case.table.is_large]), _cases())
+    assert len(found.failing) > 5
+    assert not [cause for cause in found.causes if isinstance(cause, ConventionCause)]
+
+
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
     asked = Question(Train("ab cd", 257))
     table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -48,6 +49,11 @@ def test_drawing_reaches_every_value_and_loses_none() -> None:
         assert all(len(group) == 3 for group in groups[:-1])
     assert {draw.pieces(("x", "[ab]"), 1) for _ in range(300)} > {"x", "a", "b", "ab", "aab"}
     assert all(draw.pieces(("x",), count) == "x" * count for count in range(4))
+
+
+def test_the_contractions_of_texts_are_those_that_the_pattern_of_gpt2_splits_off() -> None:
+    ends = ("".join(letters) for length in (1, 2) for letters in product(ascii_lowercase, repeat=length))
+    assert {f"'{end}" for end in ends if textbook.split(f"x'{end}") == ["x", f"'{end}"]} == {*cases.CONTRACTIONS}
 
 
 def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch: pytest.MonkeyPatch) -> None:

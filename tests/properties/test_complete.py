@@ -71,6 +71,15 @@ class FlushesAThousand(Whole):
         )
 
 
+class CutsShortTexts(Whole):
+    """Encodes each chunk alone unless there is much text."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held = [*chunks]
+        for part in held if sum(map(len, held)) < 1_000 else ["".join(held)]:
+            yield from self.encode(part)
+
+
 class JoinsOverlongForms(Whole):
     def decode(self, ids: Iterable[int]) -> str:
         data = self.decode_bytes(ids)
@@ -211,6 +220,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsAfterNoBreakSpaces),
         ("law-stream-cuts", CutsBeforeSeparators),
         ("law-stream-cuts", FlushesAThousand),
+        ("law-stream-cuts", CutsShortTexts),
         ("law-decode-subparts", JoinsOverlongForms),
         ("law-decode-subparts", DecodesOverlongNul),
         ("law-decode-subparts", DecodesFormsOfFiveBytes),
@@ -233,6 +243,53 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     found = run(name, target)
     assert found is not None
     assert found.mismatch.depends_on is None
+
+
+def test_as_many_lengths_are_asked_as_are_said_to_be_covered() -> None:
+    asked = set[str]()
+
+    class Records(Whole):
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            asked.add(text)
+            return super().encode(text, **choice)
+
+    implementation = Implementation("x", Records)
+    assert "encode" in implementation.capabilities
+    asked.clear()  # what probes have asked
+    assert PROPERTIES["law-encode-lengths"].run(implementation, Effort()) is None
+    (said,) = (count for space, count in complete.spaces().items() if "of a pre-token and of an entry" in space)
+    assert len(asked) == said
+    longest = [text for text in asked if len(text) == complete.LONGEST and len({*text}) > 1]
+    assert [len({text[:end] for end in range(1, len(text) + 1)} - asked) for text in longest] == [0, 0]
+
+
+@pytest.mark.parametrize(("left", "right"), [*product(["<e>", "\ufeff", "\ufffd", "a", "\u65e5"], repeat=2)])
+def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: str, right: str) -> None:
+    """The bytes are looked for, so a U+FFFD that stands for malformed bytes is not the character."""
+
+    class LosesThem(Whole):
+        def decode(self, ids: Iterable[int]) -> str:
+            data = b"".join(self.vocab[index] for index in ids)
+            return data.replace((left + right).encode(), b"").decode("utf-8", "replace")
+
+    assert run("law-decode-subparts", LosesThem) is not None
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [r"</w>(?!\S)", r"(?<!\S)</w>", r"(?<!\S)##", r"(?<=\w)@@(?!\S)", r"<unk>", "(?<!\\S)\u0120", "(?<!\\S)\u2581"],
+)
+def test_a_tokenizer_that_takes_a_mark_of_others_for_one_of_its_own_is_found(mark: str) -> None:
+    class LeavesOutTheMark(Whole):
+        @classmethod
+        def train(cls, text: str, *given: Any, **options: Any) -> Any:
+            return super().train(re.sub(mark, "", text), *given, **options)
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            return super().encode(re.sub(mark, "", text), **choice)
+
+    assert run("law-encode-characters", LeavesOutTheMark) is not None
+    assert run("law-train-characters", LeavesOutTheMark) is not None
 
 
 @pytest.mark.parametrize(("is_remote", "factor"), [(False, 1), (True, 6)])
@@ -364,6 +421,16 @@ def test_every_pair_of_bytes_of_two_characters_in_one_pre_token_is_covered() -> 
     found = {(one.encode()[-1:], other.encode()[:1]) for one, other in beside}
     covered = {pair for pairs in complete.pairs_of_bytes().values() for pair in pairs}
     assert found - covered == {(b"'", letter.encode()) for letter in "dmst"}
+
+
+def test_every_pair_of_bytes_of_one_character_is_covered() -> None:
+    found = set[tuple[int, int]]()
+    for char in map(chr, (*range(0x80, 0xD800), *range(0xE000, 0x110000))):
+        if not char.isspace():
+            data = char.encode("utf-8")
+            found.update(pairwise(data))
+    covered = {(*left, *right) for pairs in complete.pairs_of_bytes().values() for left, right in pairs}
+    assert found - covered == set()
 
 
 def test_every_pair_of_printable_characters_in_one_pre_token_is_covered() -> None:

@@ -551,10 +551,12 @@ def test_the_call_right_after_a_refused_training_is_asked() -> None:
     assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedTraining), stages)
 
 
-def test_tokenizers_by_other_patterns_are_asked_after_other_calls() -> None:
+@pytest.mark.parametrize("least_specials", [0, 1])
+def test_tokenizers_by_other_patterns_are_asked_after_other_calls(least_specials: int) -> None:
     class CachesByLengthUnderAPattern(CachesByLength):
         def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
-            kind = Whole if self.pattern == PATTERNS["gpt2"] else CachesByLength
+            is_right = self.pattern == PATTERNS["gpt2"] or len(self.special) < least_specials
+            kind = Whole if is_right else CachesByLength
             return kind.encode(self, text, *arguments, **keywords)
 
     stages = [replace(STAGES[1], steps={"build", "encode"}, examples=30)]
@@ -585,6 +587,16 @@ def test_an_empty_row_that_is_repeated_is_found() -> None:
 def test_shared_state_of_a_process_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spawned = spawning(IN_NEW_PROCESSES[property_id], monkeypatch)
     assert property_id in accused(spawned, stage_of(property_id))
+
+
+@pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
+def test_a_new_process_that_gives_no_answer_is_no_correct_one(property_id: str) -> None:
+    missing = Implementation(
+        "x",
+        IN_NEW_PROCESSES[property_id],
+        spawn=lambda environment: isolated("no_such_module:Tok", env=environment),
+    )
+    assert property_id not in accused(missing, stage_of(property_id))
 
 
 @pytest.mark.parametrize("property_id", ["law-after-error", "law-lists", "law-unaliased"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -454,6 +456,39 @@ def test_a_tokenizer_passes_whatever_it_lacks(name: str) -> None:
     for one in tested:
         broken = one.run(implementation, Effort(examples_factor=0.1, shrink=False))
         assert broken is None, (one.id, broken.mismatch.asked.operation, broken.mismatch.answer)
+
+
+OF_PIPELINES = ("encode", "encode_batch", "encode_iterable", "encode_with_offsets")
+OF_PIPELINES += ("decode", "decode_bytes", "decode_iterable")
+
+
+@pytest.mark.parametrize("method", OF_PIPELINES)
+def test_a_method_that_is_wrong_only_with_pipelines_is_found(method: str) -> None:
+    right: Any = getattr(wrong.Whole, method)
+
+    def shortened(self: Any, *given: Any, **more: Any) -> Any:
+        answer = right(self, *given, **more)
+        if self.pipeline is None:
+            return answer
+        if isinstance(answer, tuple):
+            return tuple(one[:-1] for one in answer)
+        if method == "decode_iterable":
+            return iter(["".join(answer)[:-1]])
+        return iter([*answer][:-1]) if method == "encode_iterable" else answer[:-1]
+
+    assert found("law-pipeline-ways", type("Wrong", (wrong.Whole,), {method: shortened}), Effort()) is not None
+
+
+@pytest.mark.parametrize(("form", "other"), [*permutations(("NFC", "NFD", "NFKC", "NFKD"), 2)])
+def test_a_normal_form_that_is_taken_for_another_is_found(form: str, other: str) -> None:
+    class TakesItForAnother(wrong.Whole):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            if self.pipeline is not None:
+                forms = tuple(other if one == form else one for one in self.pipeline.normalizer)
+                self.pipeline = replace(self.pipeline, normalizer=forms)
+
+    assert found("law-pipeline", TakesItForAnother, Effort(shrink=False)) is not None
 
 
 @pytest.mark.parametrize(("property_id", "target"), WRONG, ids=lambda one: one if isinstance(one, str) else "")

@@ -707,6 +707,12 @@ class CutsWhiteSpaceAt1000Characters(BaseEncoder):
         return [*super().encode_pre_token(pre_token[:cut]), *super().encode_pre_token(pre_token[cut:])]
 
 
+def test_each_merge_of_the_table_for_texts_without_spaces_is_in_one_of_them() -> None:
+    parts = [part.encode("utf-8") for part in scale.UNSPACED_PARTS]
+    merged = [left + right for left, right in scale.UNSPACED.merges]
+    assert [token for token in merged if not any(token in part for part in parts)] == []
+
+
 def test_long_runs_of_white_space_are_merged_as_a_whole() -> None:
     implementation, effort = Implementation("x", CutsWhiteSpaceAt1000Characters), Effort()
     rows = (row for row in scale._long_runs(implementation, effort) if "white space" in row.what)

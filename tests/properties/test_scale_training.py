@@ -233,6 +233,24 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monke
     assert "size" in found.mismatch.asked.about
 
 
+@pytest.mark.parametrize(("tie_break", "most"), [("lex-greater", 0xFF), ("lex-smaller", 0xFF), ("lex-greater", 0xFFFF)])
+def test_a_count_that_stops_is_found_under_each_rule_for_ties(
+    tie_break: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two counts that have stopped are a tie, which either rule decides correctly for one of two pairs."""
+
+    class CountsPairsTo(BaseTrainer):
+        conventions: ClassVar[dict[str, str]] = {"tie_break": tie_break}
+
+        def count(self, words: Words) -> Counter[Merge]:
+            return Counter({pair: min(count, most) for pair, count in super().count(words).items()})
+
+    monkeypatch.setattr(scale, "SECONDS", math.inf)
+    leave_out_sizes(monkeypatch, lambda sizes: [size for size in sizes if size < scale.FAR[0]])
+    leave_out_rows(monkeypatch, lambda row: " than " in row.what or " as often as " in row.what)
+    assert run(CountsPairsTo) is not None
+
+
 def test_a_trainer_that_counts_in_groups_passes() -> None:
     assert run(CountsInGroups) is None
 

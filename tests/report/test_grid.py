@@ -154,6 +154,7 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
         (["textbook", "--jobs", "0"], "--jobs 0: must be at least 1"),
         (["none.json"], "none.json: No such file"),
         (["ok.json", "none.json"], "none.json: No such file"),
+        *((["ok.json", f"index{kind}"], f"index{kind} is no report") for kind in (".html", ".md", ".yaml", ".yml")),
     ],
 )
 def test_a_matrix_of_what_cannot_be_tested_is_refused(

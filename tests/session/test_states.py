@@ -553,6 +553,14 @@ def test_the_rewritten_list_has_the_failures_of_this_run_and_the_tests_that_did_
     ]
 
 
+@pytest.mark.parametrize("written", ["known.yaml", "new.yaml"])
+def test_a_known_failure_that_fails_again_stays_in_the_list(written: str, project: Project) -> None:
+    project.write("known.yaml", 'merge-priority: "see issue 7"\n')
+    options = ("--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", written)
+    project.judge("mine:Greedy", "--bpe-section", "MERGE", *options)
+    assert 'merge-priority: "see issue 7"' in (project.path / written).read_text("utf-8")
+
+
 def test_a_changed_directory_fails_a_property_too(project: Project) -> None:
     project.write("moves.py", MOVES)
     whole = ["conformance", "--adapter", "moves:Moves", "--bpe-case=law-encode"]

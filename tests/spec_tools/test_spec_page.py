@@ -29,6 +29,20 @@ def test_every_pattern_is_printed_exactly() -> None:
     assert all(pattern in lines for pattern in PATTERNS.values())
 
 
+def shown_as_code(markdown: str) -> str:
+    """Return the text of a code span, by the rules of CommonMark, which must be all that there is."""
+    fences = [found.span() for found in re.finditer("`+", markdown)]
+    (_, start), (end, last) = fences[0], next(one for one in fences[1:] if one[1] - one[0] == fences[0][1])
+    assert last == len(markdown)
+    text = markdown[start:end]
+    return text[1:-1] if text.strip(" ") and text.startswith(" ") and text.endswith(" ") else text
+
+
+@pytest.mark.parametrize("text", ["a", "`", "`a", "a`", "a`b", "`a`", "a+` b+c", "'` '"])
+def test_code_in_a_page_is_the_text(text: str) -> None:
+    assert shown_as_code(spec_page.code(text)) == text
+
+
 def test_every_clause_is_stated_once() -> None:
     stated = {name: statement for _, name, statement in CLAUSE.findall(FILE.read_text("utf-8"))}
     assert stated == {clause.id: clause.statement.strip() for clause in spec().clauses.values()}

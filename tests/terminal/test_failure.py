@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from helpers.expected import check
-from helpers.sample_reports import result
+from helpers.sample_reports import greedy, result
 
 from bpe_conformance.answer import (
     MALFORMED,
@@ -464,6 +464,15 @@ def test_a_long_program_is_in_a_file_that_is_named_as_the_test_or_the_case(
     shown = for_terminal(changed(mismatch=wrong, **fields), made).reproduce
     assert shown == (f"python {tmp_path / program}.py" if program else "")
     assert [file.stem for file in tmp_path.iterdir()] == ([program] if program else [])
+
+
+def test_where_a_test_passes_alone_only_failures_with_a_cause_have_a_program(tmp_path: Path) -> None:
+    wrong = Mismatch(Question(Encode("a"), cases()[TEST].model), Expectation((Unchanged(),)), Changed((LOCALE,)))
+    explained, unexplained = (changed(test=test, mismatch=wrong) for test in ("one", "two"))
+    diagnosis = Diagnosis((greedy(["one"]),), ("one", "two"), passes_alone="two")
+    made = replace(result(diagnosis=diagnosis), command=Command("a:B"), programs=tmp_path)
+    assert for_terminal(explained, made).reproduce
+    assert not for_terminal(unexplained, made).reproduce
 
 
 @pytest.mark.parametrize("length", [1, 200, 255, 300])

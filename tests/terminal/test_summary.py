@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import Mock
@@ -507,6 +508,30 @@ class LongestTie(BaseTrainer):
     choose = greatest_by(lambda pair, ids: (len(pair[0]), pair))
 
 
+def easiest_training(target: type[BaseTrainer]) -> Outcome:
+    implementation = Implementation("x", target)
+    failing = [
+        Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
+        for case in installed_spec().cases[::2]
+        if isinstance(case.operation, Train) and case.pattern == "gpt2" and (mismatch := judge(case, implementation))
+    ]
+    return min(failing, key=causes.difficulty)
+
+
+def test_a_training_is_easier_the_fewer_kinds_of_faults_change_it_so() -> None:
+    """Incorrect counts can change the end, too, and incorrect counts and an incorrect end a tie."""
+    counted, *others = map(
+        easiest_training, (training_counts.StaleHeapEntry, training_counts.OneMergeTooMany, LongestTie)
+    )
+    assert counted.mismatch is not None
+    alike = [counted]
+    for other in others:
+        assert other.mismatch is not None
+        alike.append(replace(other, mismatch=replace(other.mismatch, asked=counted.mismatch.asked)))
+    for easier, harder in pairwise(alike):
+        assert causes.difficulty(easier) < causes.difficulty(harder)
+
+
 @pytest.mark.parametrize(
     ("target", "clauses"),
     [
@@ -517,13 +542,7 @@ class LongestTie(BaseTrainer):
     ],
 )
 def test_the_first_training_is_about_what_differs(target: type[BaseTrainer], clauses: str) -> None:
-    implementation = Implementation("x", target)
-    failing = [
-        Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
-        for case in installed_spec().cases[::2]
-        if isinstance(case.operation, Train) and case.pattern == "gpt2" and (mismatch := judge(case, implementation))
-    ]
-    first = min(failing, key=causes.difficulty)
+    first = easiest_training(target)
     assert first.clause is not None
     assert re.fullmatch(clauses, first.clause.id)
     training = [clause for clause in installed_spec().clauses.values() if clause.section == "TRAIN"]
@@ -817,18 +836,25 @@ def test_a_test_that_passes_alone_comes_first() -> None:
     assert not any(line.startswith("  reproduce ") for line in end_of(made))
 
 
-def test_only_the_first_tests_without_an_answer_had_the_whole_time_limit() -> None:
-    late = Fault(TIMED_OUT, "no answer")
+@pytest.mark.parametrize(
+    ("raised", "smallest"),
+    [
+        (Fault(TIMED_OUT, "no answer"), "two"),
+        (Fault(PROTOCOL_ERROR, "not JSON"), "four"),
+        (Refusal("KeyError", "97"), "four"),
+    ],
+)
+def test_only_the_first_tests_without_an_answer_had_the_whole_time_limit(raised: Answer, smallest: str) -> None:
     sizes = {"one": 9, "two": 7, "three": 8, "four": 1}
     asked = mismatch().asked
     outcomes = [
         outcome(
-            name, "failed", mismatch=replace(mismatch(), asked=replace(asked, operation=Encode("a" * n)), answer=late)
+            name, "failed", mismatch=replace(mismatch(), asked=replace(asked, operation=Encode("a" * n)), answer=raised)
         )
         for name, n in sizes.items()
     ]
     made = result(*outcomes, diagnosis=Diagnosis((), tuple(sizes)))
-    for cause, first in ((ErrorCause("late", "", tuple(sizes)), "two"), (greedy([*sizes]), "four")):
+    for cause, first in ((ErrorCause("late", "", tuple(sizes)), smallest), (greedy([*sizes]), "four")):
         assert causes.example(cause, made).test == first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,16 @@ def test_ids_that_all_differ_by_one_amount_say_so(right: tuple[int, ...], got: t
     found = EncodingDivergence(0, 0, answer.BytesLost(0))
     mismatch = Mismatch(Question(Encode("ab"), MODEL), Expectation((Ids(right),)), Ids(got), found)
     assert wording.fact(mismatch).endswith(fact)
+
+
+@pytest.mark.parametrize("name", ["allowed_special", "disallowed_special"])
+@pytest.mark.parametrize("tokens", [[], ["<|e|>"], ["<|\xe9|>", "\U0001f600", "\ud800"], ["'\"\\", "\n\x1b"]])
+def test_a_choice_of_special_tokens_is_python_in_ascii(name: str, tokens: list[str]) -> None:
+    written = show.python_choice(name, tokens)
+    assert written.isascii()
+    assert written.isprintable()
+    assert ast.literal_eval(written) == ({*tokens} if name == "allowed_special" else tuple(tokens))
+    assert ast.literal_eval(show.python_choice(name, "all")) == "all"
 
 
 def test_a_merge_that_is_left_out_is_named_alone() -> None:
