@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import accumulate, groupby, pairwise, product
 from string import ascii_uppercase
@@ -273,6 +273,42 @@ def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: str, right:
             return data.replace((left + right).encode(), b"").decode("utf-8", "replace")
 
     assert run("law-decode-subparts", LosesThem) is not None
+
+
+SECOND_BYTES = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
+"""What follows a first byte; any other is followed by 80 to BF. From table 3-7 of the Unicode standard."""
+SIZES = {1: range(0x80), 2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}
+LIMITS = [(0xE0, 0), (0xED, 1), (0xF0, 0), (0xF4, 1)]
+
+
+def decoded(data: bytes, second_bytes: Mapping[int, tuple[int, int]]) -> str:
+    text, at = "", 0
+    while at < len(data):
+        lead = data[at]
+        size = next((length for length, leads in SIZES.items() if lead in leads), 0)
+        end, (low, high) = at + 1, second_bytes.get(lead, (0x80, 0xBF))
+        while end < min(at + size, len(data)) and low <= data[end] <= high:
+            end, low, high = end + 1, 0x80, 0xBF
+        code = lead & 0xFF >> (size + 1 if size > 1 else 0)
+        for byte in data[at + 1 : end]:
+            code = code << 6 | byte & 0x3F
+        text += chr(min(code, 0x10FFFF)) if end == at + size else "\ufffd"
+        at = end
+    return text
+
+
+@pytest.mark.parametrize(("lead", "place"), LIMITS)
+@pytest.mark.parametrize("change", [-1, 0, 1])
+def test_each_limit_of_the_second_byte_of_a_character_is_tested(lead: int, place: int, change: int) -> None:
+    limits = [*SECOND_BYTES[lead]]
+    limits[place] += change
+    changed = {**SECOND_BYTES, lead: (limits[0], limits[1])}
+
+    class Decodes(Whole):
+        def decode(self, ids: Iterable[int]) -> str:
+            return decoded(self.decode_bytes(ids), changed)
+
+    assert (run("law-decode-subparts", Decodes) is None) == (change == 0)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ ID_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "set": frozenset,
     "prefix": lambda ids: tuple(ids[:32]),
     "suffix": lambda ids: tuple(ids[-32:]),
+    "long-prefix": lambda ids: tuple(ids[:64]),
+    "long-suffix": lambda ids: tuple(ids[-64:]),
     "ends": lambda ids: (len(ids), tuple(ids[:1]), tuple(ids[-1:])),
     "ends-of-long": lambda ids: (len(ids), tuple(ids[:20]), tuple(ids[-20:])),
     "as-a-number": lambda ids: sum(index << 8 * place for place, index in enumerate(ids)),

@@ -479,6 +479,19 @@ def test_a_method_that_is_wrong_only_with_pipelines_is_found(method: str) -> Non
     assert found("law-pipeline-ways", type("Wrong", (wrong.Whole,), {method: shortened}), Effort()) is not None
 
 
+@pytest.mark.parametrize("method", ["encode", "encode_batch", "encode_with_offsets"])
+def test_a_list_that_is_returned_twice_only_with_pipelines_is_found(method: str) -> None:
+    right: Any = getattr(wrong.Whole, method)
+
+    def kept(self: Any, *given: Any, **more: Any) -> Any:
+        answer = right(self, *given, **more)
+        return (
+            answer if self.pipeline is None else self.__dict__.setdefault("_kept", {}).setdefault(repr(given), answer)
+        )
+
+    assert found("law-lists-pipeline", type("Wrong", (wrong.Whole,), {method: kept})) is not None
+
+
 @pytest.mark.parametrize(("form", "other"), [*permutations(("NFC", "NFD", "NFKC", "NFKD"), 2)])
 def test_a_normal_form_that_is_taken_for_another_is_found(form: str, other: str) -> None:
     class TakesItForAnother(wrong.Whole):

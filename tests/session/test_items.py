@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from helpers import sample_reports
 
+from bpe_conformance import plugin
 from bpe_conformance.answer import NO_RESULT, TIMED_OUT, Fault, Ids
 from bpe_conformance.implementation.time_limit import TimeLimit
 from bpe_conformance.operations import Stream
@@ -629,6 +630,18 @@ def test_a_list_of_known_failures_can_have_several_documents(tmp_path: Any) -> N
         file.write_text(text)
         with pytest.raises(setup.SpecError, match=message):
             setup.read_known_failures(file, {"a", "b"})
+
+
+WITHOUT_INFLUENCE = {"--bpe-section", "--bpe-clause", "--bpe-case", "--bpe-corpus", "--bpe-show", "--bpe-report"}
+WITHOUT_INFLUENCE |= {"--bpe-write-known-failures"}
+"""Options that select tests, which the command to run one test again replaces, and those of outputs."""
+
+
+def test_every_option_on_which_a_result_depends_is_given_again() -> None:
+    every = {usage.partition(" ")[0] for usage in (*plugin.WHAT, *plugin.HOW)}
+    values: dict[str, Any] = {option: True for option in every if option.startswith("--bpe-")}
+    given = {option for option, _ in setup._options(SimpleNamespace(getoption=values.get))}  # type: ignore[arg-type]
+    assert given == values.keys() - WITHOUT_INFLUENCE
 
 
 def test_a_corpus_needs_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from helpers.sample_reports import greedy, result
 
 from bpe_conformance.answer import (
     MALFORMED,
+    PROTOCOL_ERROR,
+    TIMED_OUT,
     AtMost,
     Changed,
     EncodingDivergence,
@@ -391,6 +393,21 @@ def changed(**fields: Any) -> Outcome:
     case = cases()[TEST]
     asked = Question(Encode("abc"), case.model)
     return replace(outcome(case, Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,)))), **fields)
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        *((kind, "stderr") for kind in ("CrashError", "HangError", "OutOfMemoryError", PROTOCOL_ERROR)),
+        *((kind, "raised in") for kind in (TIMED_OUT, MALFORMED)),
+    ],
+)
+def test_the_end_of_what_a_program_printed_is_not_where_an_error_was_raised(kind: str, label: str) -> None:
+    case = cases()[TEST]
+    asked = Question(Encode("abc"), case.model)
+    wrong = Mismatch(asked, Expectation((Ids((1,)),)), Fault(kind, "it failed", ("a line",)))
+    shown = describe(outcome(case, wrong), COMMAND)
+    assert [name for name, text in shown.evidence if "a line" in text] == [label]
 
 
 def test_a_convention_or_a_bug_that_explains_a_failure_is_shown() -> None:
