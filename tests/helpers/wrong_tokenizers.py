@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from itertools import count, pairwise
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
-from bpe_conformance.fixtures import unspell
+from bpe_conformance.fixtures import PATTERNS, Merge, unspell
+from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.textbook import Word
 
 
 class Whole(textbook.Tokenizer):
@@ -651,3 +654,33 @@ class OverwritesMergesInPlace(Whole):
 class KeepsFilesOfOneLength(KeepsLongerFiles):
     def is_kept(self, old: bytes, new: bytes) -> bool:
         return abs(len(old) - len(new)) < 2
+
+
+def replacing_runs(least: int, from_the_right: bool) -> type[BaseTrainer]:
+    """Return a trainer that replaces pairs of equal tokens at even positions only, or from the right, in long words."""
+
+    class Replacing(BaseTrainer):
+        def replace(self, word: Word, pair: Merge) -> Word:
+            if len(word) < least or pair[0] != pair[1]:
+                return super().replace(word, pair)
+            if from_the_right:
+                return super().replace(word[::-1], pair)[::-1]
+            pairs = [word[at : at + 2] for at in range(0, len(word), 2)]
+            return tuple(token for two in pairs for token in ((b"".join(two),) if two == pair else two))
+
+    return Replacing
+
+
+def forgetting(maker: str, method: str, what: str) -> type:
+    """Return a class of which one method of what `maker` makes forgets the special tokens or the pattern."""
+
+    @functools.wraps(getattr(Whole, maker).__func__)  # its signature tells that `train` takes a pattern
+    def make(cls: type, *given: Any, **named: Any) -> Any:
+        made = getattr(super(target, cls), maker)(*given, **named)
+        special = None if what == "special" else made.special
+        other = Whole(made.vocab, made.merges, special, PATTERNS["gpt2"] if what == "pattern" else made.pattern)
+        setattr(made, method, getattr(other, method))
+        return made
+
+    target = type("Forgetting", (Whole,), {maker: classmethod(make)})
+    return target

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from helpers import wrong_tokenizers as wrong
@@ -17,7 +16,6 @@ from bpe_conformance.operations.train import TRAINING_KEYS
 from bpe_conformance.properties import PROPERTIES, training
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Word
 
 BY_ID = {one.id: one for one in PROPERTIES}
 
@@ -26,25 +24,10 @@ def run(id_: str, target: type) -> Found | None:
     return BY_ID[id_].run(Implementation("x", target), Effort())
 
 
-def replacing_runs(least: int, from_the_right: bool) -> type[BaseTrainer]:
-    """Return a trainer that replaces pairs of equal tokens at even positions only, or from the right, in long words."""
-
-    class Replacing(BaseTrainer):
-        def replace(self, word: Word, pair: Merge) -> Word:
-            if len(word) < least or pair[0] != pair[1]:
-                return super().replace(word, pair)
-            if from_the_right:
-                return super().replace(word[::-1], pair)[::-1]
-            pairs = [word[at : at + 2] for at in range(0, len(word), 2)]
-            return tuple(token for two in pairs for token in ((b"".join(two),) if two == pair else two))
-
-    return Replacing
-
-
 @pytest.mark.parametrize("least", [11, 16, 32, 64, 100, 200, 256, 512, 1_000])
 @pytest.mark.parametrize("from_the_right", [False, True])
 def test_runs_that_are_replaced_otherwise_in_long_words_are_found(least: int, from_the_right: bool) -> None:
-    found = run("law-train-runs", replacing_runs(least, from_the_right))
+    found = run("law-train-runs", wrong.replacing_runs(least, from_the_right))
     assert found is not None
     assert found.mismatch.depends_on is None
 
@@ -92,21 +75,6 @@ def test_a_trainer_that_declares_no_rule_for_ties_is_not_asked_about_ties() -> N
         assert run(id_, Open) is None
 
 
-def forgetting(maker: str, method: str, what: str) -> type:
-    """Return a class of which one method of what `maker` makes forgets the special tokens or the pattern."""
-
-    @functools.wraps(getattr(wrong.Whole, maker).__func__)  # its signature tells that `train` takes a pattern
-    def make(cls: type, *given: Any, **named: Any) -> Any:
-        made = getattr(super(target, cls), maker)(*given, **named)
-        special = None if what == "special" else made.special
-        other = wrong.Whole(made.vocab, made.merges, special, PATTERNS["gpt2"] if what == "pattern" else made.pattern)
-        setattr(made, method, getattr(other, method))
-        return made
-
-    target = type("Forgetting", (wrong.Whole,), {maker: classmethod(make)})
-    return target
-
-
 ENCODING = ("encode", "encode_batch", "encode_iterable", "encode_with_offsets")
 
 
@@ -120,7 +88,7 @@ ENCODING = ("encode", "encode_batch", "encode_iterable", "encode_with_offsets")
     ],
 )
 def test_a_method_that_forgets_what_it_was_made_with_is_found(id_: str, maker: str, what: str, method: str) -> None:
-    found = run(id_, forgetting(maker, method, what))
+    found = run(id_, wrong.forgetting(maker, method, what))
     assert found is not None
     assert found.mismatch.depends_on is None
     assert method in (found.mismatch.asked.operation.call().method, "encode")
