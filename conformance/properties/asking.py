@@ -111,6 +111,12 @@ def of_each_method(implementation: Implementation, model: Model, text: str) -> I
     yield from (Question(one, model) for one in every if {*one.needs} <= implementation.capabilities)
 
 
+def independent(verdicts: Iterable[Mismatch | None]) -> Mismatch | None:
+    """Return the first mismatch that depends on no other failure; if there is none, the first one, or None."""
+    found = [*filter(None, verdicts)]
+    return next((one for one in found if one.depends_on is None), found[0] if found else None)
+
+
 def is_lost(answer: Answer) -> bool:
     """Return whether there is no answer: the call took too long, or ended the process."""
     return isinstance(answer, Fault) and answer.kind != MALFORMED

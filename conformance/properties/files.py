@@ -83,9 +83,9 @@ def methods(implementation: Implementation) -> Verdicts:
             return implementation.from_files(*gpt2_files.write(model, folder), list(model.special_tokens or ()))
 
     loaded = Instance(implementation, make)
-    for question in asking.of_each_method(implementation, model, "m "):
-        asked = replace(question, context="loaded from files")
-        yield undisturbed(implementation, asked, loaded.ask(asked))
+    every = asking.of_each_method(implementation, model, "m ")
+    every = (replace(question, context="loaded from files") for question in every)
+    yield asking.independent(undisturbed(implementation, asked, loaded.ask(asked)) for asked in every)
 
 
 LONG_ENTRY = 1_024  # letters of the longest token

@@ -950,8 +950,8 @@ def _together(implementation: Implementation, operation: Operation, pipelines: b
 def after_each_error(implementation: Implementation) -> Verdicts:
     """After a call of any method that raised an error, or of the constructor, each method is correct."""
     has_special = "special" in implementation.capabilities
-    model = read_model(TABLES["special" if has_special else "plain"])
-    asked = [*of_each_method(implementation, model, "m ")]
+    model, plain = (read_model(TABLES[name]) for name in ("special" if has_special else "plain", "plain"))
+    asked = [replace(one, model=model) for one in of_each_method(implementation, plain, "m ")]
     for method, what, call in (*REFUSED, *ALSO_REFUSED):
 
         def fail(proxy: TokenizerProxy, call: Callable[..., object] = call) -> Answer:
@@ -967,7 +967,7 @@ def after_each_error(implementation: Implementation) -> Verdicts:
     if has_special:  # a class may keep what a constructor that failed has found
         ask(implementation, Question(Construct(), Model({97: b"a"}, (), (SPECIAL,))))
         context = "after the constructor got a table without bytes"
-        later = Question(Encode(_WITH_SPECIAL), read_model(TABLES["plain"]), context)
+        later = Question(Encode(_WITH_SPECIAL), plain, context)
         yield undisturbed(implementation, later, ask(implementation, later))
 
 

@@ -141,8 +141,8 @@ def methods(implementation: Implementation) -> Verdicts:
     for given in [Train(METHODS_TEXT, 300, special), *(Train(METHODS_TEXT, 300, (), name) for name in named)]:
         if (found := _trained(implementation, given)) is not None:
             model, tokenizer = found
-            for question in asking.of_each_method(implementation, model, METHODS_TEXT):
-                yield _of_trained(implementation, tokenizer, question)
+            every = asking.of_each_method(implementation, model, METHODS_TEXT)
+            yield asking.independent(_of_trained(implementation, tokenizer, question) for question in every)
 
 
 RUNS = (11, 17, 33, 65, 101, 201, 257, 513, 1_029)  # odd, so that merges from the right leave another letter alone

@@ -113,3 +113,14 @@ def test_each_method_is_asked() -> None:
         for question in training.asking.of_each_method(Implementation("x", wrong.Whole), model, "a")
     }
     assert asked == {*ENCODING, "decode", "decode_bytes", "decode_iterable"}
+
+
+def test_a_failure_of_its_own_is_shown_before_one_that_depends_on_another() -> None:
+    class Dependent(wrong.forgetting("train", "encode_iterable", "special")):  # type: ignore[misc]
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            return []
+
+    found = run("law-trained-methods", Dependent)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.operation.name == "stream"
