@@ -83,6 +83,13 @@ def _own_pattern(name: str, declared: object) -> str:
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)
 
 
+class MayTokenize(Protocol):
+    """The result of a training; see `Trained`."""
+
+    @property
+    def proxy(self) -> TokenizerProxy | None: ...
+
+
 class Probed(Protocol):
     """What probes need of an implementation; see `Implementation`."""
 
@@ -106,7 +113,7 @@ class Probed(Protocol):
 
     def from_tokenizer_json(self, model: Model) -> TokenizerProxy: ...
 
-    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> object: ...
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> MayTokenize: ...
 
 
 def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
@@ -189,6 +196,8 @@ class Prober:
         is_written = self._can_train(bool(offered))
         if is_written and not self._refuses("train", lambda: train("ab ab", 257, []), says_why=True):
             yield "train"
+            of_tokenizers = [name for name in offered if name in _CALLS or name == "allowed_special"]
+            self._find_lacking("train", lambda: train("ab ab", 257, []).proxy, of_tokenizers)
             if not self._refuses("train", lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
             yield from self._patterns("train-", self._target.train, lambda name: train("ab ab ab", 257, [], name))
@@ -255,14 +264,16 @@ class Prober:
             return False
         return not self._refuses("encode", lambda: _encode_allowed(proxy, "ab"))
 
-    def _find_lacking(self, maker: str, load: Callable[[], TokenizerProxy], methods: Sequence[str]) -> None:
+    def _find_lacking(self, maker: str, make: Callable[[], TokenizerProxy | None], methods: Sequence[str]) -> None:
         """Find out which of these methods the tokenizers that `maker` returns do not have."""
         if maker in self._late:
             return
         try:
             with self._limited(maker):
-                proxy = load()
-        except (CallFailed, TimedOut):
+                proxy = make()
+            if proxy is None or not callable(getattr(proxy.instance, "encode", None)):
+                return  # it trains only
+        except (CallFailed, TimedOut, NotImplementedError):
             return
         lacking = []
         for name in methods:

@@ -500,8 +500,8 @@ class Machine:
     def __init__(self, lifecycle: Lifecycle, stage: Stage) -> None:
         self.lifecycle, self.stage = lifecycle, stage
         self.implementation = lifecycle.implementation
-        of_files = ["from_files"] if "load" in stage.steps else []
-        makers = ["from_tokenizer_json"] if stage.name == OF_PIPELINES else of_files
+        of_steps = [maker for step, maker in (("load", "from_files"), ("train", "train")) if step in stage.steps]
+        makers = ["from_tokenizer_json"] if stage.name == OF_PIPELINES else of_steps
         self.capabilities = self.implementation.made_by(makers).capabilities
         self.tokenizers: list[_Tokenizer] = []
         self.streams: list[_Stream] = []

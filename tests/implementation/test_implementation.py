@@ -34,6 +34,8 @@ from bpe_conformance.implementation.implementation import Implementation, Traine
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Encode
+from bpe_conformance.properties import PROPERTIES
+from bpe_conformance.properties.engine import Effort
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.patterns import PATTERNS
@@ -1428,10 +1430,16 @@ def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
         def from_tokenizer_json(cls, path: Any) -> Any:
             return SimpleNamespace(encode=super().from_tokenizer_json(path).encode)
 
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: Any = None) -> Any:
+            trained = Reference.train(text, vocab_size, special_tokens, pattern)
+            return SimpleNamespace(vocab=trained.vocab, merges=trained.merges, encode=lambda text: trained.encode(text))
+
     implementation = Implementation("x", Loading)
     lacking = {"encode_iterable", "decode_bytes", "save", "decode_iterable", "encode_with_offsets"}
     assert implementation.lacking["from_files"] == lacking
     assert implementation.lacking["from_tokenizer_json"] == lacking | {"decode", "encode_batch"}
+    assert implementation.lacking["train"] == lacking | {"decode", "encode_batch", "allowed_special"}
     assert lacking | {"decode"} <= implementation.capabilities
     assert implementation.made_by(("encode",)) is implementation
     assert implementation.made_by(("from_files",)).capabilities == implementation.capabilities - lacking
@@ -1443,7 +1451,12 @@ def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
         "encode_with_offsets, which it lacks",
         "what from_tokenizer_json returns is tested without decode, encode_iterable, encode_batch, decode_bytes, "
         "decode_iterable, encode_with_offsets, which it lacks",
+        "what train returns is tested without decode, encode_iterable, encode_batch, decode_bytes, save, "
+        "decode_iterable, encode_with_offsets, which it lacks",
     ]
+    for id_ in ("law-trained-methods", "law-trained-ways", "law-train-encode"):
+        (tested,) = (one for one in PROPERTIES if one.id == id_)
+        assert tested.run(implementation, Effort()) is None
 
 
 @pytest.mark.parametrize("name", ["input_path", "filename", "text"])

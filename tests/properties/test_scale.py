@@ -1035,3 +1035,29 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
     assert model.well_formed
     question, right = next(scale._large_tables(Implementation("x", Tokenizer), Effort())).pose(len(model.merges))
     assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.operation.text)))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?s:.){1,64}",
+        r" ?\p{L}{1,100}|\P{L}",
+        r"\p{L}{1,1000}|\P{L}+",
+        r"\p{L}{1,6}|\P{L}",
+        r"(?s:.{1,4096})",
+        r"\p{L}{1,65536}|\P{L}+",
+    ],
+)
+def test_a_correct_tokenizer_whose_own_split_cuts_long_words_passes(pattern: str) -> None:
+    declared = {"pattern": pattern}
+
+    class Cutting(Tokenizer):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, own: str | None = None) -> None:
+            super().__init__(vocab, merges, special_tokens, own or pattern)
+
+    implementation = Implementation("x", type("Cutting", (Cutting,), declared))
+    assert implementation.conventions["pattern"] == pattern
+    for id_ in ("law-long-runs", "law-long-texts", "law-long-streams", "law-long-offsets"):
+        (one,) = (one for one in scale.PROPERTIES if one.id == id_)
+        assert one.run(implementation, Effort()) is None, id_
+    assert any("the declared split cuts them" in note for note in implementation.notes)
