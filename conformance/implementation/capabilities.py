@@ -83,7 +83,7 @@ def _own_pattern(name: str, declared: object) -> str:
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)
 
 
-class MayTokenize(Protocol):
+class TrainResult(Protocol):
     """The result of a training; see `Trained`."""
 
     @property
@@ -113,7 +113,7 @@ class Probed(Protocol):
 
     def from_tokenizer_json(self, model: Model) -> TokenizerProxy: ...
 
-    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> MayTokenize: ...
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = ...) -> TrainResult: ...
 
 
 def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:

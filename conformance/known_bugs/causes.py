@@ -567,7 +567,8 @@ class _Search:
             asked = [test for test in self.evidence.clauses if self.evidence.section(test) in sections]
             asked = [test for test in asked if _takes(target, self.golden[test].question)]
             with target.time_limit(math.inf):  # prepares the process once for all calls
-                best = self._fitted_to_cases(bug, [test for test in asked if test in unexplained])
+                right = [test for test in asked if test not in self.wrong and self.evidence.clauses[test] == bug.clause]
+                best = self._fitted_to_cases(bug, [test for test in asked if test in unexplained], right)
             if best is not None:
                 self._sized[bug.id] = best
                 passed = [test for test in asked if test not in self.wrong]
@@ -577,8 +578,11 @@ class _Search:
                 same = {test for test, is_same in answers.items() if is_same}
                 yield _of_bug(best, self.evidence, answers.keys(), same, published)
 
-    def _fitted_to_cases(self, bug: KnownBug, failures: Iterable[str]) -> KnownBug | None:
-        """Return a known bug with the smallest size that fits the failures, or None if none fits the first few."""
+    def _fitted_to_cases(self, bug: KnownBug, failures: Iterable[str], right: Iterable[str]) -> KnownBug | None:
+        """Return a known bug with the sizes that fit the failures, or None if none fits the first few.
+
+        A smaller size goes wrong more often, so sizes are too small if a case fails with them that is `right`.
+        """
         fitting, is_any = list(map(bug.with_size, SIZES_OF_CASES)), False
         values = [test for test in failures if _error(self.wrong[test]) is None]
         values.sort(key=lambda test: len(ascii(self.golden[test].operation)))
@@ -587,7 +591,10 @@ class _Search:
             fitting, is_any = alike or fitting, is_any or bool(alike)
             if len(fitting) == 1 or (number > SAME_ERROR and not is_any):
                 break
-        return fitting[0] if is_any else None
+        for test in right if is_any else ():
+            while fitting[1:] and judge(self.golden[test], _implementation(fitting[0], self.declared), False):
+                del fitting[0]
+        return replace(fitting[-1], least_size=fitting[0].size) if is_any else None
 
     def _is_alike(self, implementation: Implementation, test: str) -> bool:
         wrong = self.wrong[test].mismatch

@@ -904,9 +904,9 @@ def _first_wrong(
             )
             break
         question, right = row.pose(size)
-        is_known = size <= MOST_BY_ORACLE and number < VERIFIED
-        if not _is_cut_alike(question, known, implementation.conventions) and not is_known:
-            why = "the declared split cuts them otherwise than shorter ones, so the answer is unknown"
+        is_verified = size <= MOST_BY_ORACLE and number < VERIFIED
+        if not _is_cut_alike(question, known, implementation.conventions) and not is_verified:
+            why = "the declared split does not cut them like shorter ones, so the right answer is unknown"
             implementation.note(f"{id_}: {row.what}: sizes from {size:,} on were not tested: {why}")
             break
         model, before = question.model, waited

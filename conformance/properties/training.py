@@ -83,7 +83,7 @@ def _by_any_pattern(implementation: Implementation) -> Questions:
 
 
 def _trained(implementation: Implementation, given: Train) -> tuple[Model, Instance] | None:
-    """Return a table that was trained, and its tokenizer, or None if it trains only or other properties fail."""
+    """Train, and return the table and the tokenizer; None without a tokenizer or a well-formed table."""
     proxies = list[TokenizerProxy | None]()
 
     def train_it() -> Answer:

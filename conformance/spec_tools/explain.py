@@ -21,12 +21,14 @@ from ..known_bugs import known_bugs, matrix
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Lazy, Train, conventions_of
 from ..properties import PROPERTIES
 from ..properties.engine import Property
+from ..properties.scale import GROWTH
 from ..selection import known
 from ..spec import Case, Clause, Section, Spec, spec_in
 from ..terminal import show
 from . import replay, spec_argument
 from .replay import Cut
 
+EVERY_PROPERTY = (*PROPERTIES, GROWTH)
 LABEL = 11
 LONG = 600
 
@@ -63,7 +65,7 @@ class View:
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     cases = {case.id: case for case in spec.cases}
     sections = {section.name: section for section in spec.sections}
-    properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}
+    properties = {property_.id: property_ for property_ in EVERY_PROPERTY if property_.clause_id in spec.clauses}
     every = (*spec.clauses, *sections, *properties, *cases)
     name = {known.lower(): known for known in every}.get(name.lower(), name)
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
@@ -83,9 +85,9 @@ def _check_replayed(name: str, case: Case | None, view: View) -> None:
     """Raise a CommandError if a convention is named and nothing follows it."""
     trains = case is not None and isinstance(case.operation, Train)
     if view.tie_break != View.tie_break and not trains:
-        raise CommandError(f"{name} is not a case of training; remove --tie-break {view.tie_break}")
+        raise CommandError(f"--tie-break replays a case of training, and {name} is none; remove the option")
     if view.lookup != View.lookup and (case is None or trains or not case.operation.texts()):
-        raise CommandError(f"{name} is not a case of encoding; remove --lookup {view.lookup}")
+        raise CommandError(f"--lookup replays a case of encoding, and {name} is none; remove the option")
 
 
 # Layout
@@ -143,7 +145,7 @@ def _replayed(lines: Iterable[str]) -> Iterator[str]:
 def _section(section: Section, spec: Spec) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
-    properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
+    properties = sum(property_.clause_id in ids for property_ in EVERY_PROPERTY)
     totals = {"clause": len(ids), "case": counts.total(), "property": properties}
     numbers = ", ".join(counted(total, noun) for noun, total in totals.items())
     yield from _headline(f"{section.name}. {section.title}", numbers)
@@ -177,7 +179,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
     cases = [case for case in spec.cases if case.clause.id == clause.id]
-    if properties := [property_.id for property_ in PROPERTIES if property_.clause_id == clause.id]:
+    if properties := [property_.id for property_ in EVERY_PROPERTY if property_.clause_id == clause.id]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
@@ -194,7 +196,8 @@ def _property(property_: Property, spec: Spec) -> Iterator[str]:
     yield from _head(clause)
     yield from _prose(property_.asks, "tests")
     yield from _prose(", ".join(property_.needs), "needs")
-    yield f"  {'try it':<11}pytest conformance --adapter mypkg:Tokenizer --bpe-case {property_.id}"
+    option = " --bpe-scale" if property_ is GROWTH else ""
+    yield f"  {'try it':<11}pytest conformance --adapter mypkg:Tokenizer{option} --bpe-case {property_.id}"
 
 
 # A case

@@ -312,12 +312,12 @@ def steps(result: RunResult) -> Iterator[str]:
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes)
     if roots := [outcome for outcome in left if not outcome.follows(faulty)]:
-        classes = {result.by_test[test].conformance_class for cause in causes for test in cause.tests}
+        kinds = {_kind(result.by_test[test]) for cause in causes for test in cause.tests}
         if alone:
             why = f"may have the same cause as {alone}"
         elif len(causes) >= MOST_CAUSES:
             why = "may have other causes, which show once these are fixed"
-        elif all(one.kind != "case" and one.conformance_class in classes for one in roots):
+        elif all(one.kind != "case" and _kind(one) in kinds for one in roots):
             why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers
         else:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
@@ -326,6 +326,12 @@ def steps(result: RunResult) -> Iterator[str]:
             yield f"     {result.command.rerun(roots[0].test)}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
+
+
+def _kind(outcome: Outcome) -> tuple[str, str]:
+    """Return the class of a test, and that of the method that gave its incorrect answer."""
+    wrong = outcome.mismatch
+    return outcome.conformance_class, wrong.asked.operation.conformance_class if wrong is not None else ""
 
 
 def _after_calls(result: RunResult) -> str:
@@ -356,7 +362,7 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
     if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
     what = "batch" if unit == "texts" else "input"
-    matters = "Its length can matter, or what few small ones have: many different words, long tokens, a large table."
+    matters = "Its length may matter, or what small ones rarely have: many different words, long tokens, a large table."
     return f"The smallest {what} that fails has {least:,} {unit}. {matters}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -1145,3 +1146,13 @@ def test_strangers_are_named_as_published() -> None:
         if one.__name__ in ("TokenByToken", "RowsOfOneLength", "CommentsSkipped", "CutInBlocks")
     ]
     assert [verdict(stranger.__name__, named(stranger, cases)) for stranger in few] == ["not named", *["right"] * 3]
+
+
+def test_a_size_is_not_below_one_with_which_cases_fail_that_pass() -> None:
+    """Tokens that first differ after 8 bytes are compared correctly, and those that differ after 16 are not."""
+    (known,) = (one for one in known_bugs() if one.id == "tie-by-first-bytes")
+    (cause,) = _of_trainer(known.with_size(16).target, ("TRAIN-TIE-1",)).causes
+    assert isinstance(cause, BugCause)
+    (bug,) = cause.bugs
+    first, last = map(int, re.findall(r"\d+", bug.sentence))
+    assert 8 < first <= 16 <= last <= 17

@@ -195,10 +195,10 @@ def test_the_other_lookup_is_replayed(spec: Spec) -> None:
 
 def test_a_convention_that_nothing_follows_is_refused(spec: Spec) -> None:
     for name in ("decode-bytes-gpt2-fox", "MERGE-ORDER-1", "MERGE", "law-encode"):
-        with pytest.raises(CommandError, match=f"^{name} is not a case of training; remove --tie-break first-seen$"):
+        with pytest.raises(CommandError, match=f"^--tie-break .* {name} is none; remove the option$"):
             [*explain(spec, name, View(tie_break="first-seen"))]
     for name in ("train-low-lower-essay", "decode-bytes-gpt2-fox", "MERGE-ORDER-1"):
-        with pytest.raises(CommandError, match=f"^{name} is not a case of encoding; remove --lookup bytes$"):
+        with pytest.raises(CommandError, match=f"^--lookup .* {name} is none; remove the option$"):
             [*explain(spec, name, View(lookup="bytes"))]
 
 
@@ -560,3 +560,8 @@ def test_a_property_whose_clause_another_specification_lacks_is_unknown() -> Non
     other = next(one.id for one in PROPERTIES if one.clause_id not in small.clauses)
     with pytest.raises(SelectionError, match=f"no case, clause, section, property or known bug '{other}'"):
         explain(small, other)
+
+
+def test_the_property_about_growth_is_explained_with_the_option_that_it_needs(spec: Spec) -> None:
+    shown = [*explain(spec, "law-growth")]
+    assert shown[-1].endswith("pytest conformance --adapter mypkg:Tokenizer --bpe-scale --bpe-case law-growth")

@@ -321,6 +321,19 @@ def test_a_property_in_a_class_that_has_a_cause_may_have_the_same(class_: str, w
     assert line == f"  1 more failure {why}; start with:"
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"), [(Encode("ab"), "may have the same cause"), (Batch(("ab",)), "has no known cause")]
+)
+def test_a_property_in_which_another_method_fails_has_another_cause(asked: Operation, why: str) -> None:
+    wrong = [Mismatch(Question(one), Expectation((Ids(()),)), Ids((1,))) for one in (Encode("a"), asked)]
+    outcomes = [
+        outcome("one", "failed", mismatch=wrong[0]),
+        outcome("law", "failed", kind="property", mismatch=wrong[1]),
+    ]
+    *_, line, _ = causes.steps(result(*outcomes, diagnosis=Diagnosis((greedy(["one"]),), ("one", "law"))))
+    assert line == f"  1 more failure {why}; start with:"
+
+
 def test_properties_of_a_class_without_a_cause_have_no_known_cause() -> None:
     classes = {"one": "trainer", "law-a": "trainer", "law-b": "decoder"}
     outcomes = [
