@@ -663,7 +663,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row("a table", tuple(tables), pose)
     if "special" in implementation.capabilities:
         yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause="SPECIAL-SCAN-1")
-        yield Row("a special token", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")
+        yield Row("a special token, and its beginning", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")
 
 
 def _many_specials(count: int) -> Posed:
@@ -906,7 +906,8 @@ def _first_wrong(
         question, right = row.pose(size)
         is_verified = size <= MOST_BY_ORACLE and number < VERIFIED
         if not _is_cut_alike(question, known, implementation.conventions) and not is_verified:
-            why = "the declared split does not cut them like shorter ones, so the right answer is unknown"
+            cut = "cuts the text" if known is None else "does not cut them like shorter ones"
+            why = f"the declared split {cut}, so the right answer is unknown"
             implementation.note(f"{id_}: {row.what}: sizes from {size:,} on were not tested: {why}")
             break
         model, before = question.model, waited

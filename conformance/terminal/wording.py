@@ -17,7 +17,7 @@ from . import show
 
 T = TypeVar("T")
 NEEDS = {  # what a test needs → why the suite skips it if that is missing
-    "allowed_special": "encode lacks allowed_special and disallowed_special",
+    "allowed_special": "encode lacks allowed_special or disallowed_special",
     "special tokens": "the constructor rejects special tokens",
     "special tokens in train": "train rejects special tokens",
     "two ids": "the constructor rejects a token with two ids",
