@@ -420,6 +420,8 @@ def _brief(operation: Operation) -> str:
 
 NEW_TEXTS = 40
 """A new text often has the address of an earlier one, so a cache cannot use `id()` as its key."""
+NEW_TABLES = 64
+"""The same holds for tokenizers and tables."""
 OF_TEXTS: Sequence[Callable[[str], Operation]] = (
     Encode,
     EncodeWithOffsets,
@@ -472,6 +474,26 @@ def texts(implementation: Implementation) -> Verdicts:
         answer = tokenizer.call(encode)
         if not is_correct(implementation, question, answer, right):
             yield undisturbed(implementation, replace(question, context="after a text that no longer exists"), answer)
+
+
+@Fixed("law-cached-tables", "LAW-WAYS-1", ("encode",))
+def successors(implementation: Implementation) -> Verdicts:
+    """A tokenizer follows its own table, although one with another table had its address before."""
+    models = [_model(), strategies.with_ids([(b"b", b"c")])]
+    operations = [*(kind("abcd") for kind in OF_TEXTS), *(kind((256,)) for kind in OF_IDS)]
+    for operation in operations:
+        if not {*operation.needs} <= implementation.capabilities:
+            continue
+        questions = [Question(operation, model) for model in models]
+        rights = [correct_answer(question, implementation.conventions) for question in questions]
+        for number in range(NEW_TABLES):
+            at = number.bit_count() % 2  # no period, which addresses could have, too
+            answer = ask(implementation, questions[at])
+            if not is_correct(implementation, questions[at], answer, rights[at]):
+                asked = replace(questions[at], context="after a tokenizer that no longer exists")
+                if is_correct(implementation, asked, answer, rights[1 - at]):
+                    yield Mismatch(asked, Expectation((rights[at],)), answer)
+                yield undisturbed(implementation, asked, answer)
 
 
 @Fixed("law-cached-offsets", "LAW-PURE-1", ("encode_with_offsets",))
@@ -725,5 +747,5 @@ PROPERTIES: tuple[Property, ...] = (
         cuts_in_pipelines,
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
-    *(texts, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
+    *(texts, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
 )

@@ -158,6 +158,27 @@ def test_a_cache_that_loses_something_without_a_pipeline_too_is_not_the_pipeline
     assert run("law-cached-pipelines", caching(method, key)) is None
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_cache_by_the_address_of_a_tokenizer_is_found(method: str) -> None:
+    cache: dict[Hashable, Any] = {}
+
+    class ByAddress(Whole):
+        pass
+
+    def cached(self: Any, argument: Any) -> Any:
+        argument = argument if isinstance(argument, str) else tuple(argument)
+        if (id(self), argument) not in cache:
+            answer = getattr(Whole, method)(self, argument)
+            cache[id(self), argument] = [*answer] if isinstance(answer, Iterator) else answer
+        return cache[id(self), argument]
+
+    setattr(ByAddress, method, cached)
+    found = run("law-cached-tables", ByAddress)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.context == "after a tokenizer that no longer exists"
+
+
 @pytest.mark.parametrize("key", [str.lower, len], ids=["lower", "length"])
 def test_a_cache_of_all_tokenizers_is_at_fault_itself(key: Callable[[Any], Hashable]) -> None:
     """A new tokenizer gives the same incorrect ids, but they are those of another text."""

@@ -272,7 +272,7 @@ def test_one_fault_does_not_hide_another() -> None:
                 raise ValueError("no spaces")
             return super().encode(text)
 
-    one = run(ENCODE, RefusesSpaces, Effort(deadline=6.0))
+    one = run(ENCODE, RefusesSpaces, Effort(deadline=3.0))
     assert one is not None
     found = {type(each.mismatch.answer) for each in (one, *one.more)}
     assert found == {Refusal, Ids}
