@@ -62,6 +62,11 @@ class Setup:
         order = {clause: position for position, clause in enumerate(self.spec.clauses)}
         ids = {*(case.id for case in self.spec.cases), *(property_.id for property_ in properties)}
         selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
+        is_empty = not any(map(selection.matches, self.spec.cases)) and not any(map(selection.matches, properties))
+        if is_empty and not is_other_spec:
+            more = filter(selection.matches, bind_properties(self.spec.clauses, to_scale=True))
+            if named := ", ".join(property_.id for property_ in more):
+                raise pytest.UsageError(f"{named}: tested only with --bpe-scale; add it")
         selection.check(ids, order)
         self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, properties))

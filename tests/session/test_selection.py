@@ -84,6 +84,13 @@ def test_wrong_usage_gives_one_line_error(
     assert fnmatch(project.refused(adapter, *options), f"*{message}*")
 
 
+@pytest.mark.parametrize("option", ["--bpe-section=scale", "--bpe-clause=SCALE-ENCODE", "--bpe-case=law-growth"])
+def test_what_only_the_scale_tests_is_an_error_without_it(project: Project, option: str) -> None:
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter=textbook", option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.stderr.lines == ["ERROR: law-growth: tested only with --bpe-scale; add it", ""]
+
+
 def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Project) -> None:
     result = project.judge("mine:Narrow", "-n", "2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
