@@ -421,7 +421,7 @@ def _brief(operation: Operation) -> str:
 NEW_TEXTS = 40
 """A new text often has the address of an earlier one, so a cache cannot use `id()` as its key."""
 NEW_TABLES = 64
-"""The same holds for tokenizers and tables."""
+"""So many are made one after another that some have the address of an earlier one, whose table was another."""
 OF_TEXTS: Sequence[Callable[[str], Operation]] = (
     Encode,
     EncodeWithOffsets,
@@ -478,7 +478,7 @@ def texts(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-cached-tables", "LAW-WAYS-1", ("encode",))
 def successors(implementation: Implementation) -> Verdicts:
-    """A tokenizer follows its own table, although one with another table had its address before."""
+    """A tokenizer follows its own table, even if an earlier one with another table had the same address."""
     models = [_model(), strategies.with_ids([(b"b", b"c")])]
     operations = [*(kind("abcd") for kind in OF_TEXTS), *(kind((256,)) for kind in OF_IDS)]
     for operation in operations:
@@ -487,7 +487,7 @@ def successors(implementation: Implementation) -> Verdicts:
         questions = [Question(operation, model) for model in models]
         rights = [correct_answer(question, implementation.conventions) for question in questions]
         for number in range(NEW_TABLES):
-            at = number.bit_count() % 2  # no period, which addresses could have, too
+            at = number.bit_count() % 2  # without a period: addresses can repeat with one
             answer = ask(implementation, questions[at])
             if not is_correct(implementation, questions[at], answer, rights[at]):
                 asked = replace(questions[at], context="after a tokenizer that no longer exists")
