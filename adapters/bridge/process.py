@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import select
 import signal
 import subprocess
 import threading
@@ -45,6 +46,7 @@ class Process:
         self._owner = os.getpid()
         self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._queued = self._written = 0  # lines for the thread, and those that it has written
         self._tail = bytearray()
         streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
         targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
@@ -55,14 +57,27 @@ class Process:
             self._threads[-1].start()
 
     def send(self, line: bytes) -> None:
-        """Write a line to its standard input in another thread."""
-        self._requests.put(line)
+        """Write a line to its standard input, in another thread if that could block."""
+        if not self._wrote_at_once(line):
+            self._queued += 1
+            self._requests.put(line)
+
+    def _wrote_at_once(self, line: bytes) -> bool:
+        """Write a line if the pipe has room for it, which saves two switches of threads, and return whether it had."""
+        if not _POSIX or self._queued > self._written or len(line) > select.PIPE_BUF:
+            return False
+        with contextlib.suppress(OSError, ValueError):  # the pipe is broken or closed
+            poll, pipe = select.poll(), self.popen.stdin.fileno() if self.popen.stdin else -1
+            poll.register(pipe, select.POLLOUT)
+            return poll.poll(0) == [(pipe, select.POLLOUT)] and os.write(pipe, line) == len(line)
+        return False
 
     def _write(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:
             while (line := self._requests.get()) is not None:
                 stream.write(line)
                 stream.flush()
+                self._written += 1
 
     def _read(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:

@@ -15,6 +15,7 @@ from helpers.bridge_adapters import MERGES, RAW, VOCAB
 
 from bpe_conformance.adapters import CrashError, HangError, MalformedAnswer, ProtocolError, RemoteError
 from bpe_conformance.adapters.bridge.client import bridge, isolated
+from bpe_conformance.adapters.bridge.process import _PENDING, Process
 from bpe_conformance.reference.textbook import Tokenizer
 
 
@@ -29,6 +30,16 @@ def alive(pid: int) -> bool:
 
 def gone(pid: int) -> bool:
     return any(not alive(pid) or time.sleep(0.05) for _ in range(100))
+
+
+def test_lines_reach_a_program_in_order_whatever_their_lengths() -> None:
+    process = Process([sys.executable, "-uc", "import sys\nfor line in sys.stdin: print(len(line))"])
+    lengths = [1, 1 << 20, 2, 100_000, 3, 4]
+    for length in lengths:
+        process.send(b"a" * (length - 1) + b"\n")
+    replies = [process.replies.get(timeout=30) for _ in lengths[: _PENDING + 2]]
+    process.stop()
+    assert replies == [b"%d\n" % length for length in lengths[: _PENDING + 2]]
 
 
 def test_exception_is_reported_and_process_goes_on(naughty):
