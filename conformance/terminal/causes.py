@@ -402,4 +402,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         if "FileNotFoundError" in cause.message and _gets_text(shown, command):
             yield "Fix: train gets the text itself, not the name of a file."
             return
-        yield f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")
+        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")
+        if cause.message.startswith(NotImplementedError.__name__):
+            fix += ". This error can leave out a whole method and, in the constructor or train, all special tokens."
+        yield fix

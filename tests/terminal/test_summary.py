@@ -1044,6 +1044,14 @@ def test_a_line_that_raises_an_error_is_to_be_looked_at_unless_it_is_of_the_suit
     assert ("Fix: look at" in shown) is place.startswith("tok")
 
 
+@pytest.mark.parametrize("error", ["NotImplementedError: one only", "ValueError: one only"])
+def test_the_fix_of_not_implemented_says_what_this_error_can_leave_out(error: str) -> None:
+    broken = outcome("one", "failed")
+    diagnosis = Diagnosis((ErrorCause(error, "t.py:7 in f: raise x", ("one", "two")),), ("one", "two"))
+    shown = " ".join(" ".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis))).split())
+    assert ("leave out a whole method" in shown) is error.startswith("Not")
+
+
 def test_the_easiest_failure_without_a_cause_is_to_be_run_first() -> None:
     hard = replace(mismatch(), asked=LONGER)
     outcomes = [outcome("hard", "failed", mismatch=hard), outcome("easy", "failed"), outcome("one", "failed")]
