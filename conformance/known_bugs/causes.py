@@ -637,15 +637,16 @@ class _Search:
             first = [
                 bug  # several properties find what is wrong in long inputs
                 for bug in known_bugs()
-                if published.properties.get(bug.id) == test or (bug.long and bug.clause == clause)
+                if published.properties.get(bug.id) == test or ((bug.long or bug.is_sized) and bug.clause == clause)
             ]
             rows = {bug: published.answers.get(bug.id, {}).keys() for bug in first}
             tested = self.evidence.clauses.keys()
             shown = {bug for bug, row in rows.items() if row & self.wrong.keys() == row & tested != set()}
             refuted = {bug for bug, row in rows.items() if row} - shown  # by cases that may be too short
             sized = {bug: found for bug in first if (found := _fitted_to_property(bug, outcome, bug in refuted))}
-            if best := [found for bug, found in sized.items() if bug not in refuted] or [*sized.values()]:
-                yield test, BugCause(tuple(map(_named, best)), ())
+            likely = [bug for bug in sized if bug not in refuted or bug.is_sized] or [*sized]
+            if best := [bug for bug in likely if bug.clause == clause] or likely:
+                yield test, BugCause(tuple(_named(sized[bug]) for bug in best), ())
 
     def _add_what_follows(self, taken: Sequence[tuple[Candidate, set[str]]], left: set[str]) -> None:
         """Add to each cause the failures that it also explains: of properties, and those that follow from others."""

@@ -442,7 +442,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row(what, "TRAIN-RECOUNT-1", (*sizes, *[70_000] * effort.scale), _words_in_parts, 16, least=1_000)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = tie_clause(implementation.conventions)
-    yield row("pairs that occur once", tie, (9, 90, 700, 2_700), _tied_pairs, 1)
+    yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     long_texts = [
         row("a text to train on", "TRAIN-STABLE-1", sizes, repeated(part), 44, least=0)
@@ -520,10 +520,13 @@ def _to_the_last_merge(count: int) -> str:
 
 
 def _tied_pairs(count: int) -> str:
-    """Return this many pairs that occur once. The tie-break prefers one that is far from both ends."""
-    letters = len(ascii_letters)
-    pairs = (divmod(491 * at % letters**2, letters) for at in range(count))
-    return "\n".join(ascii_letters[left] + ascii_letters[right] for left, right in pairs)
+    """Return this many pairs that occur once.
+
+    The tie-break prefers one that is far from both ends or, of 4,600 pairs, one of the last.
+    """
+    letters = [left + right for left in ascii_letters for right in ascii_letters]
+    pairs = letters + [char for char in map(chr, range(0x80, 0x800)) if not char.isspace()]  # each is a pair of bytes
+    return "\n".join(pairs[3_227 * at % len(pairs)] for at in range(count))
 
 
 def _segments(count: int) -> str:

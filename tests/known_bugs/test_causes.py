@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -997,6 +998,11 @@ class SortsMoreThan50Texts(BaseEncoder):
         return super().encode_batch(sorted(texts, key=len) if len(texts) > 50 else texts)
 
 
+class BreaksTiesAmong1024(BaseTrainer):
+    def choose(self, counts: dict[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        return super().choose(dict(Counter(counts).most_common(1_024)), ids)
+
+
 class KeepsTextAfterAnError(BaseEncoder):
     text = ""
 
@@ -1013,6 +1019,7 @@ class KeepsTextAfterAnError(BaseEncoder):
         (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks", "blocks of 32,768 ids"),
         (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "in groups of "),
         (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance", "on the tokenizer"),
+        (BreaksTiesAmong1024, "law-train-large", "tie-among-top-ten", "most_common(1,000 to 1,024)"),
     ],
 )
 def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
@@ -1021,9 +1028,8 @@ def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
     (tested,) = (one for one in bind(_spec().clauses) if one.id == property_id)
     found = tested.run(Implementation("x", target), Effort())
     assert found is not None
-    failed = Outcome(
-        property_id, "property", "", "failed", tested.clause, tested.conformance_class, mismatch=found.mismatch
-    )
+    clause = _spec().clauses.get(found.mismatch.clause_id, tested.clause)
+    failed = Outcome(property_id, "property", "", "failed", clause, tested.conformance_class, mismatch=found.mismatch)
     (cause,) = diagnose([failed], ()).causes
     assert isinstance(cause, BugCause)
     ((named, sentence),) = [(one.id, one.sentence) for one in cause.bugs]

@@ -153,8 +153,14 @@ class CutsWordsAt65536(CutsWordsToTrainOn):
 
 
 class BreaksTiesAmong500(BaseTrainer):
+    candidates = 500
+
     def choose(self, counts: Any, ids: Any) -> Merge:
-        return super().choose(dict(Counter(counts).most_common(500)), ids)
+        return super().choose(dict(Counter(counts).most_common(self.candidates)), ids)
+
+
+class BreaksTiesAmong4096(BreaksTiesAmong500):
+    candidates = 4_096
 
 
 class CutsAtTheFirstSpecialToken(BaseTrainer):
@@ -203,6 +209,7 @@ class IndexesWordsIn13Bits(IndexesWordsIn15Bits):
         ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
         ("TRAIN-LENGTH-1", CutsWordsAt65536),
         ("TRAIN-TIE-1", BreaksTiesAmong500),
+        ("TRAIN-TIE-1", BreaksTiesAmong4096),
         ("TRAIN-WEIGHT-1", CountsWrap),
         ("TRAIN-WEIGHT-1", CountsStop),
         ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
