@@ -394,6 +394,7 @@ class Texts:
 # Trainings
 
 COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
+SCALED_COUNT = (1 << 20) + 4  # some counters stop at 2**20
 
 
 def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -434,12 +435,13 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
             what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
-            sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
+            sizes = [*(COUNTS if more == " ab" or effort.scale else COUNTS[:2])]
+            sizes += [SCALED_COUNT] * (effort.scale and divisor == 1)
             yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
-    different = (60, 1_000, 11_000, *[70_000] * effort.scale)  # more than 16 bits count
+    different = (60, 1_000, 11_000, 70_000)  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words, 4, least=60)
-    what, sizes = "different words, each part with pairs of its own", (1_000, 9_000, 34_000)
-    yield row(what, "TRAIN-RECOUNT-1", (*sizes, *[70_000] * effort.scale), _words_in_parts, 16, least=1_000)
+    what = "different words, each part with pairs of its own"
+    yield row(what, "TRAIN-RECOUNT-1", (1_000, 9_000, 34_000, 70_000), _words_in_parts, 16, least=1_000)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)

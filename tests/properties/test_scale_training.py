@@ -20,8 +20,8 @@ from bpe_conformance.reference.textbook import Words
 (TRAIN_LARGE,) = (one for one in scale.PROPERTIES if one.id == "law-train-large")
 
 
-def run(target: type) -> Found | None:
-    return TRAIN_LARGE.run(Implementation("x", target), Effort())
+def run(target: type, scale: bool = False) -> Found | None:
+    return TRAIN_LARGE.run(Implementation("x", target), Effort(scale=scale))
 
 
 class CountsWrap(BaseTrainer):
@@ -194,11 +194,16 @@ class IndexesWordsIn13Bits(IndexesWordsIn15Bits):
     most = 1 << 13
 
 
+class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
+    most = 1 << 16
+
+
 @pytest.mark.parametrize(
     ("clause", "target"),
     [
         ("TRAIN-RECOUNT-1", IndexesWordsIn15Bits),
         ("TRAIN-RECOUNT-1", IndexesWordsIn13Bits),
+        ("TRAIN-RECOUNT-1", IndexesWordsIn16Bits),
         ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
         ("TRAIN-SPECIAL-1", TrainsWith16Specials),
         ("TRAIN-SPECIAL-1", TrainsWith255Specials),
@@ -258,11 +263,27 @@ def test_a_count_that_stops_is_found_under_each_rule_for_ties(
     assert run(CountsPairsTo) is not None
 
 
-def test_a_trainer_that_counts_in_groups_passes() -> None:
+def test_a_count_that_stops_at_a_million_is_found_with_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WordsCountedToAMillion(BaseTrainer):
+        def words(self, text: str, special: list[str], pattern: str) -> Words:
+            return [(word, min(count, 1 << 20)) for word, count in super().words(text, special, pattern)]
+
+    monkeypatch.setattr(scale, "SECONDS", math.inf)
+    kept = (scale.COUNTS[0], scale.SCALED_COUNT)
+    leave_out_sizes(monkeypatch, lambda sizes: [size for size in sizes if size in kept])
+    leave_out_rows(monkeypatch, lambda row: " than " in row.what)
+    assert run(WordsCountedToAMillion) is None
+    assert run(WordsCountedToAMillion, scale=True) is not None
+
+
+def test_a_trainer_that_counts_in_groups_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out_sizes(monkeypatch, lambda sizes: sizes[:3])
     assert run(CountsInGroups) is None
 
 
-def test_another_split_may_change_the_order_of_counts_in_a_longer_text() -> None:
+def test_another_split_may_change_the_order_of_counts_in_a_longer_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out_sizes(monkeypatch, lambda sizes: sizes[:3])
+
     class WithSpacesAfterWords(Tokenizer):
         pattern = r"\S+\s?|\s+"
         conventions: ClassVar[dict[str, str]] = {"tie_break": "lex-smaller"}
