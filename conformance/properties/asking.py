@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,9 +85,34 @@ class Interrupted(Exception):
     pass
 
 
+_ARGUMENTS = {
+    "UnicodeDecodeError": ("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    "UnicodeEncodeError": ("utf-8", "\ud800", 0, 1, "surrogates not allowed"),
+    "UnicodeTranslateError": ("\ud800", 0, 1, "no"),
+}
+_OTHERS = (Warning, StopIteration, StopAsyncIteration, MemoryError)  # of warnings, iterators, and the suite's limits
+SOURCE_ERRORS: Sequence[Exception] = [
+    Interrupted(),
+    *(
+        kind(*_ARGUMENTS.get(name, ()))
+        for name, kind in sorted(vars(builtins).items())
+        if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, _OTHERS)
+        if name == kind.__name__ and name != "ExceptionGroup"
+    ),
+]
+"""An error of a type that no code can know, and one of each built-in type that reading can raise."""
+
+
 def failing(items: Iterable[T], error: Exception) -> Iterator[T]:
     yield from items
     raise error
+
+
+def failing_in_turn(items: Sequence[T]) -> Iterator[tuple[str, Iterator[T]]]:
+    """Yield, for each error, what is so and an iterator that raises it: first, in the middle or last, in turn."""
+    for error, at in zip(SOURCE_ERRORS, cycle((len(items), 0, len(items) // 2)), strict=False):
+        name = "an error" if isinstance(error, Interrupted) else type(error).__name__
+        yield f"reading item {at + 1} raises {name}", failing(items[:at], error)
 
 
 def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:

@@ -18,7 +18,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
 from ..outcome import Expectation, Mismatch
 from . import scale, strategies
-from .asking import Instance, Interrupted, failing, in_turn, is_correct, undisturbed
+from .asking import Instance, Interrupted, failing, failing_in_turn, in_turn, is_correct, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("decode_iterable",)
@@ -101,11 +101,10 @@ def _read(ids: Iterable[int], tokenizer: TokenizerProxy) -> Answer:
 def error_of_ids(implementation: Implementation, question: Question[Detokenize]) -> Verdicts:
     """If reading an id raises an error, the caller gets an error: the text does not end as if it were complete."""
     tokenizer = Instance(implementation, question.table)
-    for error in (Interrupted(), ConnectionError(), KeyError()):
-        answer = tokenizer.call(partial(_read, failing(question.operation.ids, error)))
+    for context, ids in failing_in_turn(question.operation.ids):
+        answer = tokenizer.call(partial(_read, ids))
         if isinstance(answer, Text):
-            asked = replace(question, context=f"reading the next id raises {type(error).__name__}")
-            yield Mismatch(asked, Expectation((AnyError("the error of the ids"),)), answer)
+            yield Mismatch(replace(question, context=context), Expectation((AnyError("the error of the ids"),)), answer)
 
 
 @Fixed("law-detok-arguments", "ERROR-STATE-1", (*NEEDS, "shared memory"))

@@ -13,7 +13,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Batch, Encode, Question, Stream
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, Interrupted, failing, in_turn, undisturbed
+from .asking import Instance, Interrupted, failing, failing_in_turn, in_turn, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
@@ -55,14 +55,13 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
 @Drawn("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"), strategies.streams, 4)
 def error_of_chunks(implementation: Implementation, question: Question[Stream]) -> Verdicts:
     """If reading a chunk raises an error, the caller gets an error: the stream does not end as if it were complete."""
-    chunks = question.operation.chunks
     tokenizer = Instance(implementation, question.table)
-    for error in (Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
-        answer = tokenizer.call(partial(_read, failing(chunks[:-1], error)))
+    for context, chunks in failing_in_turn(question.operation.chunks):
+        answer = tokenizer.call(partial(_read, chunks))
         if isinstance(answer, Ids):
-            kind = "an error" if isinstance(error, Interrupted) else type(error).__name__
-            asked = replace(question, context=f"reading the last chunk raises {kind}")
-            yield Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
+            yield Mismatch(
+                replace(question, context=context), Expectation((AnyError("the error of the chunks"),)), answer
+            )
 
 
 def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:

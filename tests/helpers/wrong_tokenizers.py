@@ -475,6 +475,10 @@ class EndsTextsAtLookupErrors(EndsTextsAtOSErrors):
     ends_at = LookupError
 
 
+class EndsTextsAtAttributeErrors(EndsTextsAtOSErrors):
+    ends_at = AttributeError
+
+
 class LoadsShortLines(Whole):
     """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
 
@@ -573,6 +577,10 @@ class EndsStreamsAtOSErrors(Whole):
 
 class EndsStreamsAtDecodingErrors(EndsStreamsAtOSErrors):
     ends_at = UnicodeDecodeError
+
+
+class EndsStreamsAtRuntimeErrors(EndsStreamsAtOSErrors):
+    ends_at = RuntimeError
 
 
 class KeepsChunksBeforeAnError(Whole):
