@@ -91,6 +91,7 @@ def methods(implementation: Implementation) -> Verdicts:
 LONG_ENTRY = 1_024  # letters of the longest token
 TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
+WHOLE_BLOCKS = 513  # bytes with 512 merges, which fill blocks of lines to the last one
 
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
@@ -98,7 +99,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
     """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes."""
     for question, right in (
         long_tokens(LONG_ENTRY),
-        one_merge_per_byte(MANY_MERGES),
+        one_merge_per_byte(WHOLE_BLOCKS),
         one_merge_per_byte(MANY_MERGES, TWO_BYTES),
     ):
         has_own_pattern = implementation.conventions["pattern"] != "gpt2"

@@ -92,6 +92,21 @@ FAR = (420_000, 1_100_000)
 """Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
 
+EXACT = (64, 8_192, 10_000, 131_072)
+"""They fill blocks of 2, 4, ... 8,192 (the last: 131,072) and of 10, 100, 1,000 and 10,000 to their ends."""
+
+
+def exact_text(size: int) -> str:
+    """Return a text of this many characters, bytes and, in a table without merges, ids, whatever the split."""
+    return ("ab cde " * (size // 7 + 1))[:size]
+
+
+def _exact(kind: Callable[[str], Operation], right: Callable[[tuple[int, ...]], Answer], size: int) -> Posed:
+    """Pose what fills blocks to the end of the last one, which code can lose."""
+    text = exact_text(size)
+    return Question(kind(text), strategies.with_ids(())), right(tuple(text.encode("ascii")))
+
+
 MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special tokens
 LONG_SPECIALS = (9, 300, 4_100)
 
@@ -443,6 +458,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     what = "different words, each part with pairs of its own"
     yield row(what, "TRAIN-RECOUNT-1", (1_000, 9_000, 34_000, 70_000), _words_in_parts, 16, least=1_000)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
+    for ends in ("xy", "ab"):  # without the last letter, its pair occurs less often than the other
+        what = f"a text that fills blocks and ends with {ends!a}"
+        yield row(what, "TRAIN-STABLE-1", EXACT, partial(_filled_to_train_on, ends), 1, least=EXACT[0])
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
@@ -490,6 +508,13 @@ def _different_words(count: int) -> str:
     """
     words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{_six_letters(at, 'bcdefghi')}" for at in range(count))
     return " xy" * (count - count // 25 - 1) + "".join(words)
+
+
+def _filled_to_train_on(ends: str, size: int) -> str:
+    """Return a text of exactly this many characters in which `ab` and `xy` occur equally often; it ends with one."""
+    other = {"ab": "xy", "xy": "ab"}[ends]
+    times, more = divmod(size, 6)
+    return "\n" * more + f"\n{other}\n{ends}" * times
 
 
 def _words_in_parts(count: int) -> str:
@@ -576,6 +601,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
+        yield Row("a text that fills blocks", EXACT, partial(_exact, Encode, Ids))
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
 
@@ -728,6 +754,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
             return _at_limits(size).stream(size, CHUNK, first=2)
 
         yield Row(f"a pre-token in chunks of {CHUNK:,}", LARGER, pose, may_refuse=True)
+        one_by_one = partial(_exact, lambda text: Stream(tuple(text)), Ids)
+        yield Row("characters, one by one, that fill blocks", EXACT[:3], one_by_one)
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -766,6 +794,19 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
 
 
+def _ids_of_text(kind: Callable[[tuple[int, ...]], Operation]) -> Callable[[str], Operation]:
+    return lambda text: kind(tuple(text.encode("ascii")))
+
+
+def _text_of(ids: tuple[int, ...]) -> Text:
+    return Text(bytes(ids).decode("utf-8", "replace"))
+
+
+def _cut_at_the_end(size: int) -> Posed:
+    ids = (*exact_text(size - 1).encode("ascii"), 0xE2)
+    return Question(Detokenize(ids), strategies.with_ids(())), _text_of(ids)
+
+
 CUT = b"\xe2\x82"  # a character without its last byte
 
 
@@ -783,6 +824,9 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
     yield Row("ids of bytes", with_more(effort), pose)
     yield Row("an odd number of ids of bytes", SIZES, partial(pose, last=b"bc"))  # the last one is a letter
     yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
+    if not Texts(implementation).own:
+        yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Detokenize), _text_of))
+        yield Row("ids that fill blocks, the last one inside a character", EXACT, _cut_at_the_end)
 
 
 def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -818,6 +862,11 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     if not texts.own:
         yield Row("a pre-token of long tokens", LONG_TOKENS, _spans_of_long_tokens, may_refuse=True)
 
+        def spans(ids: tuple[int, ...]) -> Offsets:
+            return Offsets(ids, tuple((at, at + 1) for at in range(len(ids))))
+
+        yield Row("a text that fills blocks", EXACT, partial(_exact, EncodeWithOffsets, spans))
+
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long list of ids, several for each character, decodes to the text."""
@@ -835,6 +884,7 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
 
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
+        yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Decode), _text_of))
         yield Row("the id of a token", LONG_TOKENS, pose_token)
         yield Row("different ids", DIFFERENT_IDS, pose_different)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)

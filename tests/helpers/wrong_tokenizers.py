@@ -493,6 +493,16 @@ class LoadsShortLines(Whole):
         return super().from_files(vocab, merges, special_tokens)
 
 
+class LosesTheLastMergeOfAFullBlock(Whole):
+    """Reads merges.txt in blocks of 128 merges, and loses the last merge if its block is full."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        header, *lines = Path(merges).read_text("utf-8").splitlines(keepends=True)
+        Path(merges).write_text("".join([header, *(lines if len(lines) % 128 else lines[:-1])]), "utf-8")
+        return super().from_files(vocab, merges, special_tokens)
+
+
 class SkipsVersionLines(LoadsShortLines):
     """Takes each line that begins with #version for the version line."""
 

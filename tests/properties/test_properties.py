@@ -106,6 +106,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
+    ("law-load-long", wrong.LosesTheLastMergeOfAFullBlock),
     ("law-load-long", wrong.LoadsInBlocks),
     ("law-load-long", wrong.DecodesFilesInBlocks),
     ("law-file-names", wrong.LoadsNamesUpToTheFirstDot),

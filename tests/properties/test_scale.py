@@ -615,6 +615,34 @@ ONLY_IN: dict[type, str] = {
 """The rows that show what is wrong with a tokenizer after other rows that take long."""
 
 
+class LosesFullBlocks(BaseEncoder):
+    """Loses the last block of 512 of what it reads or writes if it is full, as if it were flushed at the next item."""
+
+    def lost(self, items: Any) -> Any:
+        return items[:-512] if items and len(items) % 512 == 0 else items
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return super().encode_iterable(self.lost(list(chunks)))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(self.lost(list(ids)))
+
+    def encode_with_offsets(self, text: str) -> Any:
+        return super().encode_with_offsets(self.lost(text))
+
+
+class LosesCharactersOfFullBlocks(LosesFullBlocks):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(self.lost(text), **choice)
+
+
+class DropsBytesAtTheEndOfAFullBlock(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        known = list(ids)
+        text = super().decode(known)
+        yield text.rstrip("\ufffd") if len(known) % 128 == 0 else text
+
+
 @pytest.mark.parametrize("property_id", ["law-long-texts", "law-long-runs"])
 def test_state_that_a_long_text_leaves_is_found(property_id: str) -> None:
     found = run(property_id, KeepsALongerText)
@@ -638,6 +666,11 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
 @pytest.mark.parametrize(
     ("property_id", "target"),
     [
+        ("law-long-texts", LosesCharactersOfFullBlocks),
+        ("law-long-streams", LosesFullBlocks),
+        ("law-long-decoding", LosesFullBlocks),
+        ("law-long-offsets", LosesFullBlocks),
+        ("law-long-detokenizing", DropsBytesAtTheEndOfAFullBlock),
         ("law-long-texts", LooksNoFurtherThanItsBlock),
         ("law-long-texts", LooksNoFurtherThan64Units),
         ("law-long-texts", LooksNoFurtherThan100Characters),

@@ -163,6 +163,11 @@ class BreaksTiesAmong4096(BreaksTiesAmong500):
     candidates = 4_096
 
 
+class LosesAFullBlock(BaseTrainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return super().words(text[:-1] if text and len(text) % 4_096 == 0 else text, special, pattern)
+
+
 class CutsAtTheFirstSpecialToken(BaseTrainer):
     """Cuts a long text at the first special token, even inside another one, to count its parts separately."""
 
@@ -225,6 +230,7 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
         ("TRAIN-WEIGHT-1", ForgetsRareWords),
         ("TRAIN-WEIGHT-1", LeavesOutTheRest),
         ("TRAIN-LENGTH-1", LeavesOutLongWords),
+        ("TRAIN-STABLE-1", LosesAFullBlock),
         ("TRAIN-STABLE-1", TrainsOnBlocks),
         ("TRAIN-STABLE-1", TrainsOnBlocksOfLines),
     ],
