@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations, product
@@ -100,6 +100,8 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
 
 
 CHANGED = "kl \u00e9 kl<s>"
+SHAPES = ("", "k", "kl", "<s>", CHANGED, "kl " * 700)
+"""Texts for which code has a ready answer: none, one byte, one token, a special token, and long ones in a cache."""
 
 
 def _returned_changed(implementation: Implementation, model: Model, *operations: Operation) -> Verdicts:
@@ -132,10 +134,28 @@ def allowed_changed(implementation: Implementation) -> Verdicts:
     yield from _returned_changed(implementation, model, EncodeAllowed(CHANGED, "all", ()))
 
 
+def _shapes_changed(implementation: Implementation, *kinds: Callable[[str], Operation]) -> Verdicts:
+    special = ["<s>"] if "special" in implementation.capabilities else []
+    model = strategies.with_ids([(b"k", b"l")], special=special)
+    yield from _returned_changed(implementation, model, *(kind(text) for kind, text in product(kinds, SHAPES)))
+
+
+@Fixed("law-lists-texts", "ERROR-STATE-1", ("encode", "shared memory"))
+def ids_changed(implementation: Implementation) -> Verdicts:
+    """`encode` is correct after returned ids change, whatever the text."""
+    yield from _shapes_changed(implementation, Encode)
+
+
+@Fixed("law-lists-batches", "ERROR-STATE-1", ("encode_batch", "shared memory"))
+def rows_changed(implementation: Implementation) -> Verdicts:
+    """`encode_batch` is correct after returned rows change, whatever the texts."""
+    yield from _shapes_changed(implementation, lambda text: Batch((text,)), lambda text: Batch((text, "l")))
+
+
 @Fixed("law-lists-offsets", "ERROR-STATE-1", ("encode_with_offsets", "shared memory"))
 def spans_changed(implementation: Implementation) -> Verdicts:
-    """`encode_with_offsets` is correct after returned ids and spans change."""
-    yield from _returned_changed(implementation, strategies.with_ids([(b"k", b"l")]), EncodeWithOffsets(CHANGED))
+    """`encode_with_offsets` is correct after returned ids and spans change, whatever the text."""
+    yield from _shapes_changed(implementation, EncodeWithOffsets)
 
 
 @Fixed("law-lists-pipeline", "ERROR-STATE-1", ("from_tokenizer_json", "shared memory"))
@@ -365,7 +385,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
         "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
     ),
-    *(arguments, allowed_changed, spans_changed, changed_with_pipeline),
+    *(arguments, allowed_changed, ids_changed, rows_changed, spans_changed, changed_with_pipeline),
     Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(
         "A text is split by GPT-2's pattern."
     ),

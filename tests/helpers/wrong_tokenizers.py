@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import functools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,6 +87,34 @@ class SortsTheIdsToDecode(Whole):
         if isinstance(ids, list):
             ids.sort()
         return text
+
+
+class HandsOutOneList(Whole):
+    """Keeps what methods return for some texts, and returns the same lists again."""
+
+    def kept(self, kind: str, text: str, make: Callable[[], Any]) -> Any:
+        known: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
+        if text and not text.startswith("<") and len(text) < 1_000:
+            return make()
+        if (kind, text) not in known:
+            known[kind, text] = make()
+        return known[kind, text]
+
+
+class HandsOutOneListOfIds(HandsOutOneList):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return self.kept("ids", text, lambda: super(HandsOutOneList, self).encode(text, **choice))
+
+
+class HandsOutOneListOfRows(HandsOutOneList):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        make = super().encode_batch
+        return self.kept("rows", texts[0], lambda: make(texts)) if len(texts) == 1 else make(texts)
+
+
+class HandsOutOneListOfSpans(HandsOutOneList):
+    def encode_with_offsets(self, text: str) -> Any:
+        return self.kept("spans", text, lambda: super(HandsOutOneList, self).encode_with_offsets(text))
 
 
 class HandsOutListsOfChoices(Whole):
@@ -424,7 +452,7 @@ class LoadsOnlyNewFiles(Whole):
         contents = (Path(vocab).read_bytes(), Path(merges).read_bytes())
         if contents not in cls.seen:
             cls.latest, cls.seen[contents] = Whole.from_files(vocab, merges, special_tokens), None
-        return cls.latest  # type: ignore[no-any-return]
+        return cls.latest
 
 
 class LosesHalvesAtDecode(Whole):
