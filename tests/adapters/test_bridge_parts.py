@@ -7,6 +7,7 @@ import errno
 import gc
 import io
 import json
+import locale
 import os
 import queue
 import re
@@ -125,16 +126,25 @@ def test_a_method_that_the_adapter_lacks_is_refused() -> None:
     assert replies(Tokenizer, {"op": "save", "model": 1, "folder": "x"}) == [{"not_claimed": "the adapter has no save"}]
 
 
-def test_a_call_that_changes_the_directory_is_an_error_and_undone(tmp_path: Any, monkeypatch: Any) -> None:
-    class Moves(Tokenizer):
+def test_a_call_that_changes_the_state_of_the_process_is_an_error_and_undone(tmp_path: Any, monkeypatch: Any) -> None:
+    def disturb() -> None:
+        os.chdir("/")
+        locale.setlocale(locale.LC_CTYPE, "C")
+
+    class Disturbs(Tokenizer):
         def encode(self, text: str, **more: Any) -> list[int]:
-            os.chdir("/")
+            disturb()
             return super().encode(text, **more)
 
     monkeypatch.chdir(tmp_path)
-    (reply,) = replies(Moves, ENCODE)
+    before = locale.setlocale(locale.LC_CTYPE)
+    (reply,) = replies(Disturbs, ENCODE)
     assert reply["error"]["type"] == "Disturbance"
-    assert os.getcwd() == str(tmp_path)  # noqa: PTH109
+    assert (os.getcwd(), locale.setlocale(locale.LC_CTYPE)) == (str(tmp_path), before)  # noqa: PTH109
+    with answers.restored() as changes:
+        disturb()
+    assert len(changes) == 1 + (before != "C")
+    assert [change for change in changes if change not in reply["error"]["message"]] == []
 
 
 def test_an_argument_that_is_null_keeps_its_position() -> None:
@@ -740,6 +750,25 @@ def test_the_last_words_of_a_program_are_its_error() -> None:
         assert check._last_words(stderr) == shown
 
 
+def test_between_the_turns_of_two_streams_something_else_is_asked() -> None:
+    asked: list[Any] = []
+
+    class Records:
+        def result(self, operation: str, **fields: Any) -> dict[str, Any]:
+            asked.append((operation, *fields.values()))
+            return {"stream": len(asked), "ids": [len(asked)]}
+
+        def ask(self, operation: str) -> None:
+            asked.append(operation)
+
+    program: Any = Records()
+    got = check._streams(program, "encode_iterable", ["a", "b", "c"], ["d", "e"], between="other")
+    turns = [(("stream_feed", 1, "a"), ("stream_feed", 2, "d")), (("stream_feed", 1, "b"), ("stream_feed", 2, "e"))]
+    fed = [one for turn in [*turns, (("stream_feed", 1, "c"),)] for one in (*turn, "other")]
+    assert asked == [("stream_open",), ("stream_open",), *fed, ("stream_close", 1), ("stream_close", 2)]
+    assert got == [[3, 6, 9, 11], [4, 7, 12]]
+
+
 # A program in this process
 
 
@@ -1052,12 +1081,17 @@ def test_what_is_announced_without_a_sample_or_if_it_cannot_be_made() -> None:
     def fails(vocab: Any, merges: Any) -> None:
         raise ValueError
 
+    def lacks(vocab: Any, merges: Any) -> None:
+        raise NotImplementedError
+
+    lacks.train = Tokenizer.train  # type: ignore[attr-defined]
     with_sample = started(Counts)["capabilities"]
     assert (len(made), "allowed_special" in with_sample, "special_tokens" in with_sample) == (1, True, False)
     assert {*started(Counts, has_sample=False)["capabilities"]} >= {*with_sample}
     assert len(made) == 1
     assert started(Fails)["capabilities"] == ["decode", "surrogates"]
     assert started(fails)["capabilities"] == ["decode", "encode", "surrogates"]
+    assert {*started(lacks)["capabilities"]} & {*wire.OPERATIONS} == {"train"}
 
 
 def test_an_error_shows_only_the_frames_of_the_adapter() -> None:

@@ -84,11 +84,14 @@ def test_prints_and_floods_of_the_adapter_do_no_harm(naughty):
         ("kill", CrashError, r"signal 9 \(SIGKILL\)"),
     ],
 )
-def test_a_crash_fails_one_call_and_shows_the_last_lines_of_stderr(naughty, text, error, words):
+def test_a_crash_fails_one_call_and_shows_the_last_lines_of_stderr(naughty, text, error, words, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
     trained = naughty.train("abab", 257, [])
-    with pytest.raises(error, match=words) as caught:
-        tokenizer.encode(text)
+    for _ in range(2):  # the second process has only this environment
+        with pytest.raises(error, match=words) as caught:
+            tokenizer.encode(text)
+    assert f"encoding '{text}'" in caught.value.stderr  # what it printed last
     if text == "crash":
         assert "last words" in caught.value.stderr
         assert str(caught.value).startswith(

@@ -254,3 +254,22 @@ def test_a_file_of_the_submission_may_have_the_name_of_a_refused_package(
             refusal.find_spec(name, path)
     os.close(tried)
     assert refusal.find_spec("json", None) is None
+
+
+@pytest.mark.parametrize("name", ["none", "none.inner", "os.inner", "made", "made.inner"])
+def test_a_module_without_files_can_be_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "made", ModuleType("made"))  # without a spec, as __main__ is
+    assert [*confinement._files(name)] == []
+
+
+def test_the_files_of_a_refused_module_are_its_own_and_those_to_which_they_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "__init__.py").touch()
+    (tmp_path / "elsewhere.py").touch()
+    (tmp_path / "linked").symlink_to("elsewhere")
+    (tmp_path / "linked_file.py").symlink_to("elsewhere.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert {*confinement._files("linked")} == {str(tmp_path / "elsewhere")}
+    assert {*confinement._files("linked_file")} == {str(tmp_path / "elsewhere.py")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -208,9 +209,24 @@ def test_train_fails_with_one_line_and_writes_nothing(
     assert sorted(file.name for file in here.iterdir()) == ["bad", "text", "wide"]
 
 
-def test_train_checks_its_target_before_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_checks_its_target_before_it_trains(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trains(*_: object, **__: object) -> None:
+        raise AssertionError("it trains first")
+
+    monkeypatch.setattr(Tokenizer, "train", trains)
     for folder, error in (("text", "text: is not a directory"), ("a/b", "a/b: there is no directory")):
         assert refused(capsys, "train", "text", "--vocab-size", "300", "-o", folder).startswith(error)
+    Path("there").mkdir()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "mkdir", full)
+    for folder in ("there", "new"):
+        error = refused(capsys, "train", "text", "--vocab-size", "300", "-o", folder)
+        assert error == f"{folder}: cannot be written: No space left on device"
 
 
 def test_an_interrupt_leaves_the_earlier_files(

@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np  # noqa: F401 - pytester forgets the modules that a run imports, and NumPy can be imported only once
 import pytest
 
 from bpe_conformance.session.run import Run

@@ -12,6 +12,7 @@ import time
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -613,6 +614,26 @@ def test_hostile_iteration_is_a_fault(name: str) -> None:
     methods = {"__iter__": lambda self: self, "__next__": lambda self: 97, name: fail}
     with pytest.raises(Raised, match="SystemExit"):
         answering(type("Hostile", (), methods)()).build(MODEL).encode("ab")
+
+
+@pytest.mark.parametrize("special", [None, (), ("<s>",)])
+def test_a_constructor_that_fails_is_named_with_the_arguments_that_it_got(special: tuple[str, ...] | None) -> None:
+    given: list[int] = []
+
+    class Fails(Reference):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            given.append(len(arguments))
+            if fails:
+                raise ValueError("no")
+            super().__init__(*arguments, **keywords)
+
+    fails, named = False, ("vocab", "merges", "special_tokens")
+    implementation = Implementation("x", Fails)
+    fails = True
+    with pytest.raises(CallFailed) as failed:
+        implementation.build(replace(MODEL, special_tokens=special))
+    assert str(failed.value) == f"Fails({', '.join(named[: given[-1]])}) raised ValueError: no"
+    assert (given[-1] == 2) == (special is None)
 
 
 def test_hostile_objects_cannot_fake_an_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
 
@@ -448,6 +449,25 @@ def test_bugs_that_join_to_an_endless_loop_are_late_once(monkeypatch: pytest.Mon
     found = combined.Trainers({}).answers([], {text: Question(Train(text, 257)) for text in ("ab", "cd")})
     assert calls == ["ab"]
     assert [type(answer) for answer in found.values()] == [Fault] * 2
+
+
+def test_a_bug_that_extends_another_is_joined_to_it_in_any_order() -> None:
+    training = {"test": Question(Train("ab<|endoftext|>ab<s>cab", 264, ("<s>",)))}
+    trainers = [bug for bug in known_bugs() if issubclass(bug.target, BaseTrainer)]
+    pairs = [(bug, base) for bug, base in permutations(trainers, 2) if issubclass(bug.target, base.target)]
+    assert len(pairs) > 1
+    for bug, base in pairs:
+        alone = combined.Trainers({}).answers([bug], training)
+        for both in ([bug, base], [base, bug]):
+            assert combined.Trainers({}).answers(both, training) == alone
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_no_bug_is_chosen_that_brings_the_tables_no_closer(is_right: bool) -> None:
+    training = {text: Question(Train(text, 258)) for text in ("ab ab cd", "xyxy")}
+    answers = combined.Trainers({}).answers([], training) if is_right else dict.fromkeys(training, Ids((1,)))
+    trainers = [bug for bug in known_bugs() if issubclass(bug.target, BaseTrainer)]
+    assert combined.Trainers({}).search(training, answers, [], trainers) == []
 
 
 def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:

@@ -41,9 +41,10 @@ from bpe_conformance.answer import (
     TrainingDivergence,
     UnknownId,
     VocabDivergence,
+    WholeTokenCut,
     WrongMerge,
 )
-from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures import conventions, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 from bpe_conformance.implementation.proxy import Raised, TokenizerProxy
@@ -153,6 +154,15 @@ def test_an_id_without_an_entry_is_named_first_and_a_merge_as_too_early_only_if_
 ) -> None:
     setting = Setting(read_model({"merges": merges}), CONVENTIONS, "MERGE-ORDER-1")
     assert divergence.encoding(setting, "abc", expected, got).cause == cause
+
+
+@pytest.mark.parametrize("lookup", conventions.CONVENTIONS["lookup"])
+def test_an_entry_that_is_divided_is_named_under_each_lookup_that_keeps_it(lookup: str) -> None:
+    model = read_model({"merges": [["a", "b"]], "extra": [[300, "abc"]]})
+    setting = Setting(model, {**CONVENTIONS, "lookup": lookup}, "MERGE-ORDER-1")
+    right = setting.oracle.encode("abc x")
+    where = divergence.encoding(setting, "abc x", right, [97, 98, 99, *b" x"])
+    assert (where.cause == WholeTokenCut("abc", lookup)) == (right[0] == 300) == (lookup != "pair")
 
 
 def test_a_special_token_is_a_piece_of_its_own() -> None:

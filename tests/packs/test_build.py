@@ -147,11 +147,11 @@ def test_an_equal_model_of_an_earlier_pack_makes_engines_no_slower() -> None:
 
 
 def test_only_a_decoding_of_an_added_token_that_is_not_ascii_may_differ() -> None:
-    added = read_model({"extra": [[300, "<\u00e9>"]], "special_tokens": ["<\u00e9>"]}, "added")
-    given = list(answered(Reach(added), [draft(Decode((97, 300)))]))
-    (row,) = agree(added, given, [engine("LiesInDecode")]).differs
+    added = read_model({"extra": [[300, "<\u00e9>"], [301, "<e>"]], "special_tokens": ["<\u00e9>", "<e>"]}, "added")
+    given, lying = list(answered(Reach(added), [draft(Decode((97, 300)))])), "LiesInDecode"
+    (row,) = agree(added, given, [engine(lying)]).differs
     assert row["reason"] == "it decodes added tokens that are not ASCII as mapped characters"
-    for operation, name in ((Decode((97,)), "LiesInDecode"), (Encode("x"), "LiesAboutX")):
+    for operation, name in ((Decode((97,)), lying), (Decode((97, 301)), lying), (Encode("x"), "LiesAboutX")):
         with pytest.raises(CommandError, match="no pack is written"):
             agree(added, list(answered(Reach(added), [draft(operation)])), [engine(name)])
 

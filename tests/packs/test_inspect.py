@@ -164,9 +164,9 @@ def test_every_added_token_is_listed_with_its_flags_and_its_id() -> None:
 
 
 def test_the_names_by_which_llamacpp_knows_the_ids_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect.gguf, "recognised", lambda *_: ("0", {"gpt-2": None, "llama-bpe": 128000}))
+    monkeypatch.setattr(inspect.gguf, "recognised", lambda *_: ("0", {"gpt-2": None, "llama-bpe": 128000, "tekken": 0}))
     described = dict(inspect._description(ModelSource(MODEL, "", {}), Reach(MODEL)))
-    known = "takes its ids for those of gpt-2 (no BOS), llama-bpe (BOS 128000)"
+    known = "takes its ids for those of gpt-2 (no BOS), llama-bpe (BOS 128000), tekken (BOS 0)"
     assert described["llama.cpp"] == f"convert_hf_to_gguf.py {known}"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,25 @@ PACKS = {model.name: made(model) for model in (PLAIN, PIPELINE)}
 def save(folder: Path, documents: Mapping[str, bytes]) -> None:
     for name, data in documents.items():
         (folder / name).write_bytes(data)
+
+
+@pytest.mark.skipif(not Path(os.devnull).is_char_device(), reason="POSIX")
+@pytest.mark.parametrize("name", PACKS)
+def test_only_regular_files_are_read(name: str, tmp_path: Path) -> None:
+    replacements: dict[str, Callable[[Path], None]] = {
+        "No such file": lambda file: None,
+        "it is not a regular file": lambda file: file.symlink_to(os.devnull),  # as a pipe, a device can have no end
+        "Is a directory": lambda file: file.mkdir(),
+    }
+    documents = PACKS[name][1]
+    for (reason, put), file in product(replacements.items(), documents.keys() - {files.SCHEMA}):
+        folder = tmp_path / reason / file
+        folder.mkdir(parents=True)
+        save(folder, {other: data for other, data in documents.items() if other != file})
+        put(folder / file)
+        with pytest.raises(SpecError, match=f": cannot be read: {reason}") as raised:
+            load_pack(folder, CLAUSES)
+        assert raised.value.file == (folder / file).resolve()
 
 
 @pytest.mark.parametrize("name", PACKS)

@@ -419,6 +419,10 @@ def gaps() -> Iterator[str]:
     for pair, word in complete.pairs_of_characters().items():
         if word not in textbook.split(f"\n{word}") or b"".join(pair) not in word.encode():
             yield f"{pair}: {word!a} is no pre-token that holds it"
+    for word in complete._words():
+        question = complete._encoding([word])
+        if textbook.split(word) == [word] and len(oracle(question.table).encode(word)) != 1:
+            yield f"{word!a}: is not one token"
     merged = {byte for pairs in complete.pairs_of_bytes().values() for pair in pairs for byte in pair}
     if missing := {bytes([byte]) for byte in range(256)} - merged - {bytes([byte]) for byte in NEVER_IN_PAIRS}:
         yield f"the bytes {sorted(missing)} take part in no merge"

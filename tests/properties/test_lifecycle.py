@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -26,14 +27,25 @@ from helpers.wrong_tokenizers import (
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.answer import Ids
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
+from bpe_conformance.operations import Decode, Encode, Question
 from bpe_conformance.properties.engine import Effort
-from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle, Stage, after_each_error
+from bpe_conformance.properties.lifecycle import (
+    PROPERTIES,
+    STAGES,
+    Lifecycle,
+    Machine,
+    Origin,
+    Stage,
+    Undisturbed,
+    after_each_error,
+)
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec
 
@@ -471,6 +483,45 @@ def test_a_stream_that_another_one_ends_is_found() -> None:
                 yield index
 
     assert accused(Implementation("x", ReadsTheLatestStream), STAGES[:1], FEW) == {"law-stream-history"}
+
+
+def test_each_question_is_asked_of_each_undisturbed_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Origin, Any]] = []
+
+    def is_right(self: Undisturbed, implementation: Implementation, origin: Origin, question: Question[Any]) -> bool:
+        asked.append((origin, question.operation))
+        return len(asked) % 3 == 0
+
+    monkeypatch.setattr(Undisturbed, "_is_right", is_right)
+    undisturbed = Undisturbed(Implementation("x", Whole))
+    models = {name: read_model({"merges": merges}) for name, merges in (("a", []), ("b", [["a", "b"]]))}
+    every = [
+        (Origin(name, model, made), Question(operation, model))
+        for name, model in models.items()
+        for made in ("built", "loaded", "saved")
+        for operation in (Encode("ab"), Encode("b"), Decode((97, 98)))
+    ]
+    first = [undisturbed.answers(*one) for one in every]
+    assert asked == [(origin, question.operation) for origin, question in every]
+    assert [undisturbed.answers(*one) for one in every] == first == [number % 3 == 2 for number in range(len(every))]
+    assert len(asked) == len(every)
+
+
+@pytest.mark.parametrize("gives", [(1, 2, 3, 4, 5), (1, 2, 3), (1, 9, 3, 4, 5), (1, 2, 3, 4, 5, 5), ()])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_of_a_stream_that_is_not_read_to_its_end_what_it_gave_is_compared(gives: tuple[int, ...], count: int) -> None:
+    right, judged = (1, 2, 3, 4, 5), list[tuple[int, ...]]()
+    stream = SimpleNamespace(origin=None, question=None, ids=iter(gives), read=[])
+    machine: Any = SimpleNamespace(
+        streams=[stream],
+        lifecycle=SimpleNamespace(undisturbed=SimpleNamespace(correct=lambda *_: Ids(right))),
+        _attempt=lambda step, method, call: (call(), None),
+        _judge=lambda origin, question, answer: judged.append(answer.ids),
+    )
+    for asked in range(count, 8, count):
+        Machine._read_on(machine, 0, count)
+        read = gives[:asked]
+        assert judged[-1] == (read if len(read) < asked else (*read, *right[asked:]))
 
 
 def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() -> None:

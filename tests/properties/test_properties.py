@@ -155,6 +155,27 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
+def test_files_and_directories_of_each_name_are_loaded_and_saved() -> None:
+    seen: dict[str, set[str]] = {}
+
+    class Notes(wrong.Whole):
+        @classmethod
+        def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> wrong.Whole:
+            paths = {"vocab": Path(vocab), "merges": Path(merges), "folder": Path(vocab).parent}
+            for what, path in paths.items():
+                seen.setdefault(what, set()).add(path.name)
+            return super().from_files(vocab, merges, special_tokens)
+
+        def save(self, folder: str) -> None:
+            seen.setdefault("saved", set()).add(Path(folder).name)
+            super().save(folder)
+
+    assert found("law-file-names", Notes) is None
+    assert {what: {*files.NAMES} - names for what, names in seen.items()} == {
+        what: set() for what in ("vocab", "merges", "folder", "saved")
+    }
+
+
 @pytest.mark.parametrize(("at_load", "depends_on"), [(False, "encode"), (True, None)])
 def test_long_entries_depend_on_encode_only_if_it_is_incorrect(at_load: bool, depends_on: str | None) -> None:
     class Cuts(wrong.Whole):

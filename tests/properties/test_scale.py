@@ -734,21 +734,26 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(
     assert "size" in found.mismatch.asked.about + found.mismatch.asked.context
 
 
-class CutsWhiteSpaceAt1000Characters(BaseEncoder):
-    def encode_pre_token(self, pre_token: str) -> list[int]:
-        cut = 1_000 if pre_token.isspace() else len(pre_token)
-        return [*super().encode_pre_token(pre_token[:cut]), *super().encode_pre_token(pre_token[cut:])]
-
-
 def test_each_merge_of_the_table_for_texts_without_spaces_is_in_one_of_them() -> None:
     parts = [part.encode("utf-8") for part in scale.UNSPACED_PARTS]
     merged = [left + right for left, right in scale.UNSPACED.merges]
     assert [token for token in merged if not any(token in part for part in parts)] == []
 
 
-def test_long_runs_of_white_space_are_merged_as_a_whole() -> None:
-    implementation, effort = Implementation("x", CutsWhiteSpaceAt1000Characters), Effort()
-    rows = (row for row in scale._long_runs(implementation, effort) if "white space" in row.what)
+@pytest.mark.parametrize(
+    ("characters", "loses"),
+    [(r"\s", False), ("\0", True), ("a", False), (r"\p{L}", False), (r"[^\s\p{L}\p{N}\p{C}]", False)],
+    ids=["white space", "zero bytes", "one letter", "letters", "signs"],
+)
+def test_long_runs_of_each_kind_are_encoded_as_a_whole(characters: str, loses: bool) -> None:
+    class CutsAt1003Characters(BaseEncoder):
+        def encode_pre_token(self, pre_token: str) -> list[int]:
+            cut = 1_003 if regex.fullmatch(f" ?(?:{characters})+", pre_token) else len(pre_token)
+            rest = [] if loses else super().encode_pre_token(pre_token[cut:])
+            return [*super().encode_pre_token(pre_token[:cut]), *rest]
+
+    implementation, effort = Implementation("x", CutsAt1003Characters), Effort()
+    rows = (row for row in scale._long_runs(implementation, effort) if row.what.startswith("a pre-token of "))
     assert any(scale._first_wrong("law", row, implementation, effort) for row in rows)
 
 

@@ -304,11 +304,11 @@ def test_each_report_is_written_even_if_another_cannot_be(tmp_path: Path, monkey
 
 
 def test_every_report_that_is_named_is_checked_before_the_tests(tmp_path: Path) -> None:
-    names = ["a.json", "all/", "b.md"]
+    names = ["a.json", "all/", "b.md", "too\\"]  # as a directory is written on Windows
     place = SimpleNamespace(dir=tmp_path)
     config: Any = SimpleNamespace(getoption=lambda name: names, invocation_params=place)
-    every = [tmp_path / "a.json", *(tmp_path / "all" / name for name in session_run.reports.ALL), tmp_path / "b.md"]
-    assert session_run._report_files(config) == every
+    of_all, of_too = ([tmp_path / folder / name for name in session_run.reports.ALL] for folder in ("all", "too\\"))
+    assert session_run._report_files(config) == [tmp_path / "a.json", *of_all, tmp_path / "b.md", *of_too]
     names.append("c.txt")
     with pytest.raises(pytest.UsageError, match=r"'c\.txt' is not the name of a report"):
         session_run._report_files(config)

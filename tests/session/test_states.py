@@ -219,14 +219,15 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "prefix", str(project.path / ".venv"))  # an environment in the directory of the project
         assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
-    for name, text in {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": ""}.items():
+    files = {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": "", "bpe_conformance_of_others.py": ""}
+    for name, text in files.items():
         project.write(name, text)
     project.pytester.syspathinsert()
-    result = project.judge("mine:Right", *options, "-p", "plugged")
+    result = project.judge("mine:Right", *options, "-p", "plugged", "-p", "bpe_conformance_of_others")
     header = result.stdout.str().partition("collected")[0]
     (note,) = json.loads((project.path / "report.json").read_text("utf-8"))["adapter"]["notes"]
     assert note in " ".join(header.split())
-    for name in ("pytest.ini", "conftest.py", "plugged.py", "-p plugged", "use bpe-conformance grade"):
+    for name in (*files, "-p plugged", "-p bpe_conformance_of_others", "use bpe-conformance grade"):
         assert name in note
     assert "own process" not in project.judge("mine:Right", *options[1:]).stdout.str()
 

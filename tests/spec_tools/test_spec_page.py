@@ -43,6 +43,13 @@ def test_code_in_a_page_is_the_text(text: str) -> None:
     assert shown_as_code(spec_page.code(text)) == text
 
 
+@pytest.mark.parametrize("size", range(1, spec_page.MOST_ALIKE + 3))
+def test_equal_tokens_in_a_row_are_counted_only_if_they_are_many(size: int) -> None:
+    is_listed = size <= spec_page.MOST_ALIKE
+    alike = ["'ab'"] * size if is_listed else [f"'ab' \u00d7 {size}"]
+    assert spec_page.tokens([b"x", *[b"ab"] * size, b"x"]).split(" | ") == ["'x'", *alike, "'x'"]
+
+
 def test_every_clause_is_stated_once() -> None:
     stated = {name: statement for _, name, statement in CLAUSE.findall(FILE.read_text("utf-8"))}
     assert stated == {clause.id: clause.statement.strip() for clause in spec().clauses.values()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -339,6 +340,21 @@ NONE_FAILED = Verdict("encoder", must=9, failed=0, known=0, errors=0, should=5, 
 )
 def test_a_verdict_has_all_its_counts(counts: dict[str, int], said: str) -> None:
     assert wording.verdict(replace(NONE_FAILED, **counts)) == said
+
+
+def test_a_verdict_says_each_count_with_any_others() -> None:
+    parts = {
+        "known": (12, " (12 of them known)"),
+        "elsewhere": (13, "; 13 more fail only because"),
+        "broken": (14, "; 14 of 50 SHOULD tests fail"),
+        "stale": (15, "; 15 that pass are listed as known failures"),
+    }
+    for failed, *chosen in product((0, 11), *[(False, True)] * len(parts)):
+        names = {name for name, is_there in zip(parts, chosen, strict=True) if is_there}
+        counts = {name: parts[name][0] for name in names}
+        said = wording.verdict(replace(NONE_FAILED, must=90, should=50, failed=failed, **counts))
+        assert {name for name, (_, part) in parts.items() if part in said} == names, said
+        assert said.startswith("FAIL: " if failed or "known" in names else "PASS: ")
 
 
 def test_each_need_says_why_a_test_is_skipped() -> None:
