@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 from types import SimpleNamespace
 from typing import Any
 
@@ -468,6 +468,15 @@ def test_no_bug_is_chosen_that_brings_the_tables_no_closer(is_right: bool) -> No
     answers = combined.Trainers({}).answers([], training) if is_right else dict.fromkeys(training, Ids((1,)))
     trainers = [bug for bug in known_bugs() if issubclass(bug.target, BaseTrainer)]
     assert combined.Trainers({}).search(training, answers, [], trainers) == []
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_items_are_chosen_at_even_distances_and_never_more_than_asked(most: int) -> None:
+    for size in range(5 * most):
+        places = [int(place) for place in causes._spread([str(place) for place in range(size)], most)]
+        assert len(places) == min(size, most)
+        assert places[:1] == [0][:size]
+        assert len({after - before for before, after in pairwise(places)}) <= 1
 
 
 def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:

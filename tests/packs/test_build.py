@@ -71,6 +71,11 @@ class LiesInDecode(Honest):
         return "?"
 
 
+class RefusesAtLength(Honest):
+    def __init__(self, *arguments: Any) -> None:
+        raise BaseException("no " * 1000)
+
+
 class Panics(Honest):
     def encode(self, text: str, **chosen: Any) -> list[int]:
         if "x" in text:
@@ -175,6 +180,7 @@ def test_tiktoken_may_differ_for_a_known_reason() -> None:
     ("name", "model", "reason"),
     [
         ("Refuses", ABC, "it rejects the model or the pattern: no pattern"),
+        ("RefusesAtLength", ABC, "it rejects the model or the pattern: no no "),
         ("Missing", ABC, "has no 'Missing'"),
         ("Honest", replace(ABC, merges=ABC.merges[::-1]), "its lookup by bytes cannot represent this model"),
         (
@@ -190,6 +196,7 @@ def test_an_engine_that_cannot_be_asked_is_named_with_the_reason(name: str, mode
     assert reason in agreement.not_asked["tiktoken"]
     assert agreement.lines() == [f"not run   {package}: {why}" for package, why in agreement.not_asked.items()]
     assert len(agreement.lines()) == 2
+    assert max(map(len, agreement.lines())) < 300  # what an engine says is shortened
 
 
 def test_ctrl_c_in_an_engine_ends_the_command() -> None:

@@ -286,6 +286,9 @@ def test_an_id_that_is_accepted_beside_an_error_is_not_said_to_be_in_use() -> No
         assert wording.fact(Mismatch(asked, correct, Ids((257,)))) == f"encode('ab') raised no error and {did}."
     only = wording.fact(Mismatch(asked, Expectation((AnyError("surrogate"),)), Ids((257,))))
     assert only.startswith("encode('ab') raised no error, although ")
+    either = Expectation((answer.Table({}, ()), AnyError("special")))
+    trained = wording.fact(Mismatch(Question(Train("ab", 257)), either, Ids((257,))))  # without a model
+    assert trained.endswith(" raised no error and answered incorrectly.")
 
 
 @pytest.mark.parametrize(
