@@ -479,6 +479,19 @@ def test_items_are_chosen_at_even_distances_and_never_more_than_asked(most: int)
         assert len({after - before for before, after in pairwise(places)}) <= 1
 
 
+def test_a_size_is_said_as_one_number_or_as_a_range() -> None:
+    sized = [bug for bug in known_bugs() if bug.is_sized]
+    assert sized
+    for bug in sized:
+        for said, one in (
+            (f"{bug.size:,}", bug),
+            ("1,007", bug.with_size(1007)),
+            ("1,007", replace(bug, changed_size=1007, least_size=1007)),
+            ("1,003 to 1,007", replace(bug, changed_size=1007, least_size=1003)),
+        ):
+            assert one.sentence == bug.wording.replace("{size}", said)
+
+
 def test_a_bug_is_named_once_even_if_two_candidates_have_its_answers() -> None:
     twice = [Candidate(BugCause((Bug("a", sentence, "", ""),), ()), {"1", "2"}) for sentence in ("first", "second")]
     ((found, _),) = cover(twice, ["1", "2"])

@@ -468,6 +468,16 @@ def test_each_part_of_a_pattern_is_mistaken() -> None:
     ]
 
 
+def test_a_mistake_in_the_alternatives_leaves_out_one_or_exchanges_two() -> None:
+    parts = ["a", "b{2}", "(?!c)d", "e"]
+    by_what = {what: mutant for mutant, what in mutants("|".join(parts)).items()}
+    for part in parts:
+        assert by_what[f"without `{part}`"].split("|") == [other for other in parts if other != part]
+    for index, (part, later) in enumerate(pairwise(parts)):
+        exchanged = [*parts[:index], later, part, *parts[index + 2 :]]
+        assert by_what[f"`{later}` before `{part}`"].split("|") == exchanged
+
+
 @pytest.mark.parametrize("pattern", [r"(?i:'s|\p{L})|x", r"(?i:é)|x", "'s|x"])
 def test_only_a_group_of_letters_is_compared_by_ascii(pattern: str) -> None:
     assert not [what for what in mutants(pattern).values() if "by ASCII" in what]

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -34,7 +34,8 @@ from bpe_conformance.fixtures.answers import restored
 from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
-from bpe_conformance.operations import Decode, Encode, Question
+from bpe_conformance.operations import Decode, Encode, Question, Train
+from bpe_conformance.properties import lifecycle
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import (
     PROPERTIES,
@@ -483,6 +484,29 @@ def test_a_stream_that_another_one_ends_is_found() -> None:
                 yield index
 
     assert accused(Implementation("x", ReadsTheLatestStream), STAGES[:1], FEW) == {"law-stream-history"}
+
+
+def test_a_method_is_called_unless_it_is_lost_or_a_trained_tokenizer_lacks_it() -> None:
+    for is_offered, is_lost, is_trained, has in product((False, True), repeat=4):
+        machine: Any = SimpleNamespace(
+            capabilities={"decode", *["encode"] * is_offered}, lifecycle=SimpleNamespace(lost={*["encode"] * is_lost})
+        )
+        origin = Origin("a", read_model({}), training=Train("ab", 257) if is_trained else None)
+        tokenizer: Any = SimpleNamespace(origin=origin, proxy=SimpleNamespace(has=lambda name, has=has: has))
+        assert Machine._has(machine, tokenizer, "encode") == (is_offered and not is_lost and (has or not is_trained))
+
+
+def test_a_step_is_taken_if_there_is_what_it_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Machine, "_build_first", lambda machine, number: None)
+    for name, (_, needs, _, _) in [*lifecycle._STEPS.items()]:
+        taken: list[Any] = []
+        monkeypatch.setattr(lifecycle, "_STEPS", {name: (lambda machine, _, to=taken: to.append(machine), needs, 0, 0)})
+        stage: Any = SimpleNamespace(name="", steps={name})
+        for capabilities in (needs, needs | {"more"}, *(needs - {one} for one in needs)):
+            made = SimpleNamespace(capabilities=capabilities)
+            of_tests: Any = SimpleNamespace(implementation=SimpleNamespace(made_by=lambda _, made=made: made))
+            Machine.take_steps(of_tests, stage, bytes(1 + lifecycle.WIDTH))
+        assert [machine.capabilities for machine in taken] == [needs, needs | {"more"}]
 
 
 def test_each_question_is_asked_of_each_undisturbed_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:

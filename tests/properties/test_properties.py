@@ -20,6 +20,7 @@ from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergenc
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.proxy import Raised, TimedOut
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.operations import Detokenize, Encode, Question
@@ -153,6 +154,18 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     one = found("law-file-names", target)
     assert one is not None
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
+
+
+@pytest.mark.parametrize("property_id", ["law-saved-elsewhere", "law-json-elsewhere"])
+@pytest.mark.parametrize("error", [Raised("start", ValueError("no")), TimedOut(1.0, "start")])
+def test_files_are_not_blamed_if_no_process_starts_in_another_locale(
+    error: BaseException, property_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> Implementation:
+        raise error
+
+    monkeypatch.setattr(Implementation, "elsewhere", fails)
+    assert found(property_id, wrong.Whole) is None
 
 
 def test_files_and_directories_of_each_name_are_loaded_and_saved() -> None:

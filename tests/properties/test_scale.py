@@ -936,6 +936,15 @@ def test_a_refused_question_with_a_long_pre_token_is_correct(text: str, target: 
     assert not is_correct(implementation, question, Ids(()), right)
 
 
+def test_a_special_token_is_no_piece_that_a_declared_split_cuts() -> None:
+    model, conventions = read_model({"extra": [[300, "<s>"]], "special_tokens": ["<s>"]}), {**DEFAULTS, "pattern": "."}
+    known = {b"a", b"b"}
+    assert scale._is_cut_alike(Question(Encode("ab<s>ba"), model), known, conventions)
+    assert known == {b"a", b"b"}
+    assert not scale._is_cut_alike(Question(Encode("abc<s>"), model), known, conventions)
+    assert known == {b"a", b"b", b"c"}
+
+
 @pytest.mark.parametrize("target", [RefusesLongPreTokens, RefusesLongTexts])
 def test_a_batch_with_a_long_pre_token_may_be_refused(target: type) -> None:
     batch = Question[Any](Batch(("ab", 2_049 * "a")), read_model({}))

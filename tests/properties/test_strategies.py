@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, read_model
+from bpe_conformance.fixtures.pipeline import BEHAVIORS, ByteLevel, Digits, Punctuation, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Question
-from bpe_conformance.properties import strategies
+from bpe_conformance.properties import encoding, strategies
 from bpe_conformance.properties.engine import Drawn, Effort, Verdicts
 from bpe_conformance.properties.strategies import Layout
 from bpe_conformance.reference import textbook
@@ -221,6 +223,22 @@ def test_trainings_have_every_letter_separator_pattern_and_list() -> None:
     assert any(any(token in one.text for token in one.special) for one in operations)
     assert {one.vocab_size - 256 - len(one.special) for one in operations} == {*range(15), 100}
     assert not [one for one in examples(strategies.trainings, 100) if one.operation.special]
+    without: Any = SimpleNamespace(capabilities={"train"})
+    asked = examples(lambda _: strategies.trainings(without, True), 100)
+    assert not [one for one in asked if one.operation.special]
+
+
+def test_the_steps_of_pipelines_have_every_setting() -> None:
+    alone = [encoding._steps(bytes((first, 0, 0, last))) for first in (0, 1) for last in range(256)]
+    mappings = [step for steps in alone for step in steps if isinstance(step, ByteLevel)]
+    assert {(one.prefix_space, one.split) for one in mappings} == {*product((False, True), repeat=2)}
+    assert {isinstance(steps[0], ByteLevel) for steps in alone if len(steps) > 1} == {False, True}
+    others = {step for first in range(1, 256) for step in encoding._steps(bytes((first, 0, 0, 0)))}
+    splits = [step for step in others if isinstance(step, Split)]
+    assert {step.expression for step in splits} == {*encoding.EXPRESSIONS}
+    assert {(step.behavior, step.invert) for step in splits} == {*product(BEHAVIORS, (False, True))}
+    assert {step.behavior for step in others if isinstance(step, Punctuation)} == {*BEHAVIORS}
+    assert {step.individual for step in others if isinstance(step, Digits)} == {False, True}
 
 
 def test_a_table_shows_where_a_text_is_split() -> None:

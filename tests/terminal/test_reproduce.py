@@ -196,6 +196,13 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     assert not reproduce.program(training, unnamed)
 
 
+@pytest.mark.parametrize("text", ["", "a"])
+def test_a_program_calls_the_method_even_with_an_empty_text(text: str) -> None:
+    assert f"print(tokenizer.encode({text!r}))" in reproduce.program(
+        Question(Encode(text), read_model({})), Command("mine:T")
+    )
+
+
 def test_a_model_of_the_name_gpt2_is_not_reproduced_with_the_shipped_one() -> None:
     gpt2, command = gpt2_model(), Command("mine:Tokenizer")
     *merges, first, second = gpt2.merges

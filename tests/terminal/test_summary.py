@@ -645,6 +645,16 @@ def test_each_counterexample_of_a_property_is_shown_in_full(state: Any) -> None:
     assert [line.split()[-1] for line in shown if "as a case" in line] == ["first", "other"]
 
 
+@pytest.mark.parametrize("show", ["failures", "warnings"])
+def test_the_causes_of_failures_are_not_shown_with_the_warnings_alone(show: str) -> None:
+    terminal: Any = _Text()
+    outcomes = [outcome("a", "failed"), outcome("b", "failed"), outcome("c", "warning")]
+    summary.failures(terminal, failing_run(*outcomes, explained=["a", "b"]), in_full=False, show=show)
+    titles = [title for title, _ in terminal.parts if title]
+    assert show in titles
+    assert any("cause" in title for title in titles) == (show == "failures")
+
+
 @pytest.mark.parametrize("known", range(MOST_CAUSES + 1))
 def test_failures_without_a_cause_are_shown_beside_any_number_of_causes(known: int) -> None:
     names, explained = [f"rest-{number}" for number in range(5)], [f"known-{number}" for number in range(known)]
