@@ -76,16 +76,23 @@ def methods(implementation: Implementation) -> Verdicts:
     """Each method of a tokenizer that was loaded with special tokens follows them."""
     if "special" not in implementation.capabilities:
         return
-    model = strategies.with_ids(((b"k", b"l"),), special=("<|s|>",))
+    merges, special, odd = ((b"k", b"l"),), ("<|s|>",), strategies.Layout(2, 44, 3, 11)
+    without = strategies.with_ids(merges, odd)
+    added = replace(without, vocab={**without.vocab, max(without.vocab) + 1: b"<|s|>"}, special_tokens=special)
+    listed = strategies.with_ids(merges, special=special)
+    for written, model, context in (
+        (listed, listed, "loaded from files"),
+        (without, added, "loaded from files without the special token"),
+    ):
 
-    def make() -> TokenizerProxy:
-        with scratch_folder() as folder:
-            return implementation.from_files(*gpt2_files.write(model, folder), list(model.special_tokens or ()))
+        def make(written: Model = written) -> TokenizerProxy:
+            with scratch_folder() as folder:
+                return implementation.from_files(*gpt2_files.write(written, folder), list(special))
 
-    loaded = Instance(implementation, make)
-    every = asking.of_each_method(implementation, model, "m ")
-    every = (replace(question, context="loaded from files") for question in every)
-    yield asking.independent(undisturbed(implementation, asked, loaded.ask(asked)) for asked in every)
+        loaded = Instance(implementation, make)
+        every = asking.of_each_method(implementation, model, "m ")
+        every = (replace(question, context=context) for question in every)
+        yield asking.independent(undisturbed(implementation, asked, loaded.ask(asked)) for asked in every)
 
 
 LONG_ENTRY = 1_024  # letters of the longest token

@@ -521,6 +521,31 @@ class LoadsShortLines(Whole):
         return super().from_files(vocab, merges, special_tokens)
 
 
+class NumbersSpansOfLoadedTokensByRank(Whole):
+    def encode_with_offsets(self, text: str) -> Any:
+        ids, spans = super().encode_with_offsets(text)
+        numbers = {self.ids[left + right]: 256 + rank for rank, (left, right) in enumerate(self.merges)}
+        return [numbers.get(index, index) for index in ids] if vars(self).get("is_loaded") else ids, spans
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        loaded = super().from_files(vocab, merges, special_tokens)
+        vars(loaded)["is_loaded"] = True
+        return loaded
+
+
+class DecodesOnlyTheEntriesOfItsFile(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        known = vars(self).get("entries")
+        return super().decode_iterable(index for index in ids if known is None or index in known)
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        loaded = super().from_files(vocab, merges, special_tokens)
+        vars(loaded)["entries"] = {*json.loads(Path(vocab).read_text("utf-8")).values()}
+        return loaded
+
+
 class LosesTheLastMergeOfAFullBlock(Whole):
     """Reads merges.txt in blocks of 128 merges, and loses the last merge if its block is full."""
 

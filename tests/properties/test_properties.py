@@ -87,6 +87,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-runs", wrong.replacing_runs(32, from_the_right=True)),
     ("law-train-equal-starts", "tie-by-first-bytes"),
     ("law-trained-methods", wrong.forgetting("train", "encode_batch", "special")),
+    ("law-loaded-methods", wrong.NumbersSpansOfLoadedTokensByRank),
+    ("law-loaded-methods", wrong.DecodesOnlyTheEntriesOfItsFile),
     ("law-loaded-methods", wrong.forgetting("from_files", "encode_with_offsets", "special")),
     ("law-train-again", wrong.TrainsInTurn),
     ("law-train-again", wrong.RefusesToTrainAgain),
