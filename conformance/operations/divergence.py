@@ -91,8 +91,10 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCa
     model, offset = both.model, both.offset
     token = model.vocab[got]
     if (crossed := _crossed(both)) is not None:
-        is_merged = token not in both.special or any(left + right == token for left, right in model.ranks)
-        return answer.CrossesBoundary(token, crossed) if is_merged else answer.SpecialToken(token, missed=False)
+        if both.ids is not None or any(left + right == token for left, right in model.ranks):
+            return answer.CrossesBoundary(token, crossed)
+        is_special = token in both.special
+        return answer.SpecialToken(token, missed=False) if is_special else answer.NotAResult(token)
     if model.vocab[expected] == token:
         return answer.WrongId(token, expected, got)
     if model.vocab[expected] in both.special:

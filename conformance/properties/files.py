@@ -273,14 +273,20 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
             built = other.build(model)
     except (CallFailed, TimedOut):
         return  # it does not start there
-    for place, context in ((other, "and loaded there"), (implementation, "and loaded in the default locale")):
+    for saver, loader, context in (
+        (implementation, implementation, "saved twice, and loaded"),
+        (other, other, "saved in the locale C, and loaded there"),
+        (other, implementation, "saved in the locale C, and loaded in the default locale"),
+    ):
 
-        def make(place: Implementation = place) -> TokenizerProxy:
-            with scratch_folder() as folder:
-                built.save(folder)
-                return load(place, folder, model.fresh()[2])
+        def make(saver: Implementation = saver, loader: Implementation = loader) -> TokenizerProxy:
+            with scratch_folder() as folder, scratch_folder() as first:
+                one = built if saver is other else implementation.build(model)
+                for place in (first, folder) if saver is implementation else (folder,):
+                    one.save(place)
+                return load(loader, folder, model.fresh()[2])
 
-        asked = replace(question, context=f"saved in the locale C, {context}")
+        asked = replace(question, context=context)
         yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 

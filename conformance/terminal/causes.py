@@ -363,7 +363,7 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
         return ""
     what = "batch" if unit == "texts" else "input"
     matters = "Its length may matter, or what small ones rarely have: many different words, long tokens, a large table."
-    return f"The smallest {what} that fails has {least:,} {unit}. {matters}"
+    return f"Of those asked, the smallest {what} that fails has {least:,} {unit}. {matters}"
 
 
 def _next(text: str) -> list[str]:

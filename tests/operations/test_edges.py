@@ -28,6 +28,7 @@ from bpe_conformance.answer import (
     Ids,
     Lossless,
     Measure,
+    NotAResult,
     Offsets,
     Pair,
     Refusal,
@@ -133,6 +134,13 @@ def test_a_special_token_across_a_boundary_is_named_unless_a_merge_gives_it() ->
         right, wrong = ((97, model.ids[b"bc"], 100), (model.ids[b"abcd"],))
         where = divergence.encoding(Setting(model, CONVENTIONS, "PIPELINE-ORDER-1"), "abcd", right, wrong)
         assert where.cause == cause
+
+
+def test_an_entry_across_a_boundary_that_no_merge_makes_is_not_merged() -> None:
+    made = read_model({"merges": [["b", "c"]]})
+    model = replace(made, vocab={**made.vocab, 257: b"a b"})
+    where = divergence.encoding(Setting(model, CONVENTIONS, "SPECIAL-OFF-1"), "a b", (97, 32, 98), (257,))
+    assert where.cause == NotAResult(b"a b")
 
 
 @pytest.mark.parametrize(

@@ -285,8 +285,14 @@ def test_files_of_another_locale_are_loaded_there_and_in_the_default_locale(monk
         def reverse(file: Path) -> None:
             file.write_bytes(file.read_bytes()[::-1])
 
+    class SavesAnotherVocabularyAgain(wrong.Whole):
+        def save(self, folder: str) -> None:
+            super().save(folder)
+            self.vocab[256], self.vocab[257] = self.vocab[257], self.vocab[256]
+
     for here, there, context in (
         (InReverse, InReverse, None),
+        (SavesAnotherVocabularyAgain, SavesAnotherVocabularyAgain, "saved twice, and loaded"),
         (wrong.Whole, InReverse, "saved in the locale C, and loaded in the default locale"),
     ):
         monkeypatch.setattr(Implementation, "elsewhere", lambda self, _, there=there: Implementation("x", there))
