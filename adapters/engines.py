@@ -59,7 +59,7 @@ def of_package(spec: str, base: Any) -> Any:
     """Return an adapter over what the class of a package makes of the file, with `from_model_file` if it has that."""
     if (load := getattr(base, "from_model_file", None) or getattr(base, "from_tokenizer_json", None)) is None:
         name = spec.partition(":")[0]
-        raise AdapterError(f"{one_line(spec)}: {name} reads no file of a model; write --adapter {name}")
+        raise AdapterError(f"{name} reads no file of a model; write --adapter {name}")
 
     def read(path: Path) -> object:
         try:

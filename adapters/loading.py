@@ -87,7 +87,7 @@ def resolve(spec: str) -> object:
     if prefix in SHAPES:
         make: Any = load(SHAPES[prefix])
         return make(rest)
-    if prefix in BUILT_IN and rest:
+    if prefix in BUILT_IN and ":" in spec:
         from .engines import of_package  # with the reference, which not every process may have
 
         return of_package(spec, _built_in(prefix))
