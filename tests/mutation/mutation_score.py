@@ -41,7 +41,7 @@ CASES_WITHOUT_BUG = Path(__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
 FEW = 3
 """About this many of the cases that a bug fails are in the short check of the matrix."""
-OWN = 8
+OWN = 4
 """About this many of the cases of a bug's section are in that check, too: a bug may fail more than it did."""
 ONE_IN = 512
 """One in this many of all cases is in that check, too."""
