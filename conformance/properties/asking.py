@@ -157,6 +157,22 @@ def train(implementation: Implementation, asked: Train) -> tuple[Table, Tokenize
     return trained.table, trained.tokenizer()
 
 
+def trained(implementation: Implementation, given: Train) -> tuple[Model, Instance] | None:
+    """Train, and return the table and the tokenizer; None without a tokenizer or a well-formed table."""
+    proxies = list[TokenizerProxy | None]()
+
+    def train_it() -> Answer:
+        table, proxy = train(implementation, given)
+        proxies.append(proxy)
+        return table
+
+    table = contained(implementation, train_it)
+    if not isinstance(table, Table) or (proxy := proxies[0]) is None:
+        return None
+    model = Model(table.vocab, table.merges, given.special, given.pattern)
+    return (model, Instance(implementation, lambda: proxy)) if model.well_formed else None
+
+
 def load(implementation: Implementation, folder: Path, special: list[str] | None) -> TokenizerProxy:
     return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
 

@@ -33,6 +33,7 @@ from ..operations import Batch, Decode, DecodeBytes, Detokenize, EncodeWithOffse
 from ..operations.encode import Construct, Encode, EncodeAllowed
 from ..operations.operation import Operation, Question
 from ..outcome import Dependence, Expectation, Mismatch
+from . import strategies
 from .asking import (
     CALLERS_SPECIALS,
     Instance,
@@ -45,6 +46,7 @@ from .asking import (
     load,
     of_each_method,
     train,
+    trained,
     undisturbed,
 )
 from .engine import Effort, Fixed, Found, Property, Search, SharedRun, Verdicts
@@ -971,6 +973,226 @@ def after_each_error(implementation: Implementation) -> Verdicts:
         yield undisturbed(implementation, later, ask(implementation, later))
 
 
+# Any call after any other one, and while a stream is read
+
+NAMES = (SPECIAL, "xx")
+MIXED = (
+    f"kl{SPECIAL}klm k\u00e9xx l it'll 12345678 \U0001f98aK'LL",
+    f"l{SPECIAL} kl\u00e9m mxx it's 123456 12345 K'S\U0001f98a",
+)
+"""Special tokens, words that need merges, digits that each pattern splits, and characters of several bytes."""
+_PAIRS = ("kl", "lm", "it", "12", "34", "k\u00e9", " 1", "56", "'L")
+CHUNKS = ("k", "lm", f"kl{SPECIAL[:2]}", f"{SPECIAL[2:]}k", "", "lm it'", "s 1234", "5678 x", "x\u00e9 ", " ", "kl<|")
+"""The ends of chunks are within words, special tokens and white space."""
+HALF = b"\xf0\x9f"  # of a character, which ends the ids
+OF_OTHERS = Train("klkl mnmn 1234 5678 1234", 260)
+Calling: TypeAlias = Callable[[TokenizerProxy], object]
+Making: TypeAlias = Callable[[], tuple[Model, Instance] | None]
+
+
+def _mixed(implementation: Implementation, pattern: str = "gpt2", special: Sequence[str] = NAMES) -> Model:
+    merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS]
+    listed = special if "special" in implementation.capabilities else None
+    return strategies.with_ids(merges, special=listed, pattern=pattern)
+
+
+def _operations(implementation: Implementation, model: Model, text: str) -> Iterator[Operation]:
+    """Yield each method, with each of its options, for a text or for its ids."""
+    right = correct_answer(Question(Encode(text), model), implementation.conventions)
+    assert isinstance(right, Ids)
+    ids = (*right.ids, *(model.ids[bytes([byte])] for byte in HALF))
+    half, special = len(text) // 2, tuple(model.special_tokens or ())
+    every: tuple[Operation, ...] = (Encode(text), EncodeAllowed(text, (), ()), EncodeAllowed(text, special[:1], ()))
+    every += (Batch((text, "kl")), Stream((text[:half], text[half:])), EncodeWithOffsets(text))
+    every += (Decode(ids), DecodeBytes(ids), Detokenize(ids))
+    for operation in every:
+        is_chosen = isinstance(operation, EncodeAllowed)
+        if {*operation.needs} <= implementation.capabilities and (special or not is_chosen):
+            yield operation
+
+
+def _calls(implementation: Implementation, model: Model, text: str) -> Iterator[tuple[str, Calling]]:
+    """Yield each call of a tokenizer, with what it is: those above, streams that stay open, errors, and `save`."""
+    for operation in _operations(implementation, model, text):
+        yield _shown(operation), operation.of
+    ids = [model.ids[b"k"], model.ids[HALF[:1]]]
+    opened = list[object]()
+
+    def begin(method: str, items: Sequence[Any], proxy: TokenizerProxy) -> None:
+        opened.append(parts := proxy.open(method, iter(items)))
+        next(parts, None)
+
+    def save(proxy: TokenizerProxy) -> None:
+        with scratch_folder() as folder:
+            proxy.save(folder)
+
+    more: tuple[tuple[str, str, Calling], ...] = (
+        ("encode_iterable", "a stream that stays open", partial(begin, "encode_iterable", [*text])),
+        ("decode_iterable", "a stream of ids that stays open", partial(begin, "decode_iterable", ids)),
+        ("save", "save", save),
+        ("allowed_special", "encode of a disallowed token", EncodeAllowed(text, (), "all").of),
+        ("encode", "encode of a lone surrogate", Encode(f"{text}{_BAD}").of),
+        ("decode", "decode of an unknown id", Decode((*ids, 10**9)).of),
+    )
+    yield from ((what, call) for need, what, call in more if need in implementation.capabilities)
+
+
+def _others(implementation: Implementation) -> Iterator[tuple[str, Calling]]:
+    """Yield calls that make another tokenizer, with another pattern and other special tokens if these are possible."""
+    model = _mixed(implementation, strategies.patterns(implementation)[:2][-1], ("pq",))
+    special = ("pq",) if "train-special" in implementation.capabilities else ()
+    names = strategies.patterns(implementation, "train-pattern")
+    asked = replace(OF_OTHERS, special=special, pattern=names[:2][-1])
+    in_files = replace(model, pattern="gpt2")
+    made: tuple[tuple[str, str, Callable[[], TokenizerProxy | None]], ...] = (
+        ("", "built", partial(implementation.build, model)),
+        ("from_files", "loaded", partial(Origin("", in_files, "loaded").make, implementation)),
+        ("train", "trained", lambda: train(implementation, asked)[1]),
+    )
+    kept = list[object]()
+
+    def call(make: Callable[[], TokenizerProxy | None], _: TokenizerProxy) -> None:
+        kept.append(other := make())
+        if other is not None and "encode" in implementation.capabilities:
+            other.encode(MIXED[0])
+
+    for need, how, make in made:
+        if not need or need in implementation.capabilities:
+            yield f"another tokenizer was {how}", partial(call, make)
+
+
+def _ignoring(call: Calling, proxy: TokenizerProxy) -> Answer:
+    with contextlib.suppress(CallFailed):
+        call(proxy)
+    return Accepted()
+
+
+def _built(implementation: Implementation, model: Model) -> tuple[Model, Instance]:
+    return model, Instance(implementation, model)
+
+
+def _after_each(implementation: Implementation, make: Making, methods: Set[str], how: str = "built") -> Verdicts:
+    """Make each call of a new tokenizer, and then each call of these methods, about the same text or another one.
+
+    If it is not built, what a built one has in common with it is not its fault.
+    """
+    if (made := make()) is None:
+        return
+    model, dependent = made[0], list[Mismatch]()
+    asked = [Question(one, model) for one in _operations(implementation, model, MIXED[0])]
+    asked = [question for question in asked if not methods or question.operation.call().method in methods]
+    rights = {question: correct_answer(question, implementation.conventions) for question in asked}
+    calls: list[tuple[str, Calling]] = [("", lambda _: None), *_others(implementation)]
+    calls += [one for text in MIXED for one in _calls(implementation, model, text)]
+
+    def is_right_after(call: Calling, question: Question[Any], again: tuple[Model, Instance] | None) -> bool:
+        if again is None or is_lost(again[1].call(partial(_ignoring, call))):
+            return False
+        return is_correct(implementation, question, again[1].ask(question), rights[question])
+
+    for number, (what, call) in enumerate(calls):
+        if (made := make()) is None or made[0] != model:
+            return
+        at = number % len(asked)  # so that the call does not always come before the same question first
+        for question in [one for one in asked[at:] + asked[:at] if one in rights]:
+            if is_lost(made[1].call(partial(_ignoring, call))):
+                break  # for other tests to find
+            answer = made[1].ask(question)
+            if is_correct(implementation, question, answer, rights[question]):
+                continue
+            is_pair = not is_right_after(call, question, make())
+            context = [f"after {what}"] * bool(what) + ["among other calls"] * (not is_pair)
+            is_own = how == "built" or (is_pair and is_right_after(call, question, _built(implementation, model)))
+            later = replace(question, context=", ".join([how] * (how != "built") + context))
+            found = undisturbed(implementation, later, answer) if is_own else None
+            if found is not None and found.depends_on is None:
+                yield found
+            elif found is not None and not isinstance(question.operation, EncodeAllowed):  # a SHOULD
+                dependent.append(found)
+            del rights[question]
+    yield from dependent
+
+
+def _order(id_: str, clause_id: str, method: str) -> Property:
+    def test(implementation: Implementation) -> Verdicts:
+        for pattern in strategies.patterns(implementation)[:2]:
+            model = _mixed(implementation, pattern)
+            make = partial(_built, implementation, model)
+            yield from _after_each(implementation, make, {method, "decode_bytes"} if method == "decode" else {method})
+
+    asks = f"`{method}` is correct after each call of each method, and after another tokenizer was made."
+    return replace(Fixed(id_, clause_id, (method,))(test), asks=asks)
+
+
+@Fixed("law-order-loaded", "LAW-WAYS-1", ("from_files", "encode"))
+def loaded_in_any_order(implementation: Implementation) -> Verdicts:
+    """Each method of a loaded tokenizer is correct after each call of each method, and after another one was made."""
+    model = _mixed(implementation)
+    with scratch_folder() as folder:
+        files = gpt2_files.write(model, folder)
+
+        def make() -> tuple[Model, Instance]:
+            return model, Instance(implementation, lambda: implementation.from_files(*files, model.fresh()[2]))
+
+        yield from _after_each(implementation, make, set(), "loaded from files")
+
+
+@Fixed("law-order-trained", "LAW-WAYS-1", ("train", "encode"))
+def trained_in_any_order(implementation: Implementation) -> Verdicts:
+    """Each method of a trained tokenizer is correct after each call of each method, and after another one was made."""
+    special = NAMES if "train-special" in implementation.capabilities else ()
+    given = Train(" ".join(MIXED), 268, special)
+    yield from _after_each(implementation, lambda: trained(implementation, given), set(), "trained")
+
+
+def _while_read(
+    implementation: Implementation, question: Question[Any], items: Sequence[Any], answer: Callable[[Any], Answer]
+) -> Verdicts:
+    """Read a stream, and make each call inside its source, between two items, or between two parts that it yields."""
+    method, model = question.operation.call().method, question.table
+
+    def read(is_inside: bool, call: Calling, proxy: TokenizerProxy) -> Answer:
+
+        def source() -> Iterator[Any]:
+            for item in items:
+                yield item
+                if is_inside:
+                    _ignoring(call, proxy)
+
+        parts = list[Any]()
+        for part in proxy.open(method, source()):
+            parts.append(part)
+            if not is_inside:
+                _ignoring(call, proxy)
+        return answer(parts)
+
+    for is_inside, (what, call) in itertools.product((False, True), _calls(implementation, model, MIXED[1])):
+        got = Instance(implementation, model).call(partial(read, is_inside, call))
+        if is_inside and isinstance(got, Refusal):
+            continue  # it may refuse that
+        if is_lost(got) and (is_inside or is_lost(Instance(implementation, model).call(partial(_ignoring, call)))):
+            return  # the source cannot call it at all, or other tests find it
+        where = "between two items that it reads" if is_inside else "between two parts that it yields"
+        yield undisturbed(implementation, replace(question, context=f"with a call {where}: {what}"), got)
+
+
+@Fixed("law-open-stream", "LAW-PURE-1", ("encode_iterable",))
+def calls_while_encoding(implementation: Implementation) -> Verdicts:
+    """A stream gives the same ids if any method is called between two chunks that it reads, or two ids."""
+    question = Question(Stream(CHUNKS), _mixed(implementation))
+    yield from _while_read(implementation, question, CHUNKS, lambda parts: Ids(tuple(parts)))
+
+
+@Fixed("law-open-detok", "DETOK-STATE-1", ("decode_iterable",))
+def calls_while_detokenizing(implementation: Implementation) -> Verdicts:
+    """A stream gives the same text if any method is called between two ids that it reads, or two parts of the text."""
+    model = _mixed(implementation)
+    right = correct_answer(Question(Encode(MIXED[0]), model), implementation.conventions)
+    assert isinstance(right, Ids)
+    ids = (*right.ids, model.ids[b"k\xc3"], *(model.ids[bytes([byte])] for byte in b"\xa9" + HALF))
+    yield from _while_read(implementation, Question(Detokenize(ids), model), ids, lambda parts: Text("".join(parts)))
+
+
 RUN = SharedRun("law-history", lambda implementation, effort: Lifecycle(implementation, effort).run())
 _SEARCHED = (
     ("law-history", "MERGE-STATE-1", "encode", "`encode` is correct after similar texts."),
@@ -991,6 +1213,14 @@ _SEARCHED = (
 )
 """The properties that the machine can find to be broken: id, clause, what each needs, and what it tests."""
 PROPERTIES: tuple[Property, ...] = (encode_together, stream_together, load_together, after_each_error)
+PROPERTIES += tuple(
+    _order(f"law-order-{name}", "DETOK-STATE-1" if name == "detok" else "LAW-PURE-1", method)
+    for name, method in (
+        *(("encode", "encode"), ("batch", "encode_batch"), ("stream", "encode_iterable")),
+        *(("offsets", "encode_with_offsets"), ("decode", "decode"), ("detok", "decode_iterable")),
+    )
+)
+PROPERTIES += (loaded_in_any_order, trained_in_any_order, calls_while_encoding, calls_while_detokenizing)
 PROPERTIES += tuple(
     RUN.property(id_, clause, tuple(needs.split(", ")), f"{asks} The calls come in any order.")
     for id_, clause, needs, asks in _SEARCHED

@@ -7,11 +7,9 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from bpe_conformance.fixtures import Model
-
 from ..answer import Answer, Changed, Table, Unchanged
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
+from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Encode, Question, Setting, Train, tie_clause, training_key
 from ..operations.train import stored_merges, stored_text
 from ..outcome import Dependence, Expectation, Mismatch
@@ -25,7 +23,6 @@ from .asking import (
     correct_answer,
     equals_oracle,
     is_correct,
-    train,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Questions
@@ -82,27 +79,11 @@ def _by_any_pattern(implementation: Implementation) -> Questions:
     return strategies.trainings(implementation, True, strategies.patterns(implementation, "train-pattern"))
 
 
-def _trained(implementation: Implementation, given: Train) -> tuple[Model, Instance] | None:
-    """Train, and return the table and the tokenizer; None without a tokenizer or a well-formed table."""
-    proxies = list[TokenizerProxy | None]()
-
-    def train_it() -> Answer:
-        table, proxy = train(implementation, given)
-        proxies.append(proxy)
-        return table
-
-    table = contained(implementation, train_it)
-    if not isinstance(table, Table) or (proxy := proxies[0]) is None:
-        return None
-    model = Model(table.vocab, table.merges, given.special, given.pattern)
-    return (model, Instance(implementation, lambda: proxy)) if model.well_formed else None
-
-
 @Drawn("law-train-encode", "LAW-SELF-1", ("train", "encode"), _by_any_pattern, 20)
 def trained_encodes(implementation: Implementation, question: Question[Train]) -> Verdicts:
     """A trained tokenizer encodes its training text, and each of its tokens, according to its own table."""
     given = question.operation
-    if (found := _trained(implementation, given)) is None:
+    if (found := asking.trained(implementation, given)) is None:
         return
     model, tokenizer = found
     tokens = [token.decode("utf-8", "replace") for token in model.vocab.values() if len(token) > 1]
@@ -139,7 +120,7 @@ def methods(implementation: Implementation) -> Verdicts:
     special = ("<|s|>",) if "train-special" in implementation.capabilities else ()
     named = strategies.patterns(implementation, "train-pattern")[1:]
     for given in [Train(METHODS_TEXT, 300, special), *(Train(METHODS_TEXT, 300, (), name) for name in named)]:
-        if (found := _trained(implementation, given)) is not None:
+        if (found := asking.trained(implementation, given)) is not None:
             model, tokenizer = found
             every = asking.of_each_method(implementation, model, METHODS_TEXT)
             yield asking.independent(_of_trained(implementation, tokenizer, question) for question in every)

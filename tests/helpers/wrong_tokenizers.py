@@ -755,3 +755,153 @@ def forgetting(maker: str, method: str, what: str) -> type:
 
     target = type("Forgetting", (Whole,), {maker: classmethod(make)})
     return target
+
+
+# Wrong after another call, or while a stream is read
+
+METHODS = (
+    *("encode", "encode_batch", "encode_iterable", "encode_with_offsets"),
+    *("decode", "decode_bytes", "decode_iterable", "save"),
+)
+
+
+def disturbed(first: str, second: str) -> type[Whole]:
+    """Return a class in which a call of `first` makes the next call leave out the end if it is one of `second`."""
+
+    class Disturbed(Whole):
+        last = ""
+        is_inside = False
+
+    def method(name: str) -> Any:
+        def call(self: Any, *given: Any, **chosen: Any) -> Any:
+            if self.is_inside:
+                return getattr(Whole, name)(self, *given, **chosen)
+            self.is_inside, last, self.last = True, self.last, name
+            try:
+                answer = getattr(Whole, name)(self, *given, **chosen)
+                answer = [*answer] if name.endswith("iterable") else answer
+            finally:
+                self.is_inside = False
+            is_wrong = (last, name) == (first, second)
+            if is_wrong and name in ("encode_batch", "encode_with_offsets"):
+                return type(answer)(part[:-1] for part in answer)
+            answer = answer[:-1] if is_wrong else answer
+            return iter(answer) if name.endswith("iterable") else answer
+
+        return call
+
+    for name in METHODS:
+        setattr(Disturbed, name, method(name))
+    return Disturbed
+
+
+def interrupted(stream: str, other: str, is_inside: bool) -> type[Whole]:
+    """Return a class in which a stream loses something after a call of `other`.
+
+    If `is_inside`, that is what it holds, after a call between two items that it reads; otherwise the rest, after a
+    call between two parts that it yields.
+    """
+
+    class Interrupted(Whole):
+        calls = 0
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            self.calls += other == "encode_iterable"
+            return self.parts("encode_iterable", "", chunks)
+
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            self.calls += other == "decode_iterable"
+            return self.parts("decode_iterable", [], ids)
+
+        def parts(self, name: str, held: Any, items: Iterable[Any]) -> Iterator[Any]:
+            before = self.calls
+            for item in items:
+                if is_inside and name == stream and self.calls != before:
+                    held, before = held[:0], self.calls
+                held = held + (item if isinstance(item, str) else [item])
+            parts = [*getattr(Whole, name)(self, [held] if isinstance(held, str) else held)]
+            before = self.calls
+            for part in parts:
+                yield part
+                if not is_inside and name == stream and self.calls != before:
+                    return
+
+    def method(name: str) -> Any:
+        def call(self: Any, *given: Any, **chosen: Any) -> Any:
+            self.calls += 1
+            return getattr(Whole, name)(self, *given, **chosen)
+
+        return call
+
+    if not other.endswith("iterable"):
+        setattr(Interrupted, other, method(other))
+    return Interrupted
+
+
+class BatchesByTheLatestChoice(Whole):
+    """The choice of special tokens of one call stays in force for batches."""
+
+    latest: Any = "all"
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        self.latest = allowed_special
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        encode = super().encode
+        return [encode(text, allowed_special=self.latest, disallowed_special=()) for text in texts]
+
+
+class ChoosesOnceLocated(Whole):
+    """`encode` with a choice of special tokens gives the ids of `encode_with_offsets` if that was called before."""
+
+    def encode_with_offsets(self, text: str) -> Any:
+        answer = super().encode_with_offsets(text)
+        self.__dict__.setdefault("located", {})[text] = answer[0]
+        return answer
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        located: dict[str, list[int]] = self.__dict__.get("located", {})
+        if text in located and allowed_special != "all" and not disallowed_special:
+            return [*located[text]]
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+class SplitsByGpt2OnceSaved(Whole):
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        self.pattern = PATTERNS["gpt2"]
+
+
+class SpellsSpecialsOnceSaved(Whole):
+    """A loaded tokenizer decodes special tokens as they are in a file once it was saved."""
+
+    is_loaded = False
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        loaded = super().from_files(vocab, merges, special_tokens)
+        loaded.__dict__["is_loaded"] = True
+        return loaded
+
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        if self.is_loaded:
+            spelled = {token.encode("utf-8"): f"\u0120{token}".encode() for token in self.special or ()}
+            self.vocab = {index: spelled.get(token, token) for index, token in self.vocab.items()}
+
+
+class SplitsByTheLatestTraining(Whole):
+    latest: ClassVar[str | None] = None
+    is_trained = False
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained = super().train(text, vocab_size, special_tokens, pattern)
+        trained.__dict__["is_trained"] = True
+        SplitsByTheLatestTraining.latest = pattern
+        return trained
+
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        pattern = SplitsByTheLatestTraining.latest if self.is_trained else self.pattern
+        return Whole(self.vocab, self.merges, self.special, pattern).encode(text, **chosen)

@@ -16,13 +16,21 @@ from typing import Any, ClassVar
 
 import pytest
 from helpers.wrong_tokenizers import (
+    METHODS,
+    BatchesByTheLatestChoice,
+    ChoosesOnceLocated,
     ForgetsMergesInAFailedSave,
     ReversesTheCallersMerges,
     SharesSpecialsOfOneSpelling,
     SortsTheCallersSpecialsWhenLoaded,
     SortsTheIdsToDecode,
+    SpellsSpecialsOnceSaved,
+    SplitsByGpt2OnceSaved,
+    SplitsByTheLatestTraining,
     StreamsWithTheLatestSpecials,
     Whole,
+    disturbed,
+    interrupted,
 )
 
 from bpe_conformance.adapters.bridge.client import isolated
@@ -36,7 +44,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.state import AddedTokensOfLastFile
 from bpe_conformance.operations import Decode, Encode, Question, Train
 from bpe_conformance.properties import lifecycle
-from bpe_conformance.properties.engine import Effort
+from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.lifecycle import (
     PROPERTIES,
     STAGES,
@@ -263,6 +271,19 @@ TOGETHER = {
     "law-after-error-ways": ForgetsMergesInAFailedSave,
 }
 """Wrong tokenizers that mix up the tables of several tokenizers."""
+IN_ANY_ORDER = {
+    "law-order-encode": ChoosesOnceLocated,
+    "law-order-batch": BatchesByTheLatestChoice,
+    "law-order-stream": SplitsByGpt2OnceSaved,
+    "law-order-offsets": disturbed("decode", "encode_with_offsets"),
+    "law-order-decode": disturbed("encode_batch", "decode_bytes"),
+    "law-order-detok": disturbed("save", "decode_iterable"),
+    "law-order-loaded": SpellsSpecialsOnceSaved,
+    "law-order-trained": SplitsByTheLatestTraining,
+    "law-open-stream": interrupted("encode_iterable", "save", is_inside=True),
+    "law-open-detok": interrupted("decode_iterable", "encode_with_offsets", is_inside=False),
+}
+"""Wrong tokenizers that a call of one method disturbs in another one, or in a stream that is read."""
 
 QUICK = Effort(shrink=False)
 FEW = Effort(examples_factor=0.4, shrink=False)
@@ -287,7 +308,7 @@ def stage_of(property_id: str) -> list[Any]:
 
 
 def test_every_property_has_a_wrong_tokenizer() -> None:
-    assert {*WRONG, *IN_NEW_PROCESSES, *TOGETHER} == {one.id for one in PROPERTIES}
+    assert {*WRONG, *IN_NEW_PROCESSES, *TOGETHER, *IN_ANY_ORDER} == {one.id for one in PROPERTIES}
 
 
 def test_a_correct_tokenizer_passes() -> None:
@@ -887,3 +908,172 @@ def test_a_call_that_does_not_end_ends_the_test() -> None:
     implementation, Hangs.calls = Implementation("x", Hangs, limit=0.1), 0
     assert after_each_error.run(implementation, QUICK) is None
     assert Hangs.calls == 1
+
+
+ORDERS = {
+    "encode": "law-order-encode",
+    "encode_batch": "law-order-batch",
+    "encode_iterable": "law-order-stream",
+    "encode_with_offsets": "law-order-offsets",
+    "decode": "law-order-decode",
+    "decode_bytes": "law-order-decode",
+    "decode_iterable": "law-order-detok",
+}
+"""Method → the property that is broken if an earlier call of any method changes its answer."""
+OF_ORDER = [one for one in PROPERTIES if one.id in IN_ANY_ORDER]
+
+
+def of_order(id_: str, target: type, **options: Any) -> Found | None:
+    return next(one for one in OF_ORDER if one.id == id_).run(Implementation("x", target, **options), QUICK)
+
+
+@pytest.mark.parametrize("property_id", IN_ANY_ORDER)
+def test_what_another_call_disturbs_is_found(property_id: str) -> None:
+    found = of_order(property_id, IN_ANY_ORDER[property_id])
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+def out_of_order(target: type) -> set[str]:
+    """Return which of the properties of the order of calls a class breaks. None may depend on another failure."""
+    implementation = Implementation("x", target)
+    found = {one.id: one.run(implementation, QUICK) for one in OF_ORDER if skip_reason(one, implementation) is None}
+    assert all(one is None or one.mismatch.depends_on is None for one in found.values())
+    return {id_ for id_, one in found.items() if one is not None}
+
+
+@pytest.mark.parametrize(
+    ("target", "broken"),
+    [
+        (Tokenizer, set()),
+        (Whole, set()),
+        (BatchesByTheLatestChoice, {"law-order-batch"}),
+        (ChoosesOnceLocated, {"law-order-encode"}),
+        (SplitsByGpt2OnceSaved, {f"law-order-{name}" for name in ("encode", "batch", "stream", "offsets")}),
+        (SpellsSpecialsOnceSaved, {"law-order-loaded"}),
+        (SplitsByTheLatestTraining, {"law-order-trained"}),
+    ],
+)
+def test_what_a_call_or_another_tokenizer_leaves_is_found(target: type, broken: set[str]) -> None:
+    assert out_of_order(target) == broken
+
+
+@pytest.mark.parametrize("first", METHODS)
+@pytest.mark.parametrize("second", ORDERS)
+def test_every_pair_of_calls_is_made(first: str, second: str) -> None:
+    found = of_order(ORDERS[second], disturbed(first, second))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.operation.call().method == second
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+@pytest.mark.parametrize("other", METHODS)
+@pytest.mark.parametrize("stream", ["encode_iterable", "decode_iterable"])
+def test_every_method_is_called_while_a_stream_is_read(stream: str, other: str, is_inside: bool) -> None:
+    id_ = "law-open-stream" if stream == "encode_iterable" else "law-open-detok"
+    found = of_order(id_, interrupted(stream, other, is_inside))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert ("it reads" if is_inside else "it yields") in found.mismatch.asked.context
+
+
+def test_what_is_always_wrong_is_no_fault_of_earlier_calls() -> None:
+    class LeavesOutTheEnd(Whole):
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            return super().encode_batch([text[:-1] for text in texts])
+
+    class AllowsEveryToken(Whole):
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+            return super().encode(text)
+
+    found = of_order("law-order-batch", LeavesOutTheEnd)
+    assert found is not None
+    assert found.mismatch.depends_on is not None
+    assert of_order("law-order-loaded", LeavesOutTheEnd) is None
+    assert of_order("law-order-encode", AllowsEveryToken) is None
+
+
+def test_a_fault_that_needs_several_calls_is_found() -> None:
+    class WrongTheFourthTime(Whole):
+        calls = 0
+
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+            self.calls += 1
+            ids = super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+            return ids[self.calls == 4 :]
+
+    found = of_order("law-order-encode", WrongTheFourthTime)
+    assert found is not None
+    assert found.mismatch.asked.context.endswith("among other calls")
+
+
+class RefusesItsSource(Whole):
+    """Raises an error if the source of a stream calls `encode`; `wait` makes that call hang."""
+
+    wait = 0.0
+    is_reading: bool | None = False
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        given = []
+        for index in ids:
+            if self.is_reading is None:
+                raise RuntimeError("busy")
+            given.append(index)
+            self.is_reading = True
+        self.is_reading = False
+        yield from super().decode_iterable(given)
+
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        if self.is_reading:
+            time.sleep(self.wait)
+            self.is_reading = None
+        return super().encode(text, **chosen)
+
+
+class NeverEndsInItsSource(RefusesItsSource):
+    wait = 60.0
+
+
+class NeverSaves(Whole):
+    def save(self, folder: str) -> None:
+        time.sleep(60)
+
+
+@pytest.mark.parametrize("target", [RefusesItsSource, NeverEndsInItsSource, NeverSaves])
+def test_a_call_that_is_refused_or_does_not_end_is_no_fault_of_a_stream(target: type) -> None:
+    assert of_order("law-open-detok", target, limit=0.3) is None
+
+
+def test_a_call_that_does_not_end_is_no_fault_of_the_next_one() -> None:
+    assert of_order("law-order-decode", NeverSaves, limit=0.3) is None
+
+
+def test_a_stream_that_blocks_other_calls_is_found() -> None:
+    class BlocksWhileRead(Whole):
+        is_open = False
+
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            self.is_open = True
+            yield from super().decode_iterable(ids)
+            self.is_open = False
+
+        def encode_with_offsets(self, text: str) -> Any:
+            time.sleep(60 * self.is_open)
+            return super().encode_with_offsets(text)
+
+    found = of_order("law-open-detok", BlocksWhileRead, limit=0.3)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+def test_a_training_with_another_result_is_asked_nothing() -> None:
+    class LearnsLessEachTime(Whole):
+        trained = 0
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            LearnsLessEachTime.trained += 1
+            return super().train(text, vocab_size - cls.trained, special_tokens, pattern)
+
+    assert of_order("law-order-trained", LearnsLessEachTime) is None
