@@ -1077,3 +1077,22 @@ def test_a_training_with_another_result_is_asked_nothing() -> None:
             return super().train(text, vocab_size - cls.trained, special_tokens, pattern)
 
     assert of_order("law-order-trained", LearnsLessEachTime) is None
+
+
+def test_a_method_that_does_not_end_after_another_call_is_found() -> None:
+    class WaitsForOpenStreams(Whole):
+        is_open = False
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            self.is_open = True
+            yield from super().encode_iterable(chunks)
+            self.is_open = False
+
+        def decode(self, ids: Iterable[int]) -> str:
+            time.sleep(60 * self.is_open)
+            return super().decode(ids)
+
+    found = of_order("law-order-decode", WaitsForOpenStreams, limit=0.3)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.context == "after a stream that stays open"
