@@ -200,7 +200,7 @@ class Prober:
             self._find_lacking("train", lambda: train("ab ab", 257, []).proxy, of_tokenizers)
             if not self._refuses("train", lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
-            yield from self._patterns("train-", self._target.train, lambda name: train("ab ab ab", 257, [], name))
+            yield from self._patterns("train-", self._target.train, self._train_with)
         models = {"special": _WITH_SPECIAL, "two ids": _WITH_TWO_IDS} if offered and not self._fixed else {}
         for name, model in models.items():
             if not self._refuses("the constructor", partial(build, model)):
@@ -208,12 +208,14 @@ class Prober:
         if "encode" in offered and not self._fixed:
             yield from self._patterns("", self._target, self._encode_with)
 
-    def takes(self, expression: str) -> bool:
-        """Return whether the constructor takes an expression that has no name, which `spellings` then has."""
-        if (refusal := self._raised("", expression, expression, self._encode_with)) is None:
+    def takes(self, expression: str, prefix: str, says_why: bool) -> bool:
+        """Return whether an expression that has no name is taken, which `spellings` then has; note why if not."""
+        probe = self._train_with if prefix else self._encode_with
+        if (refusal := self._raised(prefix, expression, expression, probe)) is None:
             return True
-        del self._implementation.spellings[expression]
-        self._implementation.note(f"the constructor refuses the pattern {pattern_name(expression)}: {refusal}")
+        del self._implementation.spellings[prefix + expression]
+        if says_why:
+            self._implementation.note(f"the constructor refuses the pattern {pattern_name(expression)}: {refusal}")
         return False
 
     def _methods(self) -> list[str]:
@@ -415,6 +417,9 @@ class Prober:
         method = "train" if prefix else "encode"
         failed = None if "the constructor" in self._late else self._failed(method, lambda: probe(name))
         return failed if isinstance(failed, Raised) and failed.is_error else None
+
+    def _train_with(self, pattern: str) -> None:
+        self._implementation.train("ab ab ab", 257, [], pattern)
 
     def _encode_with(self, pattern: str) -> None:
         self._implementation.build(Model(_SMALL.vocab, _SMALL.merges, None, pattern)).encode("xab")

@@ -265,13 +265,18 @@ class Implementation:
 
     def take_expression(self, expression: str) -> None:
         """Find out whether the constructor takes a split pattern without a name, if it takes others as expressions."""
-        named = {name for name in PATTERNS if f"pattern:{name}" in self.capabilities}
-        is_taken = self.conventions["pattern"] == expression
-        if not is_taken and any(self.spellings.get(name) == PATTERNS[name] for name in named):
-            with restored():
-                is_taken = capabilities.Prober(self, self._stderr).takes(expression)
-        if is_taken:
+        if self.conventions["pattern"] == expression or self.takes_expression(expression, says_why=True):
             self.capabilities |= {f"pattern:{pattern_name(expression)}"}
+
+    def takes_expression(self, expression: str, prefix: str = "", says_why: bool = False) -> bool:
+        """Return whether the constructor or, by the prefix `train-`, `train` takes an expression that has no name.
+
+        Without any named pattern that it takes as an expression, it is not called.
+        """
+        if not any(self.spellings.get(f"{prefix}{name}") == PATTERNS[name] for name in PATTERNS):
+            return False
+        with restored():
+            return capabilities.Prober(self, self._stderr).takes(expression, prefix, says_why)
 
     def close(self) -> None:
         while self._elsewhere:

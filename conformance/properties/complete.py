@@ -11,7 +11,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any, TypeAlias, TypeVar
 
@@ -31,14 +31,15 @@ from ..operations import (
     EncodeWithOffsets,
     Operation,
     Question,
+    Save,
     Stream,
     Train,
 )
 from ..outcome import Expectation, Mismatch
 from . import strategies
-from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, undisturbed
+from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, of_each_method, undisturbed
 from .engine import Fixed, Property, Verdicts, first
-from .lifecycle import COLLIDING
+from .lifecycle import COLLIDING, Origin
 
 T = TypeVar("T")
 BLOCK, FEW = 96, 48
@@ -698,17 +699,21 @@ def swapped(residue: int) -> Model:
 
 
 def _in_swapped(implementation: Implementation, clause_id: str, *operations: Operation) -> Verdicts:
-    if implementation.conventions["lookup"] == "bytes":
-        return
-    for model in map(swapped, range(8)):
-        tokenizer = Instance(implementation, model)
-        for operation in operations:
-            if {*operation.needs} <= implementation.capabilities:
-                question = Question(operation, model)
-                answer, right = tokenizer.ask(question), correct_answer(question, implementation.conventions)
-                if not is_correct(implementation, question, answer, right):
-                    wrong = Mismatch(question, Expectation((right,)), answer)
-                    yield equals_oracle(implementation, question, clause_id) or wrong
+    if implementation.conventions["lookup"] != "bytes":
+        for model in map(swapped, range(8)):
+            yield from _of_one(implementation, clause_id, model, operations)
+
+
+def _of_one(implementation: Implementation, clause_id: str, model: Model, operations: Iterable[Operation]) -> Verdicts:
+    """Ask one tokenizer all that it has methods for; if an answer is incorrect, ask a new one, too."""
+    tokenizer = Instance(implementation, model)
+    for operation in operations:
+        if {*operation.needs} <= implementation.capabilities:
+            question = Question(operation, model)
+            answer, right = tokenizer.ask(question), correct_answer(question, implementation.conventions)
+            if not is_correct(implementation, question, answer, right):
+                wrong = Mismatch(question, Expectation((right,)), answer)
+                yield replace(equals_oracle(implementation, question, clause_id) or wrong, clause_id=clause_id)
 
 
 @Fixed("law-encode-swapped", "LAW-ENCODE-1", ("encode",))
@@ -733,6 +738,193 @@ def detokenizes_swapped(implementation: Implementation) -> Verdicts:
     yield from _in_swapped(implementation, "DETOK-EQUAL-1", *map(Detokenize, SWAPPED_IDS))
 
 
+# Expressions that the specification does not print
+
+EXPRESSIONS = (
+    r"(a)b|[\s\S]",
+    r"(?:(b)|c)+|[^bc]+",
+    r"\p{N}{1,3}|\p{L}+|[^\p{L}\p{N}]+",  # has a part of llama3
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s",  # begins as gpt2
+    r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",  # ends as gpt2
+    r"a?+ab|[bc]++c|x*+x|[\s\S]",
+    r"(?<=a)b|b+|a+(?=c)|a|[^ab]+",
+    r"[ab]+?b|a|ab|[\s\S]",
+    r"(?i:ab)|[\s\S]",
+    r"[a-z]+|[^a-z]+",
+    r"[^.?]+[.?]*|[.?]+",
+    r".+\n?|\n",
+)
+"""Each matches every character. Some need no class of characters, or have white space within a pre-token."""
+EXPRESSED = "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
+EXPRESSED_CUTS = ((EXPRESSED,), tuple(EXPRESSED), *(EXPRESSED.partition(cut) for cut in ("abb", "'t'll", "So a ")))
+
+
+@cache
+def _of_expressed() -> Model:
+    """Return a table in which two characters that are next to each other are one token, and so are three."""
+    starts = range(len(EXPRESSED) - 2)
+    pairs, threes = (dict.fromkeys((EXPRESSED[at : at + end], EXPRESSED[at + end]) for at in starts) for end in (1, 2))
+    return strategies.with_ids([(one.encode(), other.encode()) for one, other in (*pairs, *threes)])
+
+
+def _by_expressions(implementation: Implementation, clause_id: str, *operations: Operation) -> Verdicts:
+    for expression in filter(implementation.takes_expression, EXPRESSIONS):
+        model = replace(_of_expressed(), pattern=expression)
+        yield from (equals_oracle(implementation, Question(operation, model), clause_id) for operation in operations)
+
+
+@Fixed("law-encode-expressions", "SPLIT-DEFAULT-1", ("encode", "pattern"))
+def encodes_by_expressions(implementation: Implementation) -> Verdicts:
+    """A text is split by any expression: with groups, lookaround or possessive quantifiers, or close to a known one."""
+    yield from _by_expressions(implementation, "SPLIT-DEFAULT-1", Encode(EXPRESSED))
+
+
+@Fixed("law-batch-expressions", "LAW-BATCH-1", ("encode_batch", "pattern"))
+def batches_by_expressions(implementation: Implementation) -> Verdicts:
+    """The texts of a batch are split by any expression that the constructor takes."""
+    yield from _by_expressions(implementation, "LAW-BATCH-1", Batch((EXPRESSED, EXPRESSED[::-1])))
+
+
+@Fixed("law-stream-expressions", "STREAM-EQUAL-1", ("encode_iterable", "pattern"))
+def streams_by_expressions(implementation: Implementation) -> Verdicts:
+    """A stream is split by any expression, also by one that has white space within a pre-token, wherever it is cut."""
+    yield from _by_expressions(implementation, "STREAM-EQUAL-1", *map(Stream, EXPRESSED_CUTS))
+
+
+@Fixed("law-offsets-expressions", "OFFSET-SPAN-1", ("encode_with_offsets", "pattern"))
+def spans_by_expressions(implementation: Implementation) -> Verdicts:
+    """The spans are those of the pre-tokens of any expression that the constructor takes."""
+    yield from _by_expressions(implementation, "OFFSET-SPAN-1", EncodeWithOffsets(EXPRESSED))
+
+
+@Fixed("law-train-expressions", "TRAIN-SPLIT-1", ("train",))
+def trains_by_expressions(implementation: Implementation) -> Verdicts:
+    """Pairs are counted within the pre-tokens of any expression that `train` takes."""
+    for expression in EXPRESSIONS:
+        if implementation.takes_expression(expression, "train-"):
+            asked = Train(EXPRESSED, 256 + FEW, (), expression)
+            yield equals_oracle(implementation, Question(asked), "TRAIN-SPLIT-1")
+
+
+# Names of special tokens of well-known models, and marks
+
+NAMES = (
+    *("<s>", "</s>", "<pad>", "<unk>", "<mask>", "<bos>", "<eos>", "<sep>", "<cls>", "<start_of_turn>"),
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]", "[INST]", "[/INST]", "<end_of_turn>"),
+    *("<|endoftext|>", "<|pad|>", "<|unk|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>"),
+    *("<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|endofprompt|>", "<|fim_prefix|>", "<|user|>"),
+)
+SIGNS = (
+    *("@@", "##", "</w>", "\u2581", "\u0120", "\u010a", "\u2423", "<0x41>", "<0x0A>", "<0xE2>"),
+    *("\\n", "\\x41", "\\u0041", "&amp;", "&#65;", "%20", "\x1b[0m", "\u200b", "\ufe0f", "\u00ad", "\ufffd", "\ufeff"),
+    *(" n't", " 's", " .", " ,", "\r\n", "\0\0", "\u00a0", "\u3000", "\u2028", "e\u0301", "\ufb01", "``", "''"),
+)
+"""What tokenizers write for the start or the end of a word, for white space or for a byte, or what they clean up."""
+PLACES = ("{0}", "{0}kl", "{0}{0} kl", "kl{0} kl", "kl {0}{0}kl", "kl{0}", "kl {0}", "kl{0}{0}")
+_KL = strategies.with_ids([(b"k", b"l")])
+UNLISTED = replace(_KL, vocab={**_KL.vocab, **{1000 + at: one.encode() for at, one in enumerate((*NAMES, *SIGNS))}})
+"""No merge makes the entry of a name or a mark, and none is special."""
+LISTED = replace(UNLISTED, special_tokens=NAMES)
+
+
+def _texts(parts: Iterable[str]) -> list[str]:
+    """Return texts with each part at the start, in the middle and at the end, once and twice."""
+    return [place.format(part) for part in parts for place in PLACES]
+
+
+def _ids(parts: Iterable[str]) -> list[tuple[int, ...]]:
+    """Return the ids of these texts, with the id of the part's entry."""
+    bytes_of = [[tuple(piece.encode()) for piece in place.split("{0}")] for place in PLACES]
+    entries = [UNLISTED.ids[part.encode()] for part in parts]
+    return [sum(((entry, *piece) for piece in rest), first) for entry in entries for first, *rest in bytes_of]
+
+
+def _named(
+    implementation: Implementation, clause_id: str, operations: Iterable[Operation], if_listed: str = ""
+) -> Verdicts:
+    """Ask one tokenizer for which names are ordinary text and, by another clause, one for which they are special."""
+    every = tuple(operations)
+    yield from _of_one(implementation, clause_id, UNLISTED, every)
+    if "special" in implementation.capabilities:
+        yield from _of_one(implementation, if_listed or clause_id, LISTED, every)
+
+
+@Fixed("law-encode-names", "SPECIAL-OFF-1", ("encode",))
+def encodes_names(implementation: Implementation) -> Verdicts:
+    """Names of well-known special tokens are special if they are listed, and ordinary text if they are not."""
+    yield from _named(implementation, "SPECIAL-OFF-1", map(Encode, _texts(NAMES)), "SPECIAL-SCAN-1")
+
+
+@Fixed("law-batch-names", "LAW-BATCH-1", ("encode_batch",))
+def batches_names(implementation: Implementation) -> Verdicts:
+    """In a batch, well-known names are special only if they are listed, and marks of tokenizers are text."""
+    yield from _named(implementation, "LAW-BATCH-1", [Batch(tuple(_texts((*NAMES, *SIGNS))))])
+
+
+@Fixed("law-stream-names", "STREAM-EQUAL-1", ("encode_iterable",))
+def streams_names(implementation: Implementation) -> Verdicts:
+    """In a stream, well-known names are special only if they are listed, and marks of tokenizers are text."""
+    cut = Stream(tuple("kl ".join((*NAMES, *SIGNS))))
+    yield from _named(implementation, "STREAM-EQUAL-1", [*(Stream((text,)) for text in _texts(NAMES)), cut])
+
+
+@Fixed("law-offsets-names", "OFFSET-SPAN-1", ("encode_with_offsets",))
+def spans_of_names(implementation: Implementation) -> Verdicts:
+    """A well-known name has one span only if it is listed, and marks of tokenizers have the spans of their tokens."""
+    joined = "kl ".join((*NAMES, *SIGNS))
+    yield from _named(implementation, "OFFSET-SPAN-1", map(EncodeWithOffsets, [*_texts(NAMES), joined]))
+
+
+@Fixed("law-decode-names", "SPECIAL-DECODE-1", ("decode",))
+def decodes_names(implementation: Implementation) -> Verdicts:
+    """The id of a well-known name decodes to the name, listed or not: at the start, in the middle and at the end."""
+    joined = DecodeBytes(sum(_ids(NAMES), ()))
+    yield from _named(implementation, "SPECIAL-DECODE-1", [joined, *map(Decode, _ids(NAMES))])
+
+
+@Fixed("law-detok-names", "DETOK-SPECIAL-1", ("decode_iterable",))
+def detokenizes_names(implementation: Implementation) -> Verdicts:
+    """In a stream, too, the id of a well-known name gives the name, whether it is listed or not."""
+    yield from _named(implementation, "DETOK-SPECIAL-1", map(Detokenize, _ids(NAMES)))
+
+
+def _marked(kind: Callable[[tuple[int, ...]], Operation]) -> list[Operation]:
+    return [*map(kind, _ids(SIGNS)), *(kind(tuple(text.encode())) for text in _texts(SIGNS))]
+
+
+@Fixed("law-decode-marks", "DECODE-TEXT-1", ("decode",))
+def decodes_marks(implementation: Implementation) -> Verdicts:
+    """Marks of words, of white space and of bytes, and what some decoders clean up, stay in the text."""
+    joined = DecodeBytes(sum(_ids(SIGNS), ()))
+    yield from _of_one(implementation, "DECODE-TEXT-1", UNLISTED, [*_marked(Decode), joined])
+
+
+@Fixed("law-detok-marks", "DETOK-EQUAL-1", ("decode_iterable",))
+def detokenizes_marks(implementation: Implementation) -> Verdicts:
+    """In a stream, too, marks of words, of white space and of bytes stay in the text."""
+    yield from _of_one(implementation, "DETOK-EQUAL-1", UNLISTED, _marked(Detokenize))
+
+
+@Fixed("law-save-names", "FILE-SAVE-1", ("save",))
+def saves_names(implementation: Implementation) -> Verdicts:
+    """Entries of well-known names are in the files, whether they are listed or not."""
+    yield from _named(implementation, "FILE-SAVE-1", [Save()])
+
+
+@Fixed("law-load-names", "FILE-SPECIAL-1", ("from_files", "encode"))
+def loads_names(implementation: Implementation) -> Verdicts:
+    """In each method of a tokenizer that is loaded, or saved before, well-known names are special only if listed."""
+    models = [UNLISTED, *([LISTED] if "special" in implementation.capabilities else [])]
+    ways = ["loaded", *(["saved"] if "save" in implementation.capabilities else [])]
+    for model, made in product(models, ways):
+        loaded = Instance(implementation, partial(Origin("", model, made).make, implementation))
+        of_ids = [Question[Any](kind(sum(_ids(NAMES), ())), model) for kind in OF_IDS]
+        for question in (*of_each_method(implementation, model, "kl ".join(NAMES)), *of_ids):
+            if {*question.operation.needs} <= implementation.capabilities:
+                asked = replace(question, context="loaded from files")
+                yield undisturbed(implementation, asked, loaded.ask(asked))
+
+
 PROPERTIES: tuple[Property, ...] = (
     *(
         encodes_swapped,
@@ -748,4 +940,7 @@ PROPERTIES: tuple[Property, ...] = (
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
+    *(encodes_by_expressions, batches_by_expressions, streams_by_expressions, spans_by_expressions),
+    *(trains_by_expressions, encodes_names, batches_names, streams_names, spans_of_names, decodes_names),
+    *(detokenizes_names, decodes_marks, detokenizes_marks, saves_names, loads_names),
 )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import accumulate, groupby, pairwise, product
+from dataclasses import replace
+from itertools import accumulate, groupby, islice, pairwise, product
 from string import ascii_uppercase
 from typing import Any
 
 import pytest
+import regex
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.answer import Text
-from bpe_conformance.fixtures import characters, read_model
+from bpe_conformance.fixtures import PATTERNS, characters, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
@@ -22,8 +24,9 @@ from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
 from bpe_conformance.operations import Decode, Detokenize, Question, oracle
-from bpe_conformance.properties import asking, complete
+from bpe_conformance.properties import asking, complete, strategies
 from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 
 PROPERTIES = {one.id: one for one in complete.PROPERTIES}
@@ -481,3 +484,305 @@ def test_every_pair_of_printable_characters_in_one_pre_token_is_covered() -> Non
     covered = {(one.decode(), other.decode()) for one, other in complete.pairs_of_characters()}
     assert found - covered == {(" ", " "), ("'", "r"), ("'", "v")}
     assert covered <= found
+
+
+# Expressions
+
+
+KNOWN = {None, *PATTERNS.values()}
+"""A tokenizer that is wrong for others only passes all tests with the patterns of the specification."""
+Change = Callable[[str], str]
+
+
+def splitting(change: Change, *methods: str) -> type[Reference]:
+    """Return a class that changes expressions without a name, everywhere or in these methods and what they call."""
+
+    class Splits(Reference):
+        def __init__(
+            self, vocab: Any, merges: Any, special: Any = None, pattern: str | None = None, **more: Any
+        ) -> None:
+            changed = pattern if pattern is None or pattern in KNOWN or pattern in PATTERNS else change(pattern)
+            super().__init__(vocab, merges, special, pattern if methods else changed, **more)
+            self.other = Reference(vocab, merges, special, changed) if methods else None
+
+    for name in methods:
+        setattr(Splits, name, lambda self, *given, name=name: getattr(self.other, name)(*given))
+    return Splits
+
+
+def as_gpt2(expression: str) -> str:
+    return PATTERNS["gpt2"]
+
+
+def groups_as_all(expression: str) -> str:
+    """Return an expression whose matches are the groups of this one, as `findall` gives them."""
+    return re.sub(r"\((a)\)b", r"\1(?=b)", expression)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        as_gpt2,
+        groups_as_all,
+        lambda expression: PATTERNS["llama3"] if r"\p{N}{1,3}" in expression else expression,
+        lambda expression: PATTERNS["gpt2"] if expression.startswith("'s|'t|'re|'ve") else expression,
+        lambda expression: PATTERNS["gpt2"] if expression.endswith(r"|\s+(?!\S)|\s+") else expression,
+        lambda expression: expression if r"\p{" in expression else PATTERNS["gpt2"],
+        lambda expression: re.sub(r"([?+*])\+", r"\1", expression),
+        lambda expression: re.sub(r"([?+*])\?", r"\1", expression),
+        lambda expression: expression.replace("(?<=a)", ""),
+        lambda expression: expression.replace("(?=c)", ""),
+        lambda expression: expression.replace("(?i:", "(?:"),
+        lambda expression: f"(?s){expression}",
+        lambda expression: f"(?i){expression}",
+    ],
+)
+def test_a_tokenizer_that_takes_an_expression_for_another_one_is_found(change: Change) -> None:
+    found = run("law-encode-expressions", splitting(change))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.table.pattern in complete.EXPRESSIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("law-batch-expressions", "encode_batch"),
+        ("law-stream-expressions", "encode_iterable"),
+        ("law-offsets-expressions", "encode_with_offsets"),
+    ],
+)
+def test_a_method_that_splits_by_another_expression_than_encode_is_found(name: str, method: str) -> None:
+    wrong = splitting(as_gpt2, method)
+    assert run("law-encode-expressions", wrong) is None
+    found = run(name, wrong)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+class StreamsCutAtSpaces(Reference):
+    """Encodes up to the last space at once, which is correct for the patterns of the specification but `none`."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for part in re.split("(?<=[^ ])(?= [^ ])", "".join(chunks)):
+            yield from self.encode(part)
+
+
+class StreamsByChunk(Reference):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            yield from self.encode(chunk)
+
+
+@pytest.mark.parametrize("target", [StreamsCutAtSpaces, StreamsByChunk])
+def test_a_stream_that_cuts_a_pre_token_of_an_expression_is_found(target: type) -> None:
+    assert run("law-stream-expressions", target) is not None
+
+
+class TrainsByGpt2(Reference):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: str | None = None) -> Any:
+        used = pattern if pattern in KNOWN else None
+        return super().train(text, vocab_size, special_tokens, used)
+
+
+class RefusesOthers(Reference):
+    """Knows the patterns of the specification, as expressions."""
+
+    def __init__(self, vocab: Any, merges: Any, special: Any = None, pattern: str | None = None, **more: Any) -> None:
+        if pattern not in KNOWN and pattern not in PATTERNS:
+            raise ValueError(f"unknown expression: {pattern}")
+        super().__init__(vocab, merges, special, **more)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: str | None = None) -> Any:
+        if pattern not in KNOWN:
+            raise ValueError(f"unknown expression: {pattern}")
+        return super().train(text, vocab_size, special_tokens)
+
+
+def test_training_by_another_expression_is_found() -> None:
+    assert run("law-train-expressions", TrainsByGpt2) is not None
+    assert run("law-encode-expressions", TrainsByGpt2) is None
+
+
+@pytest.mark.parametrize("target", [RefusesOthers, Reference])
+@pytest.mark.parametrize("kind", ["encode", "batch", "stream", "offsets", "train"])
+def test_a_tokenizer_that_refuses_expressions_is_not_wrong(kind: str, target: type) -> None:
+    assert run(f"law-{kind}-expressions", target) is None
+
+
+def test_a_refused_expression_is_not_noted() -> None:
+    implementation = Implementation("x", RefusesOthers)
+    assert PROPERTIES["law-encode-expressions"].run(implementation, Effort()) is None
+    assert PROPERTIES["law-train-expressions"].run(implementation, Effort()) is None
+    assert implementation.notes == []
+    assert not {*complete.EXPRESSIONS} & {*implementation.spellings}
+
+
+def test_each_expression_matches_every_character_and_splits_in_its_own_way() -> None:
+    every = [*complete.EXPRESSIONS, *dict.fromkeys(PATTERNS.values())]
+    matches = [[match[0] for match in regex.finditer(one, complete.EXPRESSED)] for one in every]
+    assert ["".join(found) for found in matches] == [complete.EXPRESSED] * len(every)
+    shown = (oracle(replace(complete._of_expressed(), pattern=one)).encode(complete.EXPRESSED) for one in every)
+    own, known = ([*map(tuple, some)] for some in (islice(shown, len(complete.EXPRESSIONS)), shown))
+    assert len({*own}) == len(own)
+    assert not {*own} & {*known}
+
+
+# Names and marks
+
+
+def dropping(method: str, drops: Callable[[bytes], bool], first: bool = False, listed: bool | None = None) -> type:
+    """Return a class that leaves some tokens out of what it decodes: all of them, or only the first id and the last."""
+
+    def changed(self: Any, ids: Iterable[int]) -> Any:
+        given = list(ids)
+        is_meant = listed is None or listed == bool(self.special_tokens)
+        kept = [
+            index
+            for at, index in enumerate(given)
+            if not (is_meant and drops(self.vocab[index]) and (not first or at in (0, len(given) - 1)))
+        ]
+        return getattr(Reference, method)(self, kept)
+
+    return type("Drops", (Reference,), {method: changed})
+
+
+OF_DECODING = {"decode": "law-decode", "decode_bytes": "law-decode", "decode_iterable": "law-detok"}
+
+
+@pytest.mark.parametrize("name", ["<s>", "[PAD]", "<|im_end|>"])
+@pytest.mark.parametrize("method", [*OF_DECODING])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_name_that_decoding_leaves_out_is_found(name: str, method: str, listed: bool) -> None:
+    found = run(f"{OF_DECODING[method]}-names", dropping(method, name.encode().__eq__, listed=listed))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.clause_id == ("DETOK-SPECIAL-1" if method == "decode_iterable" else "SPECIAL-DECODE-1")
+
+
+@pytest.mark.parametrize("method", ["decode", "decode_iterable"])
+def test_a_name_that_decoding_leaves_out_at_an_end_is_found(method: str) -> None:
+    target = dropping(method, lambda token: token in (b"<eos>", b"[BOS]"), first=True)
+    assert run(f"{OF_DECODING[method]}-names", target) is not None
+
+
+LEFT_OUT = (r"</w>(?!\S)", r"(?<!\S)##", r"@@ ", r"(?<=\w)@@$", "^\u2581", "\u0120", r"<0x[0-9A-F]{2}>", r"\x1b\[\d*m")
+LEFT_OUT += (r" (?=n't|'s|[.,])", "&amp;", r"\\n", "\u200b", "\ufeff(?=kl)", "\r", "\0")
+
+
+@pytest.mark.parametrize("mark", LEFT_OUT)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_mark_that_decoding_leaves_out_is_found(mark: str, is_stream: bool) -> None:
+    class LeavesOut(Reference):
+        def decode(self, ids: Iterable[int], *given: Any) -> str:
+            text = super().decode(ids, *given)
+            return text if is_stream else re.sub(mark, "", text)
+
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            text = "".join(super().decode_iterable(ids))
+            yield re.sub(mark, "", text) if is_stream else text
+
+    names = ["law-decode-marks", "law-detok-marks"]
+    found = [run(name, LeavesOut) for name in names]
+    assert [one is not None for one in found] == [not is_stream, is_stream]
+
+
+class EncodesSome(Reference):
+    """Takes some names for special tokens that are entries but are not listed."""
+
+    def __init__(self, vocab: Any, merges: Any, special: Any = None, pattern: str | None = None, **more: Any) -> None:
+        entries = {*vocab.values()}
+        known = [name for name in ("<pad>", "<|eot_id|>") if name.encode() in entries and not special]
+        super().__init__(vocab, merges, [*(special or ()), *known], pattern, **more)
+
+
+class LoadsSome(Reference):
+    @classmethod
+    def from_files(cls, vocab: Any, merges: Any, special_tokens: Any = None, **more: Any) -> Any:
+        loaded = Reference.from_files(vocab, merges, special_tokens, **more)
+        found = [name for name in ("<s>", "</s>") if name.encode() in loaded.vocab.values()]
+        return cls(loaded.vocab, loaded.merges, [*(special_tokens or ()), *found])
+
+
+class LoadsWithoutSome(Reference):
+    """Finds fewer of the special tokens after loading."""
+
+    @classmethod
+    def from_files(cls, vocab: Any, merges: Any, special_tokens: Any = None, **more: Any) -> Any:
+        return super().from_files(vocab, merges, [one for one in special_tokens or () if one != "[MASK]"], **more)
+
+
+class BatchesWithoutTheLast(Reference):
+    """Takes a special token at the end of a text for padding."""
+
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        return super().encode_batch([text.removesuffix("<pad>") for text in texts], **choice)
+
+
+class StreamsUpToAName(Reference):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for index in super().encode_iterable(chunks):
+            yield index
+            if self.special_tokens and self.vocab[index] == b"<|eot_id|>":
+                return
+
+
+class NoSpanOfAName(Reference):
+    def encode_with_offsets(self, text: str) -> Any:
+        ids, spans = super().encode_with_offsets(text)
+        return ids, [(0, 0) if self.vocab[index] == b"[CLS]" else span for index, span in zip(ids, spans, strict=True)]
+
+
+class SavesWithoutSome(Reference):
+    left_out = (b"<pad>", b"<s>")
+
+    def save(self, folder: Any) -> None:
+        kept = {index: token for index, token in self.vocab.items() if token not in self.left_out}
+        Reference(kept, self.merges).save(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "clause_id"),
+    [
+        ("law-encode-names", EncodesSome, "SPECIAL-OFF-1"),
+        ("law-batch-names", BatchesWithoutTheLast, "LAW-BATCH-1"),
+        ("law-stream-names", StreamsUpToAName, "STREAM-EQUAL-1"),
+        ("law-offsets-names", NoSpanOfAName, "OFFSET-SPAN-1"),
+        ("law-save-names", SavesWithoutSome, "FILE-SAVE-1"),
+        ("law-load-names", LoadsSome, ""),
+        ("law-load-names", LoadsWithoutSome, ""),
+    ],
+)
+def test_a_name_that_one_method_treats_otherwise_is_found(name: str, target: type, clause_id: str) -> None:
+    found = run(name, target)
+    assert found is not None
+    assert (found.mismatch.depends_on, found.mismatch.clause_id) == (None, clause_id)
+
+
+def test_a_listed_name_that_takes_a_space_breaks_the_clause_of_special_tokens() -> None:
+    class StripsIfListed(Reference):
+        def encode(self, text: str, **choice: Any) -> Any:
+            return super().encode(text.replace(" [SEP]", "[SEP]") if self.special_tokens else text, **choice)
+
+    found = run("law-encode-names", StripsIfListed)
+    assert found is not None
+    assert found.mismatch.clause_id == "SPECIAL-SCAN-1"
+
+
+def test_names_and_marks_of_other_tests_are_among_those_of_every_method() -> None:
+    assert {*strategies.UNLISTED} - {*complete.NAMES} == {"<|e|>"}
+    signs = " ".join((*complete.NAMES, *complete.SIGNS))
+    assert [word for word in complete.WORDS if word.replace("low", "").replace("ing", "") not in signs] == []
+
+
+def test_each_part_is_at_the_start_in_the_middle_and_at_the_end_once_and_twice() -> None:
+    for part in ("<s>", "@@"):
+        texts = complete._texts([part])
+        for many in (part, part * 2):
+            assert any(text.startswith(many) and text != many and text.count(part) * part == many for text in texts)
+            assert any(text.endswith(many) and text != many and text.count(part) * part == many for text in texts)
+            assert any(text.strip("kl ") == many and text[0] + text[-1] == "kl" for text in texts)
+    decoded = [oracle(complete.UNLISTED).decode(list(ids)) for ids in complete._ids(["<s>"])]
+    assert decoded == complete._texts(["<s>"])
