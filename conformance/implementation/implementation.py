@@ -221,7 +221,7 @@ class Implementation:
         return proxy
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
-        spelling = self.spellings.get(f"train-{pattern}")
+        spelling = spelling_of(pattern, self.spellings, "train-")
         keywords = {} if spelling is None else {"pattern": spelling}
         return self.train_from(text, vocab_size, list(special_tokens), **keywords)
 
@@ -273,7 +273,7 @@ class Implementation:
 
         Without any named pattern that it takes as an expression, it is not called.
         """
-        if not any(self.spellings.get(f"{prefix}{name}") == PATTERNS[name] for name in PATTERNS):
+        if spelling_of(expression, self.spellings, prefix) is None:
             return False
         with restored():
             return capabilities.Prober(self, self._stderr).takes(expression, prefix, says_why)
@@ -320,7 +320,15 @@ def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[l
     arguments: list[Any] = [vocab, merges]
     if special_tokens is not None:
         arguments.append(special_tokens)
-    return arguments, {"pattern": spellings[model.pattern]} if model.pattern in spellings else {}
+    spelling = spelling_of(model.pattern, spellings)
+    return arguments, {} if spelling is None else {"pattern": spelling}
+
+
+def spelling_of(pattern: str, spellings: Mapping[str, str], prefix: str = "") -> str | None:
+    """Return how to pass a pattern: an expression without a name as it is, if those with one are expressions, too."""
+    if pattern in PATTERNS or not any(spellings.get(f"{prefix}{name}") == PATTERNS[name] for name in PATTERNS):
+        return spellings.get(f"{prefix}{pattern}")
+    return pattern
 
 
 def load(

@@ -31,7 +31,7 @@ from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.implementation import capabilities, time_limit
 from bpe_conformance.implementation import implementation as loaded
 from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
-from bpe_conformance.implementation.implementation import Implementation, Trained
+from bpe_conformance.implementation.implementation import Implementation, Trained, spelling_of
 from bpe_conformance.implementation.proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy
 from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import Encode
@@ -994,6 +994,25 @@ def test_an_expression_without_a_name_is_taken_like_those_with_one(
     assert (OWN in implementation.spellings) == (is_taken and implementation.conventions["pattern"] != OWN)
     refused = [note for note in implementation.notes if name in note]
     assert bool(refused) == (not is_taken and implementation.spellings.get("cl100k") == PATTERNS["cl100k"])
+
+
+@pytest.mark.parametrize(
+    ("spellings", "passed"),
+    [
+        ({"cl100k": PATTERNS["cl100k"]}, OWN),
+        ({"cl100k": "cl100k", "none": PATTERNS["none"]}, OWN),
+        ({"cl100k": "cl100k"}, None),
+        ({}, None),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "train-"])
+def test_an_expression_without_a_name_is_passed_as_it_is_if_others_are(
+    spellings: dict[str, str], passed: str | None, prefix: str
+) -> None:
+    known = {prefix + name: spelling for name, spelling in spellings.items()}
+    assert spelling_of(OWN, known, prefix) == passed
+    assert spelling_of("cl100k", known, prefix) == spellings.get("cl100k")
+    assert spelling_of("gpt2", known, prefix) is None
 
 
 def test_the_patterns_that_a_constructor_refuses_are_noted() -> None:
