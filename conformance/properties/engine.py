@@ -76,8 +76,8 @@ class Found:
 class Property:
     """A property that holds for every input.
 
-    Without the capabilities that it `needs`, it is skipped; `pattern` is any pattern other than GPT-2's. The first is
-    the method that it tests.
+    Without the capabilities that it `needs`, it is skipped; `pattern` and `train-pattern` are any pattern other than
+    GPT-2's. The first is the method that it tests.
     """
 
     id: str  # permanent; unique among properties and cases
@@ -108,8 +108,8 @@ def skip_reason(property_: Property, implementation: Implementation) -> str | No
     """Return what the property needs and the implementation does not have, or None."""
     if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
-    has_pattern = any(name.startswith("pattern:") for name in implementation.capabilities)
-    needs = [need for need in property_.needs if need != "pattern" or not has_pattern]
+    kinds = {name.partition(":")[0] for name in implementation.capabilities if ":" in name}
+    needs = [need for need in property_.needs if need not in kinds]
     missing = implementation.missing(needs, needs)
     return {"special": "special tokens", "train-special": "special tokens in train"}.get(missing or "", missing)
 

@@ -25,7 +25,7 @@ from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
 from bpe_conformance.operations import Decode, Detokenize, Question, oracle
 from bpe_conformance.properties import asking, complete, strategies
-from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 
@@ -612,12 +612,41 @@ def test_a_tokenizer_that_refuses_expressions_is_not_wrong(kind: str, target: ty
     assert run(f"law-{kind}-expressions", target) is None
 
 
-def test_a_refused_expression_is_not_noted() -> None:
+def test_the_number_of_expressions_that_are_taken_is_noted() -> None:
     implementation = Implementation("x", RefusesOthers)
     assert PROPERTIES["law-encode-expressions"].run(implementation, Effort()) is None
     assert PROPERTIES["law-train-expressions"].run(implementation, Effort()) is None
-    assert implementation.notes == []
+    which = "takes 0 of 12 expressions that have no name; the others are not tested"
+    assert implementation.notes == [f"the constructor {which}", f"train {which}"]
     assert not {*complete.EXPRESSIONS} & {*implementation.spellings}
+
+
+def test_a_trainer_without_a_pattern_is_not_asked_for_expressions() -> None:
+    class Trains(Reference):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any = ()) -> Any:
+            return super().train(text, vocab_size, special_tokens)
+
+    reasons = {
+        name: skip_reason(PROPERTIES["law-train-expressions"], Implementation("x", name))
+        for name in (Reference, Trains)
+    }
+    assert reasons == {Reference: None, Trains: "train-pattern"}
+
+
+def test_a_class_with_a_split_of_its_own_takes_no_expressions_and_has_no_note() -> None:
+    class Fixed:
+        pattern = "cl100k"
+
+        def __init__(self, vocab: Any, merges: Any, special: Any = None) -> None:
+            self.inner = Reference(vocab, merges, special, pattern=PATTERNS["cl100k"])
+
+        def encode(self, text: str) -> list[int]:
+            return self.inner.encode(text)
+
+    implementation = Implementation("x", Fixed)
+    assert PROPERTIES["law-encode-expressions"].run(implementation, Effort()) is None
+    assert implementation.notes == []
 
 
 def test_each_expression_matches_every_character_and_splits_in_its_own_way() -> None:
