@@ -155,7 +155,7 @@ class TokenizerProxy:
         return self.encode_allowed_itself(text, "all" if allowed == "all" else set(allowed), disallowed)
 
     def encode_allowed_itself(self, text: str, allowed: str | set[str], disallowed: Collection[str]) -> list[int]:
-        disallowed = "all" if disallowed == "all" else tuple(disallowed)
+        disallowed = disallowed if disallowed == "all" or type(disallowed) is set else tuple(disallowed)
         keywords = {"allowed_special": allowed, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 

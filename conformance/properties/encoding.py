@@ -80,6 +80,10 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             absent = tuple(token for token in special if token and token not in text)
             asked = Question(EncodeAllowed(text, tuple(special), absent), model)
             yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, absent))))
+            disallowed, before["disallowed_special"] = {*special, "<absent>"}, {*special, "<absent>"}
+            given["disallowed_special"] = disallowed
+            both = Question(EncodeAllowed("kl", tuple(special), tuple(sorted(disallowed))), model)
+            yield both, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself("kl", allowed, disallowed))))
 
     if "special" in implementation.capabilities:
         listed = replace(model, special_tokens=(*(model.special_tokens or ()), "<|new|>"))

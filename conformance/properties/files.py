@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -19,7 +21,7 @@ from ..answer import Accepted, Answer, AnyError, Changed, Ids, Refusal, Unchange
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..operations import Encode, Expected, Load, Question, Save
+from ..operations import Decode, Encode, Expected, Load, Question, Save
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
 from .asking import Instance, ask, contained, correct_answer, equals_oracle, is_late, load, undisturbed
@@ -96,6 +98,17 @@ def methods(implementation: Implementation) -> Verdicts:
         every = asking.of_each_method(implementation, model, "m ")
         every = (replace(question, context=context) for question in every)
         yield asking.independent(undisturbed(implementation, asked, loaded.ask(asked)) for asked in every)
+        if {"save", "decode"} <= implementation.capabilities:
+
+            def make_again(make: Callable[[], TokenizerProxy] = make) -> TokenizerProxy:
+                with scratch_folder() as folder:
+                    make().save(folder)
+                    return load(implementation, folder, None)
+
+            asked = Question[Any](Decode((model.ids[special[0].encode()],)), model, f"{context}, and saved")
+            answer = Instance(implementation, make_again).ask(asked)
+            found = undisturbed(implementation, asked, answer)
+            yield None if found is None else replace(found, clause_id="FILE-SAVE-1")
 
 
 LONG_ENTRY = 1_024  # letters of the longest token
@@ -147,6 +160,12 @@ def names(implementation: Implementation) -> Verdicts:
     ways: list[tuple[str, str, Callable[..., tuple[Path, Path]]]] = [
         ("FILE-LOAD-1", "loaded from a directory", _write_into),
         ("FILE-LOAD-1", "loaded from two directories, from files", _write_apart),
+        ("FILE-LOAD-1", "loaded from two directories, the merges from", partial(_write_apart, renames_vocab=False)),
+        (
+            "FILE-LOAD-1",
+            "loaded from two directories, the vocabulary from",
+            partial(_write_apart, renames_merges=False),
+        ),
     ]
     if "save" in implementation.capabilities:
         ways.append(("FILE-SAVE-1", "saved in a directory", partial(_save_into, implementation)))
@@ -158,7 +177,7 @@ def names(implementation: Implementation) -> Verdicts:
 
         answer = Instance(implementation, make).ask(question)
         if answer != right:
-            depends = Dependence("undisturbed") if name == NAMES[0] and write is not _write_apart else None
+            depends = Dependence("undisturbed") if name == NAMES[0] and "two directories" not in how else None
             asked = replace(question, context=f"{how} {name!r}")
             yield Mismatch(asked, Expectation((right,)), answer, depends_on=depends, clause_id=clause)
 
@@ -168,11 +187,19 @@ def _write_into(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
     return gpt2_files.write(model, folder / name)
 
 
-def _write_apart(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
+def _write_apart(
+    model: Model, folder: Path, name: str, renames_vocab: bool = True, renames_merges: bool = True
+) -> tuple[Path, Path]:
+    """Write the files beside others with the usual names, of another tokenizer and of special tokens."""
+    other = strategies.with_ids(OTHER_MERGES)
+    vocab, merges = gpt2_files.write(model, folder)
     for place in ("1", "2"):
         (folder / place).mkdir()
-    vocab, merges = gpt2_files.write(model, folder)
-    return vocab.rename(folder / "1" / name), merges.rename(folder / "2" / name)
+        gpt2_files.write(other, folder / place)
+        for listing, value in (("added_tokens", {"34": 1}), ("special_tokens_map", {"eos_token": "34"})):
+            (folder / place / f"{listing}.json").write_text(json.dumps(value), "utf-8")
+    vocab = vocab.replace(folder / "1" / (name if renames_vocab else vocab.name))
+    return vocab, merges.replace(folder / "2" / (name if renames_merges else merges.name))
 
 
 def _save_into(implementation: Implementation, model: Model, folder: Path, name: str) -> tuple[Path, Path]:

@@ -756,6 +756,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row(f"a pre-token in chunks of {CHUNK:,}", LARGER, pose, may_refuse=True)
         one_by_one = partial(_exact, lambda text: Stream(tuple(text)), Ids)
         yield Row("characters, one by one, that fill blocks", EXACT[:3], one_by_one)
+        yield Row("words, one character after the other", (60, 1_899, 12_000, 70_002), partial(_one_by_one, " kl"))
+        yield Row("a pre-token, one character after the other", (60, 1_899), partial(_one_by_one, "mkl"))
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -767,6 +769,13 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         many, long = partial(_in_two_chunks, _many_specials), partial(_in_two_chunks, _long_special)
         yield Row("a stream with a table of special tokens", MANY_SPECIALS[:3], many)
         yield Row("a stream with a special token", LONG_SPECIALS, long)
+
+
+def _one_by_one(token: str, size: int) -> Posed:
+    """Pose a text of one token of three characters, over and over: no usual number of chunks is a multiple of three."""
+    first, model = token[0].encode(), strategies.with_ids([(b"k", b"l"), (token[0].encode(), b"kl")])
+    times = size // len(token)
+    return Question(Stream(tuple(token * times)), model), Ids((model.ids[first + b"kl"],) * times)
 
 
 def _empty_chunks(text: RepeatedText, count: int) -> Posed:

@@ -546,6 +546,41 @@ class DecodesOnlyTheEntriesOfItsFile(Whole):
         return loaded
 
 
+class SavesOnlyTheEntriesOfItsFile(DecodesOnlyTheEntriesOfItsFile):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield self.decode(ids)
+
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        file = Path(folder, "vocab.json")
+        entries = json.loads(file.read_text("utf-8"))
+        known = vars(self).get("entries", {*entries.values()})
+        kept = {key: index for key, index in entries.items() if index in known}
+        file.write_text(json.dumps(kept), "utf-8")
+
+
+class LoadsTheVocabularyBesideTheMerges(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        beside = Path(merges).with_name("vocab.json")
+        return super().from_files(str(beside if beside.exists() else vocab), merges, special_tokens)
+
+
+class LoadsAddedTokensBesideTheVocabulary(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        file = Path(vocab).with_name("added_tokens.json")
+        added = [*json.loads(file.read_text("utf-8"))] if file.exists() else []
+        return super().from_files(vocab, merges, [*(special_tokens or ()), *added])
+
+
+class EmptiesTheDisallowedSet(Whole):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if isinstance(allowed_special, set) and isinstance(disallowed_special, set):
+            disallowed_special -= allowed_special
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
 class LosesTheLastMergeOfAFullBlock(Whole):
     """Reads merges.txt in blocks of 128 merges, and loses the last merge if its block is full."""
 

@@ -636,6 +636,21 @@ class LosesCharactersOfFullBlocks(LosesFullBlocks):
         return super().encode(self.lost(text), **choice)
 
 
+class EndsASegmentEvery10000Chunks(BaseEncoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        given = list(chunks)
+        for at in range(0, len(given), 10_000):
+            yield from super().encode_iterable(given[at : at + 10_000])
+
+
+class EndsASegmentAfter1000ChunksWithoutSpace(BaseEncoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        given = list(chunks)
+        is_cut = len(given) > 1_000 and " " not in "".join(given)
+        for part in (given[:1_000], given[1_000:]) if is_cut else (given,):
+            yield from super().encode_iterable(part)
+
+
 class DropsBytesAtTheEndOfAFullBlock(BaseEncoder):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         known = list(ids)
@@ -668,6 +683,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
     [
         ("law-long-texts", LosesCharactersOfFullBlocks),
         ("law-long-streams", LosesFullBlocks),
+        ("law-long-streams", EndsASegmentEvery10000Chunks),
+        ("law-long-streams", EndsASegmentAfter1000ChunksWithoutSpace),
         ("law-long-decoding", LosesFullBlocks),
         ("law-long-offsets", LosesFullBlocks),
         ("law-long-detokenizing", DropsBytesAtTheEndOfAFullBlock),
