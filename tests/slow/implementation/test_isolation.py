@@ -94,7 +94,7 @@ def test_a_slow_start_does_not_use_the_time_of_the_case_after_a_crash(project: P
 
 
 def test_a_correct_tokenizer_gives_the_same_outcomes_in_a_separate_process(project: Project) -> None:
-    sections = [f"--bpe-section={name}" for name in ("DECODE", "BATCH", "FILE", "ERROR")]
+    sections = [f"--bpe-section={name}" for name in ("DECODE", "FILE")]
     found = []
     for more in ((), ("--bpe-isolate", "-n", "2")):
         arguments = ["conformance", "--adapter", "reference", "-v", *sections, *more]
@@ -102,7 +102,7 @@ def test_a_correct_tokenizer_gives_the_same_outcomes_in_a_separate_process(proje
         assert result.ret == pytest.ExitCode.OK
         found.append(states(result))
     plain, isolated = found
-    assert len(plain) > 200
+    assert len(plain) > 150
     assert set(plain) == set(isolated)
     different = {name for name in plain if plain[name] != isolated[name]}
     assert {isolated[name] for name in different} <= {"SKIPPED"}  # skipped: these need shared memory

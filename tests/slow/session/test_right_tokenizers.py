@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from helpers.project import Project
 
-WHOLE = ["by_hand:Tokenizer", "linked:Tokenizer", "arrays:Tokenizer"]
-ASKED_FOR_LONG = {"linked:Tokenizer"}
-"""Tested with the properties for long inputs as well; slower ones would take up to a minute."""
+WHOLE = ["by_hand:Tokenizer", "arrays:Tokenizer"]
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
 FORKING = {"pools:Tokenizer", "shapes:Subclass"}
 """They start processes for each call, which takes several times as long from the large process of these tests."""
 PARTS = {
+    "linked:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-LONG-1", "LAW-LONG-2"],
     "recursive:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-ENCODE"],
     "recursive:Once": ["MERGE-ORDER", "MERGE-LEFT", "LAW-WAYS", "LAW-ENCODE"],
     "permuted:Tokenizer": ["MERGE", "DECODE", "TRAIN-IDS", "LAW-ENCODE", "LAW-TRAIN"],
@@ -54,13 +53,13 @@ def judge(project: Project, adapter: str, *options: str, in_process: bool = Fals
 
 @pytest.mark.parametrize("adapter", WHOLE)
 def test_correct_tokenizer_passes_the_whole_suite(project: Project, adapter: str) -> None:
-    judge(project, adapter, *(() if adapter in ASKED_FOR_LONG else SHORT))
+    judge(project, adapter, *SHORT)
 
 
 @pytest.mark.parametrize("adapter", PARTS)
 def test_correct_tokenizer_passes_the_relevant_part(project: Project, adapter: str) -> None:
     named = [f"--bpe-clause={name}" for name in PARTS[adapter]]
-    judge(project, adapter, *SHORT, *named, in_process=adapter not in FORKING)
+    judge(project, adapter, *(() if "LAW-LONG-1" in PARTS[adapter] else SHORT), *named, in_process=adapter not in FORKING)
 
 
 def test_no_must_depends_on_a_should(project: Project) -> None:
