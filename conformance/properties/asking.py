@@ -109,7 +109,7 @@ def failing(items: Iterable[T], error: Exception) -> Iterator[T]:
 
 
 def failing_in_turn(items: Sequence[T]) -> Iterator[tuple[str, Iterator[T]]]:
-    """Yield, for each error, what is so and an iterator that raises it: first, in the middle or last, in turn."""
+    """Yield what is said of each error, and an iterator that raises it last, first or in the middle, in turn."""
     for error, at in zip(SOURCE_ERRORS, cycle((len(items), 0, len(items) // 2)), strict=False):
         name = "an error" if isinstance(error, Interrupted) else type(error).__name__
         yield f"reading item {at + 1} raises {name}", failing(items[:at], error)

@@ -768,7 +768,7 @@ def _of_expressed() -> Model:
 
 
 def _taken(implementation: Implementation, prefix: str = "") -> Sequence[str]:
-    """Return the expressions that the constructor, or by the prefix `train-` training, takes; note how many."""
+    """Return the expressions that the constructor takes (with the prefix `train-`, `train`), and note how many."""
     taken = [one for one in EXPRESSIONS if implementation.takes_expression(one, prefix)]
     is_passed_others = any(name.startswith("train-") == bool(prefix) for name in implementation.spellings)
     if is_passed_others and len(taken) < len(EXPRESSIONS):
@@ -817,7 +817,7 @@ def trains_by_expressions(implementation: Implementation) -> Verdicts:
 
 # Names of special tokens of well-known models, and marks
 
-NAMES = (
+SPECIAL_NAMES = (
     *("<s>", "</s>", "<pad>", "<unk>", "<mask>", "<bos>", "<eos>", "<sep>", "<cls>", "<start_of_turn>"),
     *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]", "[INST]", "[/INST]", "<end_of_turn>"),
     *("<|endoftext|>", "<|pad|>", "<|unk|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>"),
@@ -831,9 +831,11 @@ SIGNS = (
 """What tokenizers write for the start or the end of a word, for white space or for a byte, or what they clean up."""
 PLACES = ("{0}", "{0}kl", "{0}{0} kl", "kl{0} kl", "kl {0}{0}kl", "kl{0}", "kl {0}", "kl{0}{0}")
 _KL = strategies.with_ids([(b"k", b"l")])
-UNLISTED = replace(_KL, vocab={**_KL.vocab, **{1000 + at: one.encode() for at, one in enumerate((*NAMES, *SIGNS))}})
+UNLISTED = replace(
+    _KL, vocab={**_KL.vocab, **{1000 + at: one.encode() for at, one in enumerate((*SPECIAL_NAMES, *SIGNS))}}
+)
 """No merge makes the entry of a name or a mark, and none is special."""
-LISTED = replace(UNLISTED, special_tokens=NAMES)
+LISTED = replace(UNLISTED, special_tokens=SPECIAL_NAMES)
 
 
 def _texts(parts: Iterable[str]) -> list[str]:
@@ -861,40 +863,40 @@ def _named(
 @Fixed("law-encode-names", "SPECIAL-OFF-1", ("encode",))
 def encodes_names(implementation: Implementation) -> Verdicts:
     """Names of well-known special tokens are special if they are listed, and ordinary text if they are not."""
-    yield from _named(implementation, "SPECIAL-OFF-1", map(Encode, _texts(NAMES)), "SPECIAL-SCAN-1")
+    yield from _named(implementation, "SPECIAL-OFF-1", map(Encode, _texts(SPECIAL_NAMES)), "SPECIAL-SCAN-1")
 
 
 @Fixed("law-batch-names", "LAW-BATCH-1", ("encode_batch",))
 def batches_names(implementation: Implementation) -> Verdicts:
     """In a batch, well-known names are special only if they are listed, and marks of tokenizers are text."""
-    yield from _named(implementation, "LAW-BATCH-1", [Batch(tuple(_texts((*NAMES, *SIGNS))))])
+    yield from _named(implementation, "LAW-BATCH-1", [Batch(tuple(_texts((*SPECIAL_NAMES, *SIGNS))))])
 
 
 @Fixed("law-stream-names", "STREAM-EQUAL-1", ("encode_iterable",))
 def streams_names(implementation: Implementation) -> Verdicts:
     """In a stream, well-known names are special only if they are listed, and marks of tokenizers are text."""
-    cut = Stream(tuple("kl ".join((*NAMES, *SIGNS))))
-    yield from _named(implementation, "STREAM-EQUAL-1", [*(Stream((text,)) for text in _texts(NAMES)), cut])
+    cut = Stream(tuple("kl ".join((*SPECIAL_NAMES, *SIGNS))))
+    yield from _named(implementation, "STREAM-EQUAL-1", [*(Stream((text,)) for text in _texts(SPECIAL_NAMES)), cut])
 
 
 @Fixed("law-offsets-names", "OFFSET-SPAN-1", ("encode_with_offsets",))
 def spans_of_names(implementation: Implementation) -> Verdicts:
     """A well-known name has one span only if it is listed, and marks of tokenizers have the spans of their tokens."""
-    joined = "kl ".join((*NAMES, *SIGNS))
-    yield from _named(implementation, "OFFSET-SPAN-1", map(EncodeWithOffsets, [*_texts(NAMES), joined]))
+    joined = "kl ".join((*SPECIAL_NAMES, *SIGNS))
+    yield from _named(implementation, "OFFSET-SPAN-1", map(EncodeWithOffsets, [*_texts(SPECIAL_NAMES), joined]))
 
 
 @Fixed("law-decode-names", "SPECIAL-DECODE-1", ("decode",))
 def decodes_names(implementation: Implementation) -> Verdicts:
     """The id of a well-known name decodes to the name, listed or not: at the start, in the middle and at the end."""
-    joined = DecodeBytes(sum(_ids(NAMES), ()))
-    yield from _named(implementation, "SPECIAL-DECODE-1", [joined, *map(Decode, _ids(NAMES))])
+    joined = DecodeBytes(sum(_ids(SPECIAL_NAMES), ()))
+    yield from _named(implementation, "SPECIAL-DECODE-1", [*map(Decode, _ids(SPECIAL_NAMES)), joined])
 
 
 @Fixed("law-detok-names", "DETOK-SPECIAL-1", ("decode_iterable",))
 def detokenizes_names(implementation: Implementation) -> Verdicts:
     """In a stream, too, the id of a well-known name gives the name, whether it is listed or not."""
-    yield from _named(implementation, "DETOK-SPECIAL-1", map(Detokenize, _ids(NAMES)))
+    yield from _named(implementation, "DETOK-SPECIAL-1", map(Detokenize, _ids(SPECIAL_NAMES)))
 
 
 def _marked(kind: Callable[[tuple[int, ...]], Operation]) -> list[Operation]:
@@ -927,9 +929,9 @@ def loads_names(implementation: Implementation) -> Verdicts:
     ways = ["loaded", *(["saved"] if "save" in implementation.capabilities else [])]
     for model, made in product(models, ways):
         loaded = Instance(implementation, partial(Origin("", model, made).make, implementation))
-        alone = [Question[Any](Encode(f"kl {name}kl"), model) for name in NAMES]
-        of_ids = [Question[Any](kind(sum(_ids(NAMES), ())), model) for kind in OF_IDS]
-        for question in (*alone, *of_each_method(implementation, model, "kl ".join(NAMES)), *of_ids):
+        alone = [Question[Any](Encode(f"kl {name}kl"), model) for name in SPECIAL_NAMES]
+        of_ids = [Question[Any](kind(sum(_ids(SPECIAL_NAMES), ())), model) for kind in OF_IDS]
+        for question in (*alone, *of_each_method(implementation, model, "kl ".join(SPECIAL_NAMES)), *of_ids):
             if {*question.operation.needs} <= implementation.capabilities:
                 asked = replace(question, context="loaded from files")
                 yield undisturbed(implementation, asked, loaded.ask(asked))

@@ -105,7 +105,7 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
 
 CHANGED = "kl \u00e9 kl<s>"
 SHAPES = ("", "k", "kl", "<s>", CHANGED, "kl " * 700)
-"""Texts for which code has a ready answer: none, one byte, one token, a special token, and long ones in a cache."""
+"""Texts whose ids code may keep ready: an empty one, one byte, one token, a special token, and a long one."""
 
 
 def _returned_changed(implementation: Implementation, model: Model, *operations: Operation) -> Verdicts:

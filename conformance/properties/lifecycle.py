@@ -975,14 +975,26 @@ def after_each_error(implementation: Implementation) -> Verdicts:
 
 # Any call after any other one, and while a stream is read
 
-NAMES = (SPECIAL, "xx")
-MIXED = (
+PAIR_SPECIALS = (SPECIAL, "xx")
+PAIR_TEXTS = (
     f"kl{SPECIAL}klm k\u00e9xx l it'll 12345678 \U0001f98aK'LL",
     f"l{SPECIAL} kl\u00e9m mxx it's 123456 12345 K'S\U0001f98a",
 )
 """Special tokens, words that need merges, digits that each pattern splits, and characters of several bytes."""
 _PAIRS = ("kl", "lm", "it", "12", "34", "k\u00e9", " 1", "56", "'L")
-CHUNKS = ("k", "lm", f"kl{SPECIAL[:2]}", f"{SPECIAL[2:]}k", "", "lm it'", "s 1234", "5678 x", "x\u00e9 ", " ", "kl<|")
+PAIR_CHUNKS = (
+    "k",
+    "lm",
+    f"kl{SPECIAL[:2]}",
+    f"{SPECIAL[2:]}k",
+    "",
+    "lm it'",
+    "s 1234",
+    "5678 x",
+    "x\u00e9 ",
+    " ",
+    "kl<|",
+)
 """The ends of chunks are within words, special tokens and white space."""
 HALF = b"\xf0\x9f"  # of a character, which ends the ids
 OF_OTHERS = Train("klkl mnmn 1234 5678 1234", 260)
@@ -990,7 +1002,7 @@ Calling: TypeAlias = Callable[[TokenizerProxy], object]
 Making: TypeAlias = Callable[[], tuple[Model, Instance] | None]
 
 
-def _mixed(implementation: Implementation, pattern: str = "gpt2", special: Sequence[str] = NAMES) -> Model:
+def _pair_model(implementation: Implementation, pattern: str = "gpt2", special: Sequence[str] = PAIR_SPECIALS) -> Model:
     merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS]
     listed = special if "special" in implementation.capabilities else None
     return strategies.with_ids(merges, special=listed, pattern=pattern)
@@ -1039,7 +1051,7 @@ def _calls(implementation: Implementation, model: Model, text: str) -> Iterator[
 
 def _others(implementation: Implementation) -> Iterator[tuple[str, Calling]]:
     """Yield calls that make another tokenizer, with another pattern and other special tokens if these are possible."""
-    model = _mixed(implementation, strategies.patterns(implementation)[:2][-1], ("pq",))
+    model = _pair_model(implementation, strategies.patterns(implementation)[:2][-1], ("pq",))
     special = ("pq",) if "train-special" in implementation.capabilities else ()
     names = strategies.patterns(implementation, "train-pattern")
     asked = replace(OF_OTHERS, special=special, pattern=names[:2][-1])
@@ -1054,7 +1066,7 @@ def _others(implementation: Implementation) -> Iterator[tuple[str, Calling]]:
     def call(make: Callable[[], TokenizerProxy | None], _: TokenizerProxy) -> None:
         kept.append(other := make())
         if other is not None and "encode" in implementation.capabilities:
-            other.encode(MIXED[0])
+            other.encode(PAIR_TEXTS[0])
 
     for need, how, make in made:
         if not need or need in implementation.capabilities:
@@ -1079,11 +1091,11 @@ def _after_each(implementation: Implementation, make: Making, methods: Set[str],
     if (made := make()) is None:
         return
     model, dependent = made[0], list[Mismatch]()
-    asked = [Question(one, model) for one in _operations(implementation, model, MIXED[0])]
+    asked = [Question(one, model) for one in _operations(implementation, model, PAIR_TEXTS[0])]
     asked = [question for question in asked if not methods or question.operation.call().method in methods]
     rights = {question: correct_answer(question, implementation.conventions) for question in asked}
     calls: list[tuple[str, Calling]] = [("", lambda _: None), *_others(implementation)]
-    calls += [one for text in MIXED for one in _calls(implementation, model, text)]
+    calls += [one for text in PAIR_TEXTS for one in _calls(implementation, model, text)]
 
     def is_right_after(call: Calling, question: Question[Any], again: tuple[Model, Instance] | None) -> bool:
         if again is None or is_lost(again[1].call(partial(_ignoring, call))):
@@ -1118,7 +1130,7 @@ def _after_each(implementation: Implementation, make: Making, methods: Set[str],
 def _order(id_: str, clause_id: str, method: str) -> Property:
     def test(implementation: Implementation) -> Verdicts:
         for pattern in strategies.patterns(implementation)[:2]:
-            model = _mixed(implementation, pattern)
+            model = _pair_model(implementation, pattern)
             make = partial(_built, implementation, model)
             yield from _after_each(implementation, make, {method, "decode_bytes"} if method == "decode" else {method})
 
@@ -1129,7 +1141,7 @@ def _order(id_: str, clause_id: str, method: str) -> Property:
 @Fixed("law-order-loaded", "LAW-WAYS-1", ("from_files", "encode"))
 def loaded_in_any_order(implementation: Implementation) -> Verdicts:
     """Each method of a loaded tokenizer is correct after each call of each method, and after another one was made."""
-    model = _mixed(implementation)
+    model = _pair_model(implementation)
     with scratch_folder() as folder:
         files = gpt2_files.write(model, folder)
 
@@ -1142,8 +1154,8 @@ def loaded_in_any_order(implementation: Implementation) -> Verdicts:
 @Fixed("law-order-trained", "LAW-WAYS-1", ("train", "encode"))
 def trained_in_any_order(implementation: Implementation) -> Verdicts:
     """Each method of a trained tokenizer is correct after each call of each method, and after another one was made."""
-    special = NAMES if "train-special" in implementation.capabilities else ()
-    given = Train(" ".join(MIXED), 268, special)
+    special = PAIR_SPECIALS if "train-special" in implementation.capabilities else ()
+    given = Train(" ".join(PAIR_TEXTS), 268, special)
     yield from _after_each(implementation, lambda: trained(implementation, given), set(), "trained")
 
 
@@ -1168,7 +1180,7 @@ def _while_read(
                 _ignoring(call, proxy)
         return answer(parts)
 
-    for is_inside, (what, call) in itertools.product((False, True), _calls(implementation, model, MIXED[1])):
+    for is_inside, (what, call) in itertools.product((False, True), _calls(implementation, model, PAIR_TEXTS[1])):
         got = Instance(implementation, model).call(partial(read, is_inside, call))
         if is_inside and isinstance(got, Refusal):
             continue  # it may refuse that
@@ -1181,15 +1193,15 @@ def _while_read(
 @Fixed("law-open-stream", "LAW-PURE-1", ("encode_iterable",))
 def calls_while_encoding(implementation: Implementation) -> Verdicts:
     """A stream gives the same ids if any method is called between two chunks that it reads, or two ids."""
-    question = Question(Stream(CHUNKS), _mixed(implementation))
-    yield from _while_read(implementation, question, CHUNKS, lambda parts: Ids(tuple(parts)))
+    question = Question(Stream(PAIR_CHUNKS), _pair_model(implementation))
+    yield from _while_read(implementation, question, PAIR_CHUNKS, lambda parts: Ids(tuple(parts)))
 
 
 @Fixed("law-open-detok", "DETOK-STATE-1", ("decode_iterable",))
 def calls_while_detokenizing(implementation: Implementation) -> Verdicts:
     """A stream gives the same text if any method is called between two ids that it reads, or two parts of the text."""
-    model = _mixed(implementation)
-    right = correct_answer(Question(Encode(MIXED[0]), model), implementation.conventions)
+    model = _pair_model(implementation)
+    right = correct_answer(Question(Encode(PAIR_TEXTS[0]), model), implementation.conventions)
     assert isinstance(right, Ids)
     ids = (*right.ids, model.ids[b"k\xc3"], *(model.ids[bytes([byte])] for byte in b"\xa9" + HALF))
     yield from _while_read(implementation, Question(Detokenize(ids), model), ids, lambda parts: Text("".join(parts)))

@@ -93,7 +93,7 @@ FAR = (420_000, 1_100_000)
 
 
 EXACT = (64, 8_192, 10_000, 131_072)
-"""They fill blocks of 2, 4, ... 8,192 (the last: 131,072) and of 10, 100, 1,000 and 10,000 to their ends."""
+"""Multiples of the usual sizes of blocks: powers of two up to 8,192 or 131,072, and powers of ten up to 10,000."""
 
 
 def exact_text(size: int) -> str:
@@ -102,7 +102,7 @@ def exact_text(size: int) -> str:
 
 
 def _exact(kind: Callable[[str], Operation], right: Callable[[tuple[int, ...]], Answer], size: int) -> Posed:
-    """Pose what fills blocks to the end of the last one, which code can lose."""
+    """Pose a text whose last block is full: code can lose that block."""
     text = exact_text(size)
     return Question(kind(text), strategies.with_ids(())), right(tuple(text.encode("ascii")))
 
@@ -773,7 +773,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 
 def _one_by_one(token: str, size: int) -> Posed:
-    """Pose a text of one token of three characters, over and over: no usual number of chunks is a multiple of three."""
+    """Pose a token of three characters, repeated, in chunks of one: after a power of two or ten, a token is cut."""
     first, model = token[0].encode(), strategies.with_ids([(b"k", b"l"), (token[0].encode(), b"kl")])
     times = size // len(token)
     return Question(Stream(tuple(token * times)), model), Ids((model.ids[first + b"kl"],) * times)

@@ -803,8 +803,8 @@ def test_a_listed_name_that_takes_a_space_breaks_the_clause_of_special_tokens() 
 
 
 def test_names_and_marks_of_other_tests_are_among_those_of_every_method() -> None:
-    assert {*strategies.UNLISTED} - {*complete.NAMES} == {"<|e|>"}
-    signs = " ".join((*complete.NAMES, *complete.SIGNS))
+    assert {*strategies.UNLISTED} - {*complete.SPECIAL_NAMES} == {"<|e|>"}
+    signs = " ".join((*complete.SPECIAL_NAMES, *complete.SIGNS))
     assert [word for word in complete.WORDS if word.replace("low", "").replace("ing", "") not in signs] == []
 
 
