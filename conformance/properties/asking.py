@@ -6,7 +6,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import cycle, zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,9 +108,9 @@ def failing(items: Iterable[T], error: Exception) -> Iterator[T]:
     raise error
 
 
-def failing_in_turn(items: Sequence[T]) -> Iterator[tuple[str, Iterator[T]]]:
-    """Yield what is said of each error, and an iterator that raises it last, first or in the middle, in turn."""
-    for error, at in zip(SOURCE_ERRORS, cycle((len(items), 0, len(items) // 2)), strict=False):
+def failing_anywhere(items: Sequence[T]) -> Iterator[tuple[str, Iterator[T]]]:
+    """Yield what is said of each error, and an iterator that raises it first, in the middle, or last."""
+    for error, at in product(SOURCE_ERRORS, (len(items), 0, len(items) // 2)):
         name = "an error" if isinstance(error, Interrupted) else type(error).__name__
         yield f"reading item {at + 1} raises {name}", failing(items[:at], error)
 

@@ -18,7 +18,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
 from ..outcome import Expectation, Mismatch
 from . import scale, strategies
-from .asking import Instance, Interrupted, failing, failing_in_turn, in_turn, is_correct, undisturbed
+from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, is_correct, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("decode_iterable",)
@@ -97,14 +97,17 @@ def _read(ids: Iterable[int], tokenizer: TokenizerProxy) -> Answer:
     return Text(tokenizer.detokenize(ids))
 
 
-@Drawn("law-detok-error", "DETOK-ERROR-1", (*NEEDS, "shared memory"), _detokenizings, 4)
-def error_of_ids(implementation: Implementation, question: Question[Detokenize]) -> Verdicts:
+@Fixed("law-detok-error", "DETOK-ERROR-1", (*NEEDS, "shared memory"))
+def error_of_ids(implementation: Implementation) -> Verdicts:
     """If reading an id raises an error, the caller gets an error: the text does not end as if it were complete."""
-    tokenizer = Instance(implementation, question.table)
-    for context, ids in failing_in_turn(question.operation.ids):
+    model = read_model({})
+    read = tuple(_bytes(model, OTHER))
+    tokenizer = Instance(implementation, model)
+    for context, ids in failing_anywhere(read):
         answer = tokenizer.call(partial(_read, ids))
         if isinstance(answer, Text):
-            yield Mismatch(replace(question, context=context), Expectation((AnyError("the error of the ids"),)), answer)
+            asked = Question(Detokenize(read), model, context)
+            yield Mismatch(asked, Expectation((AnyError("the error of the ids"),)), answer)
 
 
 @Fixed("law-detok-arguments", "ERROR-STATE-1", (*NEEDS, "shared memory"))

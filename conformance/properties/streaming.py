@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -13,7 +12,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Batch, Encode, Question, Stream
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, Interrupted, failing, failing_in_turn, in_turn, undisturbed
+from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
@@ -52,16 +51,16 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
         tokenizer.stream([OTHER_CHUNK])
 
 
-@Drawn("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"), strategies.streams, 4)
-def error_of_chunks(implementation: Implementation, question: Question[Stream]) -> Verdicts:
+@Fixed("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"))
+def error_of_chunks(implementation: Implementation) -> Verdicts:
     """If reading a chunk raises an error, the caller gets an error: the stream does not end as if it were complete."""
-    tokenizer = Instance(implementation, question.table)
-    for context, chunks in failing_in_turn(question.operation.chunks):
+    model, read = strategies.with_ids(()), ("ab ", "\u00e9\U0001f98a", "", " k")
+    tokenizer = Instance(implementation, model)
+    for context, chunks in failing_anywhere(read):
         answer = tokenizer.call(partial(_read, chunks))
         if isinstance(answer, Ids):
-            yield Mismatch(
-                replace(question, context=context), Expectation((AnyError("the error of the chunks"),)), answer
-            )
+            asked = Question(Stream(read), model, context)
+            yield Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
 
 
 def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:
