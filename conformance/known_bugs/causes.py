@@ -497,7 +497,9 @@ class _Search:
         undeclared = (dict(one.changes) for one, _ in found if isinstance(one.cause, ConventionCause))
         declares = any(self.declared[name] != DEFAULTS[name] for name in TRAINING_CONVENTIONS)
         followed = self.declared if declares else {**self.declared, **ChainMap(*undeclared)}
-        trainers = Trainers(dict(_of_training(followed)))
+        conventions = dict(_of_training(followed))
+        is_published = all(value == DEFAULTS[name] for name, value in conventions.items())
+        trainers = Trainers(conventions, matrix.read().answers if is_published else None)
         wrong = {test: mismatch for test in trainings if (mismatch := self.wrong[test].mismatch)}
         answers = {test: mismatch.answer for test, mismatch in wrong.items() if isinstance(mismatch.answer, Table)}
         asked = {test: wrong[test].asked for test in answers}

@@ -30,8 +30,10 @@ Answers = Mapping[str, Answer]
 class Trainers:
     """The trainers with any of the known bugs, under the conventions that an implementation declares."""
 
-    def __init__(self, conventions: Mapping[str, str]) -> None:
+    def __init__(self, conventions: Mapping[str, str], failed: Mapping[str, Iterable[str]] | None = None) -> None:
+        """Take the conventions, and the golden cases that each bug fails alone under them, if they are known."""
         self._conventions = conventions
+        self._failed = {bug: {*tests} for bug, tests in (failed or {}).items()}
 
     def answers(self, bugs: Sequence[KnownBug], asked: Asked) -> dict[str, Answer]:
         """Return the answers of a trainer with all these bugs; of two that change one step, it has the first."""
@@ -63,9 +65,10 @@ class Trainers:
         left = sorted(asked, key=lambda test: len(ascii(asked[test])))
         while left and len(chosen) < MOST_CAUSES:
             few = {test: asked[test] for test in left[:: max(1, len(left) // SAMPLE)][:SAMPLE]}
-            closeness = {bug: _closeness(self.answers([bug, *chosen], few), answers) for bug in remaining}
-            remaining = sorted(remaining, key=lambda bug: -closeness[bug])[:LIKELY]
-            if closeness[remaining[0]] <= _closeness(self.answers(chosen, few), answers):
+            likely = [bug for bug in remaining if few.keys() & self._failed.get(bug.id, few.keys())]
+            closeness = {bug: _closeness(self.answers([bug, *chosen], few), answers) for bug in likely}
+            remaining = sorted(likely, key=lambda bug: -closeness[bug])[:LIKELY]
+            if not remaining or closeness[remaining[0]] <= _closeness(self.answers(chosen, few), answers):
                 break
             chosen.insert(0, remaining.pop(0))  # its steps replace those of the others
             given = self.answers(chosen, asked)
