@@ -506,8 +506,9 @@ def _different_words(count: int) -> str:
 
     The shared pair is a little more frequent than those of ` xy`. When it is merged, all words change.
     """
-    words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{_six_letters(at, 'bcdefghi')}" for at in range(count))
-    return " xy" * (count - count // 25 - 1) + "".join(words)
+    starts = cycle((" kl", " kj", " km", " kj", " kn", " kj", " ko", " kj"))
+    words = zip(starts, _six_letters(range(count), "bcdefghi"), strict=False)
+    return " xy" * (count - count // 25 - 1) + "".join(chain.from_iterable(words))
 
 
 def _filled_to_train_on(ends: str, size: int) -> str:
@@ -518,7 +519,7 @@ def _filled_to_train_on(ends: str, size: int) -> str:
 
 
 def _words_in_parts(count: int) -> str:
-    """Return this many different words in eight parts. Each part has a pair of its own, whose result has another one.
+    """Return at most 74,088 different words in eight parts. Each part has its own pair, whose result has another one.
 
     The last part is the largest, by 2 %, and the others become smaller by 2 %. So an index that ends before the last
     words, or an update that leaves some out, changes the order of the merges.
@@ -528,15 +529,14 @@ def _words_in_parts(count: int) -> str:
     sizes.append(count - sum(sizes))
     parts = zip("abcdefgh", sizes, strict=True)
     starts = (f"{part}{part.upper()}{'uv'[at % 5 < 2]}" for part, size in parts for at in range(size))
-    return "\n".join(f"{start}{_three_letters(number)}" for number, start in enumerate(starts))
+    numbers = product(ascii_letters[8:50], repeat=3)
+    return "\n".join(f"{start}{''.join(number)[::-1]}" for start, number in zip(starts, numbers, strict=False))
 
 
-def _three_letters(number: int) -> str:
-    return "".join(ascii_letters[8 + number // 42**place % 42] for place in range(3))
-
-
-def _six_letters(number: int, letters: str) -> str:
-    return "".join(letters[7_919 * number >> 3 * place & 7] for place in range(6))
+def _six_letters(numbers: Iterable[int], letters: str) -> list[str]:
+    """Return a word for each number below 262,144, of eight letters: the words of adjacent numbers differ a lot."""
+    of_digits = str.maketrans("01234567", letters)
+    return " ".join([f"{7_919 * number & 0o777777:06o}"[::-1] for number in numbers]).translate(of_digits).split(" ")
 
 
 def _to_the_last_merge(count: int) -> str:
@@ -573,7 +573,7 @@ def _learned_special(count: int) -> str:
 
     The special token has a smaller id than the result of the first merge, which decides a tie between their pairs.
     """
-    words = [_six_letters(at, "ghijklmn") for at in range(count)]
+    words = _six_letters(range(count), "ghijklmn")
     return "\n".join(["xyz", "abc"] * count + ["xy", "xy", "ab", *words])
 
 
@@ -608,7 +608,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
 
 def _different(count: int) -> Posed:
     """Pose a text of this many different pre-tokens, each with a merge, followed by every tenth of them again."""
-    words = [_six_letters(number, "bcdefghi") for number in (*range(count), *range(0, count, 10))]
+    words = _six_letters((*range(count), *range(0, count, 10)), "bcdefghi")
     ids = (index for word in words for index in (256, *word.encode("ascii")))
     return encoding(strategies.with_ids([(b" ", b"k")]), "".join(f" k{word}" for word in words), ids)
 
@@ -684,7 +684,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
     def pose(merges: int) -> Posed:
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
-        words = [_six_letters(at, LETTERS) for at in range(60)]
+        words = _six_letters(range(60), LETTERS)
         words += [(left + right).decode() for token in (WIDE, NARROW) for left, right in _with_beside(token)]
         words += [(left + WIDE + right).decode() for left, right in product(BESIDE, repeat=2)]
         text = ".".join(words)
