@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_model
@@ -753,18 +753,30 @@ EXPRESSIONS = (
     r"[a-z]+|[^a-z]+",
     r"[^.?]+[.?]*|[.?]+",
     r".+\n?|\n",
+    r"\s+|\S+",
+    r"[\s]|[\S]+",
+    r"\d+|\D+",
+    r"[\d]|[\D]+",
+    r"\w+|\W+",
+    r"[\w]|[\W]+",
+    r"(?i:ks)+|\s|\S",
 )
 """Each matches every character. Some need no class of characters, or have white space within a pre-token."""
-EXPRESSED = "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
+EXPRESSED = (
+    "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
+    "KSks \u212a\u017fx\x1cx\x85x\xa0x\u180ex\u200bx\u2003x\u3000x\ufeffx 4\u0661\u0662x4\xbdx \xe9x\u65e5x\u20acx"
+)
+"""A text with characters of which other engines, or their ASCII modes, have another opinion."""
 EXPRESSED_CUTS = ((EXPRESSED,), tuple(EXPRESSED), *(EXPRESSED.partition(cut) for cut in ("abb", "'t'll", "So a ")))
 
 
 @cache
 def _of_expressed() -> Model:
-    """Return a table in which two characters that are next to each other are one token, and so are three."""
-    starts = range(len(EXPRESSED) - 2)
-    pairs, threes = (dict.fromkeys((EXPRESSED[at : at + end], EXPRESSED[at + end]) for at in starts) for end in (1, 2))
-    return strategies.with_ids([(one.encode(), other.encode()) for one, other in (*pairs, *threes)])
+    """Return a table in which a character is one token, and so are two and three that are next to each other."""
+    chars = [char.encode() for char in EXPRESSED]
+    bytes_ = [(char[:end], char[end : end + 1]) for char in chars for end in range(1, len(char))]
+    threes = [(left + right, last) for (left, right), last in zip(pairwise(chars), chars[2:], strict=False)]
+    return strategies.with_ids([*dict.fromkeys((*bytes_, *pairwise(chars), *threes))])
 
 
 def _taken(implementation: Implementation, prefix: str = "") -> Sequence[str]:
