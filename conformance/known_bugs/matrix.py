@@ -6,7 +6,7 @@ import argparse
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -39,9 +39,12 @@ def described(name: str) -> Iterator[str]:
     """Yield the lines about one known bug; raise SelectionError if there is none of this name."""
     bugs = {bug.id: bug for bug in known_bugs()}
     name = name.lower() if name.lower() in bugs else name
-    known(name, bugs, "known bug", see="bpe-conformance known-bugs")
+    whole = installed_spec()
+    spec = {case.id: case for case in whole.cases}
+    kinds: dict[str, Collection[str]] = {"clause": whole.clauses.keys(), "case": spec.keys()}
+    kinds = {f"{kind} (bpe-conformance explain shows it)": names for kind, names in kinds.items()}
+    known(name, bugs, "known bug", see="bpe-conformance known-bugs", kinds=kinds)
     bug, matrix = bugs[name], read()
-    spec = {case.id: case for case in installed_spec().cases}
     caught = [spec[case] for case in matrix.answers.get(bug.id) or {*matrix.varying.get(bug.id, "").split()}]
     caught.sort(key=lambda case: (case.clause.id != bug.clause, len(json.dumps(case.raw["input"]))))
     first = [*(case.id for case in caught), *filter(None, [matrix.properties.get(bug.id)])][0]

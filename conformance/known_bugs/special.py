@@ -41,6 +41,17 @@ class SpecialsInAnyCase(BaseEncoder):
         return [(known.get(part.lower(), part), part.lower() in known) for part in parts if part]
 
 
+class FirstSpecialSkipped(_Alternation):
+    def cut(self, text: str) -> Segments:
+        found = re.search(self.expression(), text) if self.special else None
+        if found is None:
+            return super().cut(text)
+        begin, rest = text[: found.end()], super().cut(text[found.end() :])
+        if rest and not rest[0][1]:
+            begin += rest.pop(0)[0]
+        return [(begin, False), *rest]
+
+
 class EmptyListSplitsEverywhere(_Alternation):
     def cut(self, text: str) -> Segments:
         parts = re.split(f"({self.expression()})", text)

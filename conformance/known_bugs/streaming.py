@@ -24,7 +24,8 @@ class ChunksEncodedAlone(BaseEncoder):
 class LastPreTokenHeldBack(BaseEncoder):
     def ready(self, held: str) -> int:
         pieces = [piece for part, special in self.cut(held) for piece in ([part] if special else self.split(part))]
-        return len(held) - len(pieces[-1]) if pieces else 0
+        settled = len(held) - max(map(len, self.special), default=0)
+        return max((end for end in itertools.accumulate(map(len, pieces[:-1])) if end <= settled), default=0)
 
 
 class CutBeforeAnyWhiteSpace(BaseEncoder):

@@ -529,7 +529,7 @@ def streams(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-cached-batches", "LAW-PURE-1", ("encode_batch",))
 def batches(implementation: Implementation) -> Verdicts:
-    """One tokenizer encodes batches that are equal in joined texts, in number or in letters; others have like texts."""
+    """A tokenizer does not confuse batches whose joined texts, number of texts or letters are the same."""
     yield from _in_turn(implementation, _model(), ((Batch(tuple(texts)) for texts in group) for group in BATCHES))
     like_texts = (Question(Batch(tuple(group)), _model()) for group in _rows_of_texts(implementation))
     yield from (equals_oracle(implementation, question, "LAW-BATCH-1") for question in like_texts)

@@ -361,8 +361,8 @@ class Run:
 
     def _note_skipped_known_failures(self) -> None:
         """Add a note that names listed failures that were not tested: what they need may be lost."""
-        states = {test: outcome.state for test, outcome in self.outcomes.items()}
-        if skipped := [test for test in self.setup.known_failures if states.get(test) == "skipped"]:
+        untested = {test for test, one in self.outcomes.items() if one.state == "skipped" and not one.depends}
+        if skipped := [test for test in self.setup.known_failures if test in untested]:
             more = f" and {len(skipped) - 1} more" if skipped[1:] else ""
             self.implementation.note(f"listed as known failures, and skipped now: {skipped[0]}{more}")
 
@@ -376,8 +376,13 @@ class Run:
         reasons = {**self.setup.listed_before, **self.setup.known_failures}
         failures = {name: reason for name, reason in reasons.items() if name not in tested}
         for outcome in self._in_order():
-            if outcome.state in ("failed", "known failure") and outcome.clause is not None and not outcome.stale:
+            if outcome.clause is None:
+                continue
+            if outcome.state in ("failed", "known failure") and not outcome.stale:
                 failures[outcome.test] = reasons.get(outcome.test) or f"fails {outcome.clause.id}; not investigated yet"
+            elif outcome.state == "skipped" and outcome.depends and outcome.level == "must":
+                # without the tests of the other failure, as in a part of the suite, it fails
+                failures[outcome.test] = reasons.get(outcome.test) or "another failure prevents it; not tested yet"
         try:
             write_known_failures(Path(file), failures)
         except Exception as error:

@@ -124,7 +124,8 @@ class Report:
             if to_declare.get("tie_break") == "unspecified" != self.declared.get("tie_break"):
                 yield "unspecified accepts any tied pair; if you meant to follow another rule, the trainer has a bug"
         elif not failed:
-            yield "nothing to declare: the tokenizer follows the defaults"
+            some = "" if len(self.found) == len(self.findings) else ", as far as they could be determined"
+            yield f"nothing to declare: the tokenizer follows the defaults{some}"
         if failed:
             yield f"not determined: {', '.join(failed)}; run the suite, which shows why"
         if contradictions:

@@ -69,6 +69,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     every = (*spec.clauses, *sections, *properties, *cases)
     name = {known.lower(): known for known in every}.get(name.lower(), name)
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
+        _check_replayed(name, None, view or View())
         return matrix.described(name)
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
     _check_replayed(name, cases.get(name), view or View())
@@ -110,7 +111,8 @@ def _prose(text: str, label: str = "") -> Iterator[str]:
         if number % 2:
             yield from (f"{indent}  {line}".rstrip() for line in block.splitlines())
             continue
-        for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-|]|\d+\.) )", block):
+        block = re.sub(r"^\|[-:|]+\|\n", "", block, flags=re.MULTILINE)  # between the head and the rows of a table
+        for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:\||- |\d+\. ))", block):
             wrapper = textwrap.TextWrapper(_width(), head, indent, break_on_hyphens=False)
             yield from wrapper.wrap(" ".join(paragraph.split()))
             head = indent
@@ -263,9 +265,29 @@ def _model(model: Model, view: View) -> Iterator[str]:
         yield from _value(model.pattern, "pattern")
     if model.pipeline is not None:
         yield from _value("; ".join(show.pipeline(model.pipeline)), "pipeline")
-    entries = set(model.vocab.values())
-    if missing := [byte for byte in range(256) if bytes([byte]) not in entries]:
-        yield from _value(f"no entry for byte {', '.join(f'{byte:02x}' for byte in missing[:8])}", "vocab")
+    if not model.name:
+        yield from _value("; ".join(_entries(model)), "vocab")
+
+
+def _entries(model: Model) -> Iterator[str]:
+    """Yield what distinguishes a vocabulary from the usual one: the bytes in order, then merges and special tokens."""
+    ids = {token: index for index, token in model.vocab.items()}
+    if missing := [byte for byte in range(256) if bytes([byte]) not in ids]:
+        yield f"no entry for byte {', '.join(f'{byte:02x}' for byte in missing[:8])}"
+    specials = [text.encode() for text in model.special_tokens or ()]
+    known = dict.fromkeys(token for left, right in model.merges for token in (left, right, left + right))
+    if absent := [token for token in (*known, *specials) if token not in ids and len(token) != 1]:
+        yield f"no entry for {', '.join(map(show.token, absent[:8]))}"
+    if not missing and (first := ids[b"\0"]) and all(ids[bytes([byte])] == first + byte for byte in range(256)):
+        yield f"the bytes have the ids {first} to {first + 255}"
+    elif any(ids.get(bytes([byte]), byte) != byte for byte in range(256)):
+        yield "the ids of the bytes are not in order"
+    described = {*known, *specials}
+    others = [
+        f"{index}: {show.token(token)}" for token, index in ids.items() if len(token) != 1 and token not in described
+    ]
+    if others:
+        yield f"{', '.join(others[:8])}{', ...' * (len(others) > 8)}"
 
 
 def _expected(case: Case, view: View) -> Iterator[str]:

@@ -16,7 +16,7 @@ from ..outcome import Outcome, RunResult, at_fault
 from . import causes, wording
 from .failure import STYLES, Failure, for_terminal
 
-MOST_IN_FULL = 3  # failures without a likely cause that are shown in full; at least one is, whatever the causes
+MOST_IN_FULL = 3  # failures without a named cause that are shown in full; at least one is, whatever the causes
 MOST_CLAUSES = 12
 IN_CHECK = {"--bpe-scale": "scale=True", "--bpe-trainer MODULE:FUNCTION": "trainer=FUNCTION"}  # in notes
 LONGEST_NAME = 60
@@ -43,7 +43,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
     roots = [outcome for outcome in others if not outcome.follows(faulty)]
     roots = roots or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
-    title = "failures without a likely cause" if result.diagnosis.causes else "failures"
+    title = "other failures" if result.diagnosis.causes else "failures"
     _in_full(terminal, title, [for_terminal(outcome, result).brief() for outcome in shown])
     hidden = [outcome for outcome in others if outcome not in shown]
     for line in _hidden(hidden, faulty, bool(result.command.argument)):

@@ -687,6 +687,18 @@ def test_only_a_training_without_an_error_is_correct_up_to_ties(change: Any, rig
     assert judging.is_correct_up_to_ties(wrong, "TRAIN-TIE-1", DEFAULTS) == right
 
 
+def test_a_training_of_a_short_text_is_counted_again_whatever_size_it_asks_for() -> None:
+    asked = replace(TRAIN.operation, text="ab ac", vocab_size=10**9)
+    right, other = (
+        asked.answer(Setting(None, {**DEFAULTS, "tie_break": rule}, "TRAIN-TIE-1"))
+        for rule in ("lex-greater", "lex-smaller")
+    )
+    wrong = Mismatch(Question(asked), Expectation((right,)), other)
+    assert judging.is_correct_up_to_ties(wrong, "TRAIN-TIE-1", DEFAULTS) is True
+    long = Mismatch(Question(replace(asked, text="ab " * 400_000, vocab_size=258)), Expectation((right,)), other)
+    assert judging.is_correct_up_to_ties(long, "TRAIN-TIE-1", DEFAULTS) is None
+
+
 def test_a_second_call_is_asked_of_the_same_tokenizer() -> None:
     class Spent(Right):
         """After `decode`, `decode_bytes` of the same instance gives nothing."""

@@ -532,6 +532,31 @@ def test_known_failures_that_are_skipped_now_are_named(project: Project) -> None
     result.stdout.fnmatch_lines(["note * listed as known failures, and skipped now: decode-euro and 1 more"])
 
 
+APART = """
+class Apart:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.vocab = vocab
+
+    def decode_iterable(self, ids):
+        return (self.vocab[index].decode("utf-8", "ignore") for index in ids)
+"""
+
+
+def test_the_known_failures_of_a_whole_run_are_those_of_its_parts(project: Project) -> None:
+    project.write("apart.py", APART)
+
+    def judged(*options: str) -> pytest.RunResult:
+        return project.pytester.runpytest_inprocess("conformance", "--adapter=apart:Apart", *options)
+
+    law, other = "--bpe-section=LAW", "--bpe-section=DETOK"
+    judged(law, other, "--bpe-write-known-failures=known.yaml")
+    assert "another failure prevents it" in (project.path / "known.yaml").read_text("utf-8")
+    for part in ((law, other), (law,), (other,)):
+        result = judged("--bpe-known-failures=known.yaml", *part)
+        assert result.ret == pytest.ExitCode.OK, part
+        result.stdout.no_fnmatch_line("*skipped now*")
+
+
 def test_a_known_failure_is_one_test_and_not_those_whose_ids_begin_with_it(project: Project) -> None:
     project.write("known.yaml", 'batch-order: "see issue 7"\n')
     project.write("rows.py", BACKWARD_ROWS)

@@ -557,6 +557,8 @@ def test_a_trainer_with_another_undeclared_pattern_is_asked_to_declare_it():
 
 
 WHY = "not determined: lookup; run the suite, which shows why"
+FOLLOWS_DEFAULTS = "nothing to declare: the tokenizer follows the defaults"
+AGREES = "nothing contradicts the declaration"
 SUPPORTS_TOO_LITTLE = "the tokenizer supports too little to determine a convention"
 NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which names likely bugs"
 
@@ -571,8 +573,9 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             {},
             [FOLLOWS["tie_break"]],
             0,
-            ["nothing to declare: the tokenizer follows the defaults", "nothing contradicts the declaration"],
+            [FOLLOWS_DEFAULTS, AGREES],
         ),
+        ({}, [FOLLOWS["tie_break"], UNKNOWN], 0, [f"{FOLLOWS_DEFAULTS}, as far as they could be determined", AGREES]),
         (
             {},
             [FOLLOWS["tie_break"], BROKEN],
@@ -590,7 +593,7 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             [FOLLOWS["lookup"], FOLLOWS["tie_break"]],
             1,
             [
-                "nothing to declare: the tokenizer follows the defaults",
+                FOLLOWS_DEFAULTS,
                 "CONTRADICTION lookup: bytes is declared, but the tokenizer follows pair",
             ],
         ),
@@ -598,15 +601,15 @@ NO_DECLARATION = "no declaration describes this tokenizer; run the suite, which 
             {"lookup": "bytes"},
             [UNKNOWN, FOLLOWS["tie_break"]],
             0,
-            ['declare: conventions = {"lookup": "bytes"}', "nothing contradicts the declaration"],
+            ['declare: conventions = {"lookup": "bytes"}', AGREES],
         ),
         (
             {"tie_break": "unspecified"},
             [FOLLOWS["tie_break"]],
             0,
             [
-                "nothing to declare: the tokenizer follows the defaults",
-                "nothing contradicts the declaration",
+                FOLLOWS_DEFAULTS,
+                AGREES,
                 "for an exact test, declare tie_break lex-greater instead of unspecified",
             ],
         ),

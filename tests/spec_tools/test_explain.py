@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,7 +198,7 @@ def test_a_convention_that_nothing_follows_is_refused(spec: Spec) -> None:
     for name in ("decode-bytes-gpt2-fox", "MERGE-ORDER-1", "MERGE", "law-encode"):
         with pytest.raises(CommandError, match=f"^--tie-break .* {name} is none; remove the option$"):
             [*explain(spec, name, View(tie_break="first-seen"))]
-    for name in ("train-low-lower-essay", "decode-bytes-gpt2-fox", "MERGE-ORDER-1"):
+    for name in ("train-low-lower-essay", "decode-bytes-gpt2-fox", "MERGE-ORDER-1", "tie-greater-ids"):
         with pytest.raises(CommandError, match=f"^--lookup .* {name} is none; remove the option$"):
             [*explain(spec, name, View(lookup="bytes"))]
 
@@ -487,6 +488,30 @@ def test_a_table_shows_its_pattern_and_the_bytes_that_it_lacks() -> None:
     rows = [" ".join(line.split()) for line in _model(Model(lacks, (), pattern="cl100k"), View())]
     assert rows == ["merges none", "pattern cl100k", "vocab no entry for byte 41, ff"]
     assert [" ".join(line.split()) for line in _model(Model(whole, ()), View())] == ["merges none"]
+
+
+@pytest.mark.parametrize(
+    ("model", "row"),
+    [
+        ({"merges": [["a", "b"], ["ab", "c"]], "remove": [256]}, "vocab no entry for 'ab'"),
+        ({"merges": [["a", "b"]], "remove": [97, 256]}, "vocab no entry for byte 61; no entry for 'ab'"),
+        (
+            {"byte_ids": 1, "special_tokens": ["<|e|>"]},
+            "vocab no entry for '<|e|>'; the bytes have the ids 1 to 256",
+        ),
+        ({"byte_ids": "gpt2"}, "vocab the ids of the bytes are not in order"),
+        ({"merges": [["a", "b"]], "extra": [[300, "xyz"], [301, ""]]}, "vocab 300: 'xyz', 301: ''"),
+        ({"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}, "special '<|e|>'"),
+    ],
+)
+def test_a_table_shows_what_is_unusual_in_its_vocabulary(model: dict[str, Any], row: str) -> None:
+    assert " ".join([*_model(read_model(model), View())][-1].split()) == row
+
+
+def test_tables_keep_their_rows(spec: Spec) -> None:
+    shown = _shown(spec, "TRAIN").splitlines()
+    assert "  | step | counts | chosen | pre-tokens after it |" in shown
+    assert not any("|---" in line for line in shown)
 
 
 def test_a_table_with_a_name_shows_its_pipeline_too() -> None:
