@@ -6,7 +6,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,11 +108,21 @@ def failing(items: Iterable[T], error: Exception) -> Iterator[T]:
     raise error
 
 
-def failing_anywhere(items: Sequence[T]) -> Iterator[tuple[str, Iterator[T]]]:
-    """Yield what is said of each error, and an iterator that raises it first, in the middle, or last."""
-    for error, at in product(SOURCE_ERRORS, (len(items), 0, len(items) // 2)):
+class _Unreadable(Iterable[Any]):
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._error
+
+
+def failing_anywhere(items: Sequence[T]) -> Iterator[tuple[str, Iterable[T]]]:
+    """Yield what is said of each error, and items that raise it: the last, the first, a middle one, or their iter()."""
+    for error in SOURCE_ERRORS:
         name = "an error" if isinstance(error, Interrupted) else type(error).__name__
-        yield f"reading item {at + 1} raises {name}", failing(items[:at], error)
+        for at in (len(items), 0, len(items) // 2):
+            yield f"reading item {at + 1} raises {name}", failing(items[:at], error)
+        yield f"iter() of what is read raises {name}", _Unreadable(error)
 
 
 def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:

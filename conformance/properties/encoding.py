@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -110,10 +110,33 @@ SHAPES = ("", "k", "kl", "<s>", CHANGED, "kl " * 700)
 
 def _returned_changed(implementation: Implementation, model: Model, *operations: Operation) -> Verdicts:
     tokenizer = Instance(implementation, model)
+    operations = tuple(one for one in operations if {*one.needs} <= implementation.capabilities)
     for operation in operations:
-        if {*operation.needs} <= implementation.capabilities:
-            asked = Question[Any](operation, model, "after the lists that it returned changed")
-            yield undisturbed(implementation, asked, tokenizer.call(partial(_after_change, operation)))
+        asked = Question[Any](operation, model, "after the lists that it returned changed")
+        yield undisturbed(implementation, asked, tokenizer.call(partial(_after_change, operation)))
+    for operation, later in pairwise(operations):
+        answer = tokenizer.call(partial(_after_another, operation, later))
+        if isinstance(answer, Changed):
+            asked = Question[Any](operation, model, "with a result that the caller keeps")
+            yield Mismatch(asked, Expectation((Unchanged(),)), answer, clause_id="LAW-PURE-1")
+
+
+def _after_another(operation: Operation, later: Operation, tokenizer: TokenizerProxy) -> Answer:
+    """Return whether a later call changed what a call returned."""
+    call, other = operation.call(), later.call()
+    kept = tokenizer.returned(call.method, *call.arguments or (), **call.keywords)
+    before = _values(kept)
+    tokenizer.returned(other.method, *other.arguments or (), **other.keywords)
+    return Ids(()) if _values(kept) == before else Changed(("a later call changed the result",))
+
+
+def _values(result: Any) -> Any:
+    """Return the values in lists and arrays; None for other objects, whose comparison could run any code."""
+    if type(result) in (list, tuple):
+        return [_values(part) for part in result]
+    if type(result) is int:
+        return result
+    return _values(result.tolist()) if hasattr(result, "tolist") else None
 
 
 def _after_change(operation: Operation, tokenizer: TokenizerProxy) -> Answer:
@@ -135,7 +158,7 @@ def _change(result: Any) -> None:
 def allowed_changed(implementation: Implementation) -> Verdicts:
     """`encode` with a choice of special tokens is correct after returned lists change."""
     model = strategies.with_ids([(b"k", b"l")], special=["<s>"])
-    yield from _returned_changed(implementation, model, EncodeAllowed(CHANGED, "all", ()))
+    yield from _returned_changed(implementation, model, *(EncodeAllowed(text, "all", ()) for text in SHAPES))
 
 
 def _shapes_changed(implementation: Implementation, *kinds: Callable[[str], Operation]) -> Verdicts:
@@ -167,8 +190,8 @@ def changed_with_pipeline(implementation: Implementation) -> Verdicts:
     """Methods of a tokenizer with a pipeline are correct after returned lists change."""
     pipeline = values.Pipeline(("NFC",), (AddedToken("<s>"),), (ByteLevel(),))
     model = replace(strategies.with_ids([(b"k", b"l")], special=["<s>"]), special_tokens=None, pipeline=pipeline)
-    operations = Encode(CHANGED), Batch((CHANGED, CHANGED)), EncodeWithOffsets(CHANGED)
-    yield from _returned_changed(implementation, model, *operations)
+    for kind in (Encode, lambda text: Batch((text, CHANGED)), EncodeWithOffsets):
+        yield from _returned_changed(implementation, model, *map(kind, SHAPES))
 
 
 # Splitting

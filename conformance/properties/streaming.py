@@ -63,7 +63,7 @@ def error_of_chunks(implementation: Implementation) -> Verdicts:
             yield Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
 
 
-def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:
+def _read(chunks: Iterable[str], tokenizer: TokenizerProxy) -> Answer:
     return Ids(tuple(tokenizer.stream(chunks)))
 
 

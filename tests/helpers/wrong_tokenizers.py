@@ -507,6 +507,23 @@ class EndsTextsAtAttributeErrors(EndsTextsAtOSErrors):
     ends_at = AttributeError
 
 
+def _readable(items: Iterable[Any]) -> Iterator[Any]:
+    try:
+        return iter(items)
+    except Exception:
+        return iter(())
+
+
+class StreamsNothingThatIsUnreadable(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return super().encode_iterable(_readable(chunks))
+
+
+class DecodesNothingThatIsUnreadable(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        return super().decode_iterable(_readable(ids))
+
+
 class LoadsShortLines(Whole):
     """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import wraps
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,6 +69,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-detok-error", "error-of-ids-ends-stream"),
     ("law-detok-arguments", "callers-ids-consumed"),
     ("law-detok-error", wrong.EndsTextsAtOSErrors),
+    ("law-detok-error", wrong.DecodesNothingThatIsUnreadable),
     ("law-detok-error", wrong.EndsTextsAtLookupErrors),
     ("law-detok-error", wrong.EndsTextsAtAttributeErrors),
     ("law-detok-lazy", "all-ids-collected"),
@@ -109,6 +112,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-stream-apart", wrong.KeepsChunksBeforeAnError),
     ("law-stream-error", "error-of-chunks-ends-stream"),
     ("law-stream-error", wrong.EndsStreamsAtOSErrors),
+    ("law-stream-error", wrong.StreamsNothingThatIsUnreadable),
     ("law-stream-error", wrong.EndsStreamsAtDecodingErrors),
     ("law-stream-error", wrong.EndsStreamsAtRuntimeErrors),
     ("law-batch", "rows-padded"),
@@ -546,6 +550,44 @@ def test_a_list_that_is_returned_twice_only_with_pipelines_is_found(method: str)
         )
 
     assert found("law-lists-pipeline", type("Wrong", (wrong.Whole,), {method: kept})) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("law-lists-texts", "encode"),
+        ("law-lists-allowed", "encode"),
+        ("law-lists-batches", "encode_batch"),
+        ("law-lists-offsets", "encode_with_offsets"),
+        *(("law-lists-pipeline", method) for method in ("encode", "encode_batch", "encode_with_offsets")),
+    ],
+)
+def test_a_list_that_the_next_call_fills_again_is_found(name: str, method: str) -> None:
+    right: Any = getattr(wrong.Whole, method)
+
+    @wraps(right)
+    def filled(self: Any, *given: Any, **more: Any) -> Any:
+        answer = right(self, *given, **more)
+        kept = self.__dict__.setdefault("_kept", [])
+        kept[:] = answer[-1] if isinstance(answer, tuple) else answer
+        return (answer[0], kept) if isinstance(answer, tuple) else kept
+
+    failure = found(name, type("Wrong", (wrong.Whole,), {method: filled}))
+    assert failure is not None
+    assert failure.mismatch.answer == Changed(("a later call changed the result",))
+    assert failure.mismatch.clause_id == "LAW-PURE-1"
+
+
+def test_an_array_that_the_next_call_fills_again_is_found() -> None:
+    class Refills(wrong.Whole):
+        def encode(self, text: str) -> Any:
+            kept = self.__dict__.setdefault("_kept", array("q"))
+            kept[:] = array("q", super().encode(text))
+            return kept
+
+    failure = found("law-lists-texts", Refills)
+    assert failure is not None
+    assert failure.mismatch.answer == Changed(("a later call changed the result",))
 
 
 @pytest.mark.parametrize(("form", "other"), [*permutations(("NFC", "NFD", "NFKC", "NFKD"), 2)])
