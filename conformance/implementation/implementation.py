@@ -28,7 +28,7 @@ from bpe_conformance.reference.formats import huggingface
 from ..answer import Table
 from . import capabilities, time_limit
 from .capabilities import LoadError
-from .output import scratch_folder
+from .output import reused_folders, scratch_folder
 from .proxy import CallFailed, Malformed, Raised, TimedOut, TokenizerProxy, contained
 from .time_limit import Clock, TimeLimit
 
@@ -89,7 +89,7 @@ class Implementation:
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():
             self.note("the suite cannot interrupt a call that does not end here; use --bpe-isolate to end such calls")
-        with restored():  # the tests report changes
+        with restored(), reused_folders(), self.time_limit(math.inf):  # the tests report changes
             self.capabilities = capabilities.settle(self, stderr)
         if spawn and not self.is_program:
             self.capabilities |= {"new process"}  # with another hash seed and locale of Python

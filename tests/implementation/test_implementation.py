@@ -233,8 +233,8 @@ def test_probes_wait_less_after_several_methods_have_not_answered(monkeypatch: p
 
     monkeypatch.setattr(Implementation, "time_limit", recorded)
     Implementation("x", type("Late", (Reference,), {"encode": late, "decode": late}))
-    assert factors[:3] == [1, 1, 1]  # the constructor, encode and decode
-    assert {*factors[3:]} == {0.1}
+    assert factors[:4] == [math.inf, 1, 1, 1]  # around all; the constructor, encode and decode
+    assert {*factors[4:]} == {0.1}
 
 
 def test_reference_has_all_capabilities() -> None:
