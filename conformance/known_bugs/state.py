@@ -68,6 +68,16 @@ class CachedListExtended(BaseEncoder):
         return ids
 
 
+class ResultListReused(BaseEncoder):
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = self.__dict__.setdefault("ids_of_result", [])
+        ids[:] = super().encode(text)
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [list(self.encode(text)) for text in texts]
+
+
 class IdsLeftAfterError(BaseEncoder):
     def encode_segments(self, segments: Segments) -> list[int]:
         ids: list[int] = self.__dict__.setdefault("collected", [])
