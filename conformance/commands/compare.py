@@ -142,18 +142,19 @@ def _difference(
     file: Path, line: int, text: str, sides: tuple[Side, Side], answers: Sequence[list[int] | str]
 ) -> Iterator[str]:
     lists = [answer for answer in answers if not isinstance(answer, str)]
+    width = max(11, *(len(side.implementation.title) for side in sides))
     if len(lists) < 2:
         yield f"first         {file}, line {line} and following"
         for side, answer in zip(sides, answers, strict=True):
             result = answer if isinstance(answer, str) else counted(len(answer), "id")
-            yield f"  {side.implementation.title:<11} {result}"
+            yield f"  {side.implementation.title:<{width}} {result}"
         return
     index = first_difference(lists[0], lists[1])
     before = text.encode("utf-8")[: sum(len(sides[0].model.vocab.get(id_, b"")) for id_ in lists[0][:index])]
     yield f"first         {file}, line {line + before.count(10)}"
-    yield f"  after       {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
+    yield f"  {'after':<{width}} {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
     for side, ids in zip(sides, lists, strict=True):
-        yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
+        yield f"  {side.implementation.title:<{width}} {show.ids(ids, side.model.vocab, index)}"
 
 
 def _conflict(sides: tuple[Side, Side]) -> str:

@@ -724,9 +724,9 @@ def test_compare_reports_differences(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[1] == "different     1 of 1 block"
-    assert out[2:4] == ["first         text, line 1", "  after       'low lower'"]
+    assert out[2:4] == ["first         text, line 1", "  after          'low lower'"]
     assert out[4].startswith("  compared:Wrong 9319 'low' | 2793 ' lower' | 1877 ' low' | ")
-    assert out[5].startswith("  reference   9319 'low' | 2793 ' lower' | 9016 ' lowest' | ")
+    assert out[5].startswith("  reference      9319 'low' | 2793 ' lower' | 9016 ' lowest' | ")
     for before in ("low\n", "low\nl\u00f6w\n\n\n"):
         Path("lines").write_text(f"{before}low lowest\nlow\n", "utf-8")
         assert main(["compare", "compared:Wrong", "reference", "--corpus", "lines"]) == 1
@@ -739,7 +739,7 @@ def test_compare_reports_an_error_of_a_tokenizer(capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert "RuntimeError: no superlatives" in out
     assert "Traceback" not in out
-    assert f"\n  reference   {len(GPT2.encode(TEXT))} ids\n" in out
+    assert f"\n  reference      {len(GPT2.encode(TEXT))} ids\n" in out
 
 
 @pytest.mark.usefixtures("adapters")
@@ -840,7 +840,7 @@ def test_compare_counts_all_differences_and_shows_the_first(
     assert out[1:4] == [
         "different     3 of 6 blocks",
         f"first         {Path('texts', 'b')}, line 4",
-        "  after       'my'",
+        "  after          'my'",
     ]
     assert sum(line.startswith("first") for line in out) == 1
     assert not any(line.startswith("speed") for line in out)
