@@ -763,9 +763,9 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
     yield Row("empty chunks", (3, 3_000), partial(_empty_chunks, texts.words[-1]))
-    for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
-        pose = partial(text.stream, chunk=4_095, first=4)
-        yield Row(f"{text.what} in chunks of 4,095", with_more(effort, FEW), pose)
+    for text in texts.unspaced:  # the first chunk ends within a contraction, and the others within other tokens
+        pose = partial(text.stream, chunk=4_092, first=4)
+        yield Row(f"{text.what} in chunks of 4,092", with_more(effort, FEW), pose)
     if "special" in implementation.capabilities:
         many, long = partial(_in_two_chunks, _many_specials), partial(_in_two_chunks, _long_special)
         yield Row("a stream with a table of special tokens", MANY_SPECIALS[:3], many)

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -786,6 +786,12 @@ def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
             assert list(row.sizes) == sorted(row.sizes)
 
 
+def test_arbitrary_numbers_are_below_65536_and_spread_over_all_of_them() -> None:
+    numbers = [*islice(scale.arbitrary_numbers(), 3_000)]
+    assert {number >> 12 for number in numbers} == {*range(16)}
+    assert len({*numbers}) > 2_900
+
+
 def test_no_token_of_the_mixed_merges_is_made_twice() -> None:
     assert [scale.mixed_merges(in_order).well_formed for in_order in (True, False)] == [True, True]
 
@@ -1086,6 +1092,21 @@ def test_a_cut_after_a_common_number_of_characters_is_found(size: int) -> None:
         encode, at = oracle(text.model).encode, size % len(text.part)
         whole = text.part * 2
         assert encode(whole[:at]) + encode(whole[at:]) != list(text.ids * 2)
+
+
+def test_a_stream_without_spaces_has_other_ids_if_a_chunk_is_encoded_alone() -> None:
+    """The first chunk has other ids with each pattern, and each other one with most patterns."""
+    implementation, cuts = Implementation("x", Tokenizer), dict[int, list[bool]]()
+    texts = Texts(implementation).unspaced
+    rows = [row for row in scale._long_streams(implementation, Effort()) if "without spaces" in row.what]
+    for text, row in zip(texts, rows, strict=True):
+        question, _ = row.pose(row.sizes[-1])
+        encode = oracle(text.model).encode
+        for number, (one, other) in enumerate(pairwise(question.operation.chunks)):
+            cuts.setdefault(number, []).append(encode(one[-9:]) + encode(other[:9]) != encode(one[-9:] + other[:9]))
+    assert all(cuts.pop(0))
+    assert all(sum(changed) > len(texts) / 2 for changed in cuts.values())
+    assert len(cuts) > 1
 
 
 @pytest.mark.parametrize("limit", [32_768, 65_536, 100_000, 131_072, 200_000, 400_000, 10**6, 2**20])
