@@ -13,6 +13,7 @@ import queue
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -71,6 +72,22 @@ ENCODE, TABLE = {"op": "encode", "model": 1, "text": "abc"}, {"op": "table", "mo
 def test_what_a_method_raises_is_the_reply(error: BaseException, memory: float, reply: Any) -> None:
     (made,) = replies(raises(error), ENCODE, memory=memory)
     assert (made if "not_claimed" in made else (made["error"]["type"], made["error"]["message"])) == reply
+
+
+def test_what_filled_the_memory_is_freed_before_the_reply_is_made() -> None:
+    class Large:
+        pass
+
+    def fills() -> None:
+        large = Large()
+        kept.append(weakref.ref(large))
+        raise MemoryError
+
+    kept: list[weakref.ref[Large]] = []
+    with pytest.raises(MemoryError) as raised:
+        fills()
+    server.Server(lambda: Tokenizer)._out_of_memory(1, raised.value)
+    assert [one() for one in kept] == [None]
 
 
 @pytest.mark.parametrize("operation", ["no_such_operation", ["encode"], 5, None, "answer"])
@@ -738,6 +755,23 @@ def test_a_restarted_program_is_asked_only_what_it_announces() -> None:
     trains.capabilities = {"encode"}
     check._again(trains)
     assert asked == ["encode"] * 2 * len(check.TEXTS)
+
+
+@pytest.mark.parametrize(("step", "settings"), [("train", ({}, {})), ("from_files", ()), ("from_tokenizer_json", ())])
+def test_the_model_that_a_step_makes_is_asked(step: str, settings: Any) -> None:
+    made, asked = list[int](), list[int]()
+
+    def result(operation: str, **fields: Any) -> Any:
+        made.extend([len(made) + 1] * (operation in wire.MAKERS))
+        return {"model": len(made), "vocab": [], "merges": []}
+
+    def encode(text: str, model: int = 0) -> list[int]:
+        asked.append(model)
+        return []
+
+    check._FUNCTIONS[step](program("encode", result=result, encode=encode), *settings)
+    assert made
+    assert asked == made[-max(1, len(settings)) :]
 
 
 def test_the_last_words_of_a_program_are_its_error() -> None:

@@ -366,6 +366,7 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     assert refusal(capsys, folder, *tok, "--time-limit", "-1").startswith("--time-limit -1: must be above 0 seconds")
     assert "--allow-import tiktokn" in refusal(capsys, folder, *tok, "--allow-import", "tiktokn")
     assert "tok.py: Not a directory" in refusal(capsys, folder, *tok, "-o", str(tmp_path / "a" / "tok.py" / "results"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     for shared in (folder, tmp_path / "results", tempfile.gettempdir()):
         monkeypatch.setattr(grade, "SHARED", str(shared))
         message = refusal(capsys, folder, *tok, "-o", str(tmp_path / "results"))
@@ -546,7 +547,10 @@ def test_the_exit_status_says_whether_all_were_graded(
 PROGRAMS: dict[str, tuple[str, Any]] = {
     "reports": ("print(json.dumps({'at': job['scratch'] + '/submission/tok.py:1'}))", {"at": "tok.py:1"}),
     "says why": ("sys.stderr.write('a\\n\\nERROR: no such class\\n\\n'); sys.exit(4)", "no such class"),
-    "shows its file": ("sys.exit('in ' + job['scratch'] + '/submission/tok.py')", "in tok.py"),
+    "shows its file": (
+        "at = job['scratch'] + '/submission'; sys.exit(f'in {at}/tok.py of {at}')",
+        "in tok.py of the submission",
+    ),
     "says nothing": ("sys.exit(3)", "the run ended with status 3"),
     "has no module": (
         "sys.exit(\"ERROR: there is no module 'tok'; looked in here and there; run from elsewhere\")",

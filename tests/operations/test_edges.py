@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +64,7 @@ from bpe_conformance.operations import (
     divergence,
 )
 from bpe_conformance.operations.detokenize import Waiting
+from bpe_conformance.operations.divergence import ends_of_characters
 from bpe_conformance.operations.encode import _has_new_ids
 from bpe_conformance.operations.setting import pieces
 from bpe_conformance.operations.stream import HELD_BACK, Laziness
@@ -354,6 +355,15 @@ def test_the_bytes_of_an_incomplete_character_do_not_wait() -> None:
     ids = tuple("a\u00e9\u65e5\U0001f98a.".encode())
     for rule, most in (("prompt", 0), ("held", 3)):
         assert Waiting(ids, rule).of((TokenizerProxy(AtOnce()), MODEL)) == Measure(most, "byte")
+
+
+def test_an_end_is_that_of_a_well_formed_character_if_it_is_utf_8_alone() -> None:
+    for parts in product((b"", b"a", b"\xc3\xa9", b"\xff", b"\xe2\x82", b"\xf0\x9f\xa6\x8a"), repeat=3):
+        data = b"".join(parts)
+        ends, well_formed = ends_of_characters(data)
+        characters = [data[start:end].decode("utf-8", "replace") for start, end in pairwise(ends)]
+        assert characters == [*data.decode("utf-8", "replace")]
+        assert well_formed == {end for end, char in zip(ends[1:], characters, strict=True) if char != "\ufffd"}
 
 
 def test_what_is_streamed_has_no_length() -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from importlib.resources import files
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from bpe_conformance.operations import (
     EncodeWithOffsets,
     Expected,
     Laziness,
+    Load,
     Operation,
     Question,
     Setting,
@@ -93,6 +95,17 @@ def test_an_export_has_every_argument() -> None:
                 assert exported[name] == value
         if operation.name == "stream" and isinstance(exported["text"], str):  # without surrogates
             assert {"".join(chunks) for chunks in exported["chunkings"]} == {exported["text"]}
+
+
+def test_the_files_of_an_export_are_those_that_are_loaded() -> None:
+    reads: Any = SimpleNamespace(from_files=lambda *paths: {file.name: file.read_bytes() for file in paths[:2]})
+    options = set()
+    for one in (one for one in CASES if isinstance(one.operation, Load) and one.model and not one.model.is_large):
+        files = one.operation.exported(one.model)["files"]
+        with one.operation.receiver(reads, one.model) as loaded:
+            assert {name: text.encode("utf-8") for name, text in files.items()} == loaded, one.id
+        options.update(dict(one.operation.options))
+    assert len(options) > 3
 
 
 def test_the_oracle_computes_what_is_stored() -> None:

@@ -555,3 +555,5 @@ def test_the_alternatives_that_match_are_counted() -> None:
     steps = Pipeline(steps=(Split("a|b"), Split("c|d"), ByteLevel(split=False)))
     of_steps = alternatives_met(Reach(replace(ABC, pipeline=steps)), ["acx"])
     assert of_steps == {"all": 4, "met": 2, "not_met": ["b", "d"]}
+    beside = Reach(replace(ABC, pattern=r"a(?!b)|a|(?<=a)b|b"))  # what is beside a match decides between alternatives
+    assert alternatives_met(beside, ["ab"])["not_met"] == ["a(?!b)", "b"]

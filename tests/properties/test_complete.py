@@ -117,6 +117,14 @@ class WrongFor111(Whole):
         return super().encode(text)[: None if len(text) != 111 else -1]
 
 
+class LosesAnIdAfter100Texts(Whole):
+    asked = 0
+
+    def encode(self, text: str) -> list[int]:
+        self.asked += 1
+        return super().encode(text)[: None if self.asked <= 100 else -1]
+
+
 class WholeFrom100Bytes(Whole):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         token = pre_token.encode("utf-8")
@@ -233,6 +241,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-detok-subparts", StreamsApartFromSpecials),
         ("law-encode-lengths", WrongForWordsOf111),
         ("law-encode-lengths", WholeFrom100Bytes),
+        ("law-encode-lengths", LosesAnIdAfter100Texts),
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import shutil
 import sys
 import time
@@ -528,6 +529,20 @@ def test_a_step_is_taken_if_there_is_what_it_needs_and_no_more(monkeypatch: pyte
             of_tests: Any = SimpleNamespace(implementation=SimpleNamespace(made_by=lambda _, made=made: made))
             Machine.take_steps(of_tests, stage, bytes(1 + lifecycle.WIDTH))
         assert [machine.capabilities for machine in taken] == [needs, needs | {"more"}]
+
+
+@pytest.mark.parametrize("step", ["encode", "locate", "batch", "stream", "detokenize"])
+def test_a_step_asks_every_text_of_its_choice(step: str) -> None:
+    asked: list[Any] = []
+    machine: Any = SimpleNamespace(
+        _chosen=lambda choice: SimpleNamespace(origin=SimpleNamespace(model=None)),
+        _ask=lambda tokenizer, operation, call=None: asked.append(operation),
+        _ids=lambda tokenizer, text, tail: [*text.encode()],
+        _compare_lists=lambda *lists: None,
+    )
+    getattr(Machine, step)(machine, SimpleNamespace(texts=["KLM", "NOPQ", "RS"], number=0))
+    written = [bytes(one.ids).decode() if step == "detokenize" else ascii(one.write()) for one in asked]
+    assert re.sub("[^A-Z]", "", "".join(written)) == "KLMNOPQRS"
 
 
 def test_each_question_is_asked_of_each_undisturbed_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:

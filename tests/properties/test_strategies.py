@@ -15,7 +15,7 @@ from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, read_mode
 from bpe_conformance.fixtures.pipeline import BEHAVIORS, ByteLevel, Digits, Punctuation, Split
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Question
-from bpe_conformance.properties import encoding, strategies
+from bpe_conformance.properties import detokenizing, encoding, strategies
 from bpe_conformance.properties.engine import Drawn, Effort, Verdicts
 from bpe_conformance.properties.strategies import Layout
 from bpe_conformance.reference import textbook
@@ -99,6 +99,12 @@ def test_ids_have_every_layout() -> None:
             assert layout.order or [model.vocab[index] for index in above][:4] == [b"ab", b"ba", b"abba", b"cc"]
     mixed = strategies.with_ids(merges, Layout(order=3))
     assert [mixed.ids[left + right] for left, right in merges] != sorted(mixed.ids[a + b] for a, b in merges)
+
+
+@pytest.mark.parametrize("byte_ids", range(4))
+def test_the_ids_of_bytes_are_those_of_the_table(byte_ids: int) -> None:
+    model = strategies.with_ids([], Layout(byte_ids=byte_ids))
+    assert b"".join(map(model.vocab.__getitem__, detokenizing._bytes(model, b"\0az\xe2\xff"))) == b"\0az\xe2\xff"
 
 
 def test_texts_have_every_piece_and_tables_merges_gaps_and_layouts() -> None:

@@ -7,6 +7,7 @@ import gzip
 import html
 import json
 import re
+import time
 from collections import Counter
 from dataclasses import replace
 from importlib.metadata import version
@@ -786,7 +787,7 @@ def test_more_than_eight_runs_have_narrow_columns() -> None:
         assert len({run.name for run in shown.runs}) == count
 
 
-def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs() -> None:
+def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     several = next(case for case in spec().cases if sum(map(len, case.expected.values.values())) > 1)
     first = made(
         outcome("a", "failed"),
@@ -799,7 +800,9 @@ def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs() -> 
         outcome(several.id, clause=several.clause),
         diagnosis=Diagnosis((greedy(["e"], id="other-bug"),), ("e",)),
     )
-    found = json.loads(gzip.decompress(base64.b64decode(page.data(page.contents([first, second])))))
+    shown = page.contents([first, second])
+    written = page.data(shown)
+    found = json.loads(gzip.decompress(base64.b64decode(written)))
     names = [name for name, *_ in found["cases"]]
     assert sorted(names) == sorted([*"abcde", several.id])
     for run, states in zip(
@@ -810,6 +813,8 @@ def test_the_data_of_a_page_have_the_failures_reasons_and_bugs_of_all_runs() -> 
         assert {names[int(index)] for index in run["failures"]} == {name for name in own if own[name] in "wf"}
     assert found["implementations"][0]["reasons"] == [["train", [names.index("b"), names.index("c")]]]
     assert {*found["bugs"]} == {"one-bug", "other-bug"}
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    assert page.data(shown) == written  # whenever it is made
     rows = dict(found["cases"][names.index(several.id)][4])
     assert len(rows["expected"].splitlines()) == sum(map(len, several.expected.values.values()))
 

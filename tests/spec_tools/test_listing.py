@@ -66,6 +66,12 @@ def test_unknown_name_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err.startswith(message)
 
 
+@pytest.mark.parametrize("name", [*listing.FILTERS])
+def test_a_name_without_letters_is_not_left_out(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", f"--{name}", ""]) == 2
+    assert capsys.readouterr().err.startswith("bpe-conformance: there is no ")
+
+
 def test_a_choice_that_no_case_matches_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--section", "TRAIN", "--op", "encode"]) == 2
     message = "bpe-conformance: no case matches --section TRAIN and --op encode; choose fewer filters\n"
