@@ -14,7 +14,9 @@ import re
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -647,9 +649,10 @@ def test_a_breach_with_a_long_text_is_no_note(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(check, "_ask", raising(HangError("encode", "no reply within 1 s")))
     assert "no reply within 1 s; this is slow" in str(check._long(program()))
-    monkeypatch.setattr(check, "_ask", raising(Breach("x", "end")))
-    with pytest.raises(Breach):
-        check._long(program())
+    for error in (Breach("x", "end"), CrashError("encode", "it ended")):
+        monkeypatch.setattr(check, "_ask", raising(error))
+        with pytest.raises(type(error)):
+            check._long(program())
 
 
 IDS, OTHERS, BYTES = [98, 99], [256], [98, 99, 98, 99]
@@ -660,6 +663,7 @@ IDS, OTHERS, BYTES = [98, 99], [256], [98, 99, 98, 99]
     [
         ((1, 2), [OTHERS, IDS, OTHERS], ""),
         ((1, 2), [OTHERS, IDS, IDS], "until the suite unloads it"),
+        ((1, 2), [OTHERS, IDS, [257]], "until the suite unloads it"),
         ((1, 2), [OTHERS, OTHERS, OTHERS], "names a model"),
         ((1, 1), [OTHERS, IDS, OTHERS], "names a model"),
         ((1, 2), [BYTES, BYTES, BYTES], ""),
@@ -729,6 +733,39 @@ def test_a_program_that_only_decodes_is_sent_the_bytes_of_a_text() -> None:
         sent.clear()
 
 
+@pytest.mark.parametrize(("more", "asked"), [({}, 0), ({"kinds": ["error"]}, 1), ({"kinds": ["error"], "alive": 1}, 2)])
+def test_an_error_is_a_reply_where_the_table_says_so(more: dict[str, Any], asked: int) -> None:
+    """A program that has to go on after it is asked once more."""
+    sent: list[str] = []
+
+    def ask(op: str) -> Reply:
+        sent.append(op)
+        return Reply(op, "", {"seq": 1, "error": {"type": "E", "message": "no", "traceback": ""}})
+
+    with nullcontext() if asked else pytest.raises(Breach):
+        assert "raised an error: no" in check._ask([{"send": {"op": "x"}, **more}], program(ask=ask), {})
+    assert len(sent) == (asked or 1)
+
+
+def test_a_table_is_loaded_beside_the_usual_model() -> None:
+    def load(model: Any) -> int:
+        raise Breach("no", "kept")
+
+    with pytest.raises(Breach):
+        check._load(program("a model", "special tokens", usual_model=1, load=load))
+
+
+@pytest.mark.parametrize("stripped", ["", *(text for text in check.TEXTS.values() if text and "\0" not in text)])
+def test_each_text_that_was_encoded_correctly_is_decoded(stripped: str) -> None:
+    def ask(op: str, text: str = "", ids: Any = ()) -> Reply:
+        encoded = [*text.replace("\0", "?").encode()]
+        return Reply(
+            op, "", {"seq": 1, "result": encoded if op == "encode" else bytes(ids).decode().removeprefix(stripped)}
+        )
+
+    assert bool(check._round_trip(program(ask=ask))) == bool(stripped)
+
+
 def test_the_result_of_an_unknown_operation_has_any_form() -> None:
     assert check._result(Reply("no_such_operation", "", {"seq": 1, "result": {"any": [1]}})) == {"any": [1]}
     with pytest.raises(Breach):
@@ -757,12 +794,22 @@ def test_a_restarted_program_is_asked_only_what_it_announces() -> None:
     assert asked == ["encode"] * 2 * len(check.TEXTS)
 
 
+def test_each_text_is_sent_and_the_training_makes_tokens_of_one_and_of_several_characters() -> None:
+    sent = Counter(values["text"] for _, step, values in check._steps() if "{text}" in step["title"])
+    assert {*sent} == {*check.TEXTS.values()}
+    assert len({*sent.values()}) == 1
+    settings: Any = check._TRAINING
+    trained = Tokenizer.train(settings["text"], settings["vocab_size"], settings["special_tokens"])
+    assert {len((left + right).decode("utf-8", "ignore")) for left, right in trained.merges} >= {1, 2}
+
+
 @pytest.mark.parametrize(("step", "settings"), [("train", ({}, {})), ("from_files", ()), ("from_tokenizer_json", ())])
 def test_the_model_that_a_step_makes_is_asked(step: str, settings: Any) -> None:
-    made, asked = list[int](), list[int]()
+    made, asked, special = list[int](), list[int](), list[Any]()
 
     def result(operation: str, **fields: Any) -> Any:
         made.extend([len(made) + 1] * (operation in wire.MAKERS))
+        special.extend([fields.get("special_tokens")] * (operation == "from_files"))
         return {"model": len(made), "vocab": [], "merges": []}
 
     def encode(text: str, model: int = 0) -> list[int]:
@@ -772,6 +819,7 @@ def test_the_model_that_a_step_makes_is_asked(step: str, settings: Any) -> None:
     check._FUNCTIONS[step](program("encode", result=result, encode=encode), *settings)
     assert made
     assert asked == made[-max(1, len(settings)) :]
+    assert special == ([None, check.SPECIAL] if step == "from_files" else [])
 
 
 def test_the_last_words_of_a_program_are_its_error() -> None:

@@ -9,6 +9,7 @@ from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from bpe_conformance.adapters.packages.tokenizer_json import (
     write_gpt2_files,
     write_tokenizer_json,
 )
-from bpe_conformance.adapters.packages.unitoken import UniTokenizer
+from bpe_conformance.adapters.packages.unitoken import UniTokenizer, UniTokenizerLargestContent
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.implementation.implementation import Implementation
@@ -389,3 +390,15 @@ def test_the_crate_unitoken_gets_the_first_of_two_ids_and_the_pattern(monkeypatc
     for pattern, passed in ((None, PATTERNS["gpt2"]), ("x", "x")):
         given = UniTokenizer({1: b"a", 2: b"a"}, [], ("<|e|>",), pattern)._tokenizer
         assert given == {"vocab": {b"a": 1}, "merges": [], "special_tokens": ["<|e|>"], "pat_str": passed}
+
+
+def test_the_crate_unitoken_trains_by_the_rule_for_ties_of_each_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = MagicMock()
+    trained = package.BpeTrainer.return_value.validate_model.return_value
+    trained.vocab, trained.save_merges_txt = {}, Path.touch
+    monkeypatch.setattr(UniTokenizer, "package", package, raising=False)
+    rules: list[tuple[Any, str | None]] = [(UniTokenizer, None), (UniTokenizerLargestContent, "largest_content")]
+    for target, rule in rules:
+        target.train("ab", 257, ["<|e|>"])
+        assert package.BpeTrainer.call_args.args == (["<|e|>"],)
+        assert package.BpeTrainer.call_args.kwargs == {"tie_break": rule}

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.answer import Refusal, Text
+from bpe_conformance.answer import Answer, Refusal, Table, Text
+from bpe_conformance.cases.dependence import LONGEST_IN_PARTS
+from bpe_conformance.cases.judging import MOST_COUNTED
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes
 from bpe_conformance.operations import Batch, Decode, Encode, Question, Train, oracle
-from bpe_conformance.outcome import Dependence
+from bpe_conformance.outcome import Dependence, Expectation, Mismatch
+from bpe_conformance.properties.asking import ask
 
 
 def test_only_other_rules_that_are_determined_change_what_is_learned() -> None:
@@ -23,6 +27,27 @@ def test_only_other_rules_that_are_determined_change_what_is_learned() -> None:
         assert causes.determines_merges(declared) is expected
         for other in ("byte_order", "id_layout", "lookup"):
             assert causes.determines_merges({**declared, other: CONVENTIONS[other][-1]}) is expected
+
+
+@pytest.mark.parametrize(("answer", "fits"), [(Refusal("ValueError", "no"), False), (Table({}, ()), None)])
+def test_an_error_fits_no_rule_however_long_it_takes_to_count_pairs(answer: Answer, fits: bool | None) -> None:
+    asked: Question[Any] = Question(Train("ab " * MOST_COUNTED, 257))
+    mismatch = Mismatch(asked, Expectation((Table({}, ()),)), answer)
+    assert causes._has_highest_counts(DEFAULTS, mismatch) is fits
+
+
+@pytest.mark.parametrize("operation", [Decode((97,)), Encode("a" * (LONGEST_IN_PARTS + 1)), Encode("ab")])
+def test_a_bug_is_compared_only_where_it_has_the_method_and_is_quick(operation: Any) -> None:
+    class Encodes:
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            pass
+
+        def encode(self, text: str) -> list[int]:
+            return [97]
+
+    bug, asked = Implementation("x", Encodes), Question[Any](operation, read_model({}))
+    mismatch = Mismatch(asked, Expectation((Text(""),)), ask(bug, asked))
+    assert causes._answers_alike(bug, mismatch) == (operation == Encode("ab"))
 
 
 MODEL = read_model({"merges": [["a", "b"]], "special_tokens": ["<e>", "<s>"], "extra": [[300, "<e>"], [301, "<s>"]]})

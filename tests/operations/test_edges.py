@@ -357,6 +357,12 @@ def test_the_bytes_of_an_incomplete_character_do_not_wait() -> None:
         assert Waiting(ids, rule).of((TokenizerProxy(AtOnce()), MODEL)) == Measure(most, "byte")
 
 
+@pytest.mark.parametrize(("expected", "got"), [([97], [97, 300]), ([97, 300], [97])])
+def test_an_empty_token_at_the_end_has_no_cause(expected: list[int], got: list[int]) -> None:
+    setting = Setting(replace(MODEL, vocab={**MODEL.vocab, 300: b""}), CONVENTIONS, "SPLIT-SPACE-1")
+    assert divergence.encoding(setting, "a", expected, got).cause is None
+
+
 def test_an_end_is_that_of_a_well_formed_character_if_it_is_utf_8_alone() -> None:
     for parts in product((b"", b"a", b"\xc3\xa9", b"\xff", b"\xe2\x82", b"\xf0\x9f\xa6\x8a"), repeat=3):
         data = b"".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -54,6 +55,17 @@ def test_drawing_reaches_every_value_and_loses_none() -> None:
 def test_the_contractions_of_texts_are_those_that_the_pattern_of_gpt2_splits_off() -> None:
     ends = ("".join(letters) for length in (1, 2) for letters in product(ascii_lowercase, repeat=length))
     assert {f"'{end}" for end in ends if textbook.split(f"x'{end}") == ["x", f"'{end}"]} == {*cases.CONTRACTIONS}
+
+
+def test_the_text_that_some_tokenizers_change_has_each_kind_of_invisible_character() -> None:
+    kinds = {unicodedata.category(text) for text in cases.RAW_TEXT if len(text) == 1 and not text.isprintable()}
+    assert kinds == {"Cc", "Cf", "Co", "Zl", "Zs"}
+    assert {unicodedata.category(text) for text in cases.RAW_TEXT if len(text) == 1} > kinds | {"Mn"}  # U+FE0F
+
+
+def test_marks_follow_letters_that_they_can_and_cannot_be_composed_with() -> None:
+    composed = [unicodedata.normalize("NFC", text) != text for text in cases.MARKED if len(text) > 1]
+    assert {*composed} == {False, True}
 
 
 def test_the_words_that_were_counted_are_in_the_cases(reach: Reach, monkeypatch: pytest.MonkeyPatch) -> None:

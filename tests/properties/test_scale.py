@@ -349,12 +349,18 @@ class LooksUpSpecialsInASortedList(BaseEncoder):
 
 
 class DecodesFewDifferentIds(Tokenizer):
+    most = 4_096
+
     def decode_bytes(self, ids: list[int]) -> bytes:
-        known = {*[*dict.fromkeys(ids)][:4_096]}
+        known = {*[*dict.fromkeys(ids)][: self.most]}
         return super().decode_bytes([index for index in ids if index in known])
 
     def decode(self, ids: list[int]) -> str:
         return self.decode_bytes(ids).decode("utf-8", "replace")
+
+
+class Decodes8192DifferentIds(DecodesFewDifferentIds):
+    most = 8_192
 
 
 class CutsTokensWhenDecoding(Tokenizer):
@@ -721,6 +727,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", ShortTokensInShortWords),
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", DecodesFewDifferentIds),
+        ("law-long-decoding", Decodes8192DifferentIds),
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-detokenizing", FlushesEvery65536Ids),
         ("law-long-detokenizing", LosesTheLastOfAnOddNumber),
@@ -1111,7 +1118,10 @@ def test_a_stream_without_spaces_has_other_ids_if_a_chunk_is_encoded_alone() -> 
 
 @pytest.mark.parametrize("limit", [32_768, 65_536, 100_000, 131_072, 200_000, 400_000, 10**6, 2**20])
 def test_no_buffer_of_a_common_size_overflows_where_a_pre_token_ends(limit: int) -> None:
-    question, _ = Texts(Implementation("x", Tokenizer)).unbroken.stream(limit + 3 * scale.CHUNK, scale.CHUNK, 2)
+    implementation = Implementation("x", Tokenizer)
+    named = f"{Texts(implementation).unbroken.what} in chunks of "
+    (row,) = (row for row in scale._long_streams(implementation, Effort()) if row.what.startswith(named))
+    question, _ = row.pose(limit + 3 * scale.CHUNK)
     chunks = question.operation.chunks
     end = next(end for end in accumulate(map(len, chunks)) if end > limit)
     assert end % 7

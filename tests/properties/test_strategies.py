@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from random import Random
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import regex
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, read_model
@@ -247,6 +249,12 @@ def test_the_steps_of_pipelines_have_every_setting() -> None:
     assert {step.individual for step in others if isinstance(step, Digits)} == {False, True}
 
 
+def test_texts_for_pipelines_can_have_each_added_token() -> None:
+    pieces = (*encoding.ASCII, *encoding.OTHERS)
+    piece = re.compile("|".join(map(re.escape, sorted(pieces, key=len, reverse=True))))
+    assert [one for one in encoding.CONTENTS if piece.sub("", one) and not any(one in other for other in pieces)] == []
+
+
 def test_a_table_shows_where_a_text_is_split() -> None:
     for name in ("gpt2", "cl100k"):
         model = strategies.showing("it's 12 ab\n", name, PATTERNS[name])
@@ -257,11 +265,20 @@ def test_a_table_shows_where_a_text_is_split() -> None:
     assert isinstance(strategies.showing("a", "gpt2", PATTERNS["gpt2"]), Model)
 
 
+def test_texts_that_are_split_have_each_kind_of_character_that_a_pattern_names() -> None:
+    text = "".join(piece for alphabet in strategies.SPLIT_APART for piece in alphabet)
+    kinds = {kind for pattern in PATTERNS.values() for kind in re.findall(r"\\p\{\w+\}", pattern)}
+    assert len(kinds) > 5
+    assert {kind for kind in kinds if not regex.search(kind, text)} == set()
+
+
 @pytest.mark.parametrize("lookup", ["pair", "whole"])
 def test_the_tokens_of_a_text_are_its_pre_tokens(lookup: str) -> None:
     class Declares(Whole):
         conventions = {"lookup": lookup}  # noqa: RUF012
 
+    both = examples(lambda one: strategies.splits(one, ["gpt2", "o200k"]), 9)
+    assert {question.table.pattern for question in both} == {"gpt2", "o200k"}
     drawn = examples(lambda one: strategies.splits(one, ["gpt2"]), 20, Implementation("x", Declares))
     pieces = [{piece.encode() for piece in textbook.split(question.operation.text)} for question in drawn]
     shown = [words <= {*question.table.vocab.values()} for words, question in zip(pieces, drawn, strict=True)]

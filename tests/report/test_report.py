@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -456,6 +457,9 @@ def test_a_counterexample_is_recorded_as_a_whole_or_not_at_all(length: int, is_k
 def test_markdown_begins_with_verdicts_and_causes() -> None:
     found = made(outcome(state="failed"), outcome("two"), adapter="mine|tok:T", diagnosis=DIAGNOSIS)
     lines = markdown.text(found).splitlines()
+    for written in (lines, markdown.text(made(outcome())).splitlines()):
+        ends = [after for line, after in pairwise(written) if line[:1] == "|" != after[:1]]
+        assert {*ends} == {""}  # of tables
     assert lines[:5] == [
         "# `mine|tok:T` 1.0",
         "",

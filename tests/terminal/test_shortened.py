@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -91,3 +91,13 @@ def test_what_is_left_out_is_counted(shortened: Callable[..., str]) -> None:
         if shortened.__code__.co_argcount == 2:
             near = min(around, count - 1)
             assert {f"<{near}>", str(900 + near)} & {*shown}, text
+
+
+def test_merges_that_are_left_out_between_ranks_are_marked() -> None:
+    for needed in ((), *product(range(10, 25), range(16, 40, 5))):
+        rows = show.ranked([(b"a", b"b")] * 40, needed)
+        ranks = [None if row == "..." else int(row.split(":")[0]) for row in rows if "more" not in row]
+        shown = [rank for rank in ranks if rank is not None]
+        assert [before for before, rank in pairwise(ranks) if rank is None] == [
+            before for before, rank in pairwise(shown) if rank > before + 1
+        ]

@@ -35,6 +35,9 @@ def test_the_command_keeps_earlier_results(
     monkeypatch.chdir(tmp_path)
     huggingface.write("small.json", SMALL)
     Path("mine.py").write_text(MINE, "utf-8")
+    Path("pytest.ini").write_text("[pytest]\naddopts = -p missing\n", "utf-8")  # what is set here has no effect
+    Path("randomly.py").write_text("raise ImportError", "utf-8")  # a plugin of this name changes the order
+    monkeypatch.setenv("PYTEST_PLUGINS", "randomly")
     assert cli.main(["matrix", "textbook", "mine:Wrong", "--model", "small.json", "-o", "page", "--jobs", "2"]) == 0
     assert "making the pack of small" in capsys.readouterr().out
     wrong, right = grid.read(Path("page/models.json"))
