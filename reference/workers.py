@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Job = TypeVar("Job")
@@ -320,15 +320,28 @@ STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals in this process, and in a process started in the meantime until it has its own handlers."""
+    """Block signals in this process, and in a process started in the meantime until it has its own handlers.
+
+    A signal that another thread receives, for example one of NumPy's, comes at the end of the block, too. During a
+    fork, its exception could be lost in a hook.
+    """
     if sys.platform == "win32":
         yield
         return
+    received: list[int] = []
+    handlers: dict[int, Any] = {}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
+        for number in STOPPING if current_thread() is main_thread() else ():
+            if callable(signal.getsignal(number)):
+                handlers[number] = signal.signal(number, lambda number, _: received.append(number))
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in received:
+            signal.raise_signal(number)
 
 
 def _end_with_parent() -> None:

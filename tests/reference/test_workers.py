@@ -13,10 +13,12 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from contextlib import closing
 from itertools import product
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from bpe_conformance.reference import workers
 from bpe_conformance.reference.workers import WorkerFailedError, batches, in_order, in_processes, worker_count
 
 
@@ -182,6 +184,25 @@ def be_killed(job: object) -> None:
 def test_the_error_says_how_a_worker_died(call: Callable[[object], None], how: str) -> None:
     with pytest.raises(RuntimeError, match=rf"^a worker died \({how}\); it may have run out of memory"):
         list(in_processes(1, call, ["x"]))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_that_another_thread_receives_does_not_interrupt_a_fork() -> None:
+    thread, steps = Thread(target=time.sleep, args=(0.2,)), []
+    thread.start()
+
+    def fork() -> None:
+        assert thread.ident
+        with workers._signals_blocked():
+            signal.pthread_kill(thread.ident, signal.SIGINT)
+            time.sleep(0.05)
+            steps.append("forked")
+
+    with pytest.raises(KeyboardInterrupt):
+        fork()
+    thread.join()
+    assert steps == ["forked"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class KilledWorker(Exception):
