@@ -40,7 +40,7 @@ def _loadings(implementation: Implementation) -> SearchStrategy[Question[Load]]:
         named = zip(("key_order", "newline", "ascii", "json_style"), options, strict=True)
         return Question(Load(question.operation.text, tuple(named)), question.model)
 
-    styles = ("spaced", "compact", "escaped")
+    styles = ("spaced", "compact", "escaped", "loose")
     options = list(product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False), styles))
     questions = strategies.mixed_encodings(implementation, PLAIN_SPECIALS)
     return st.builds(build, questions, st.integers(0, len(options) - 1).map(options.__getitem__))

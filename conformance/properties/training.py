@@ -25,6 +25,7 @@ from .asking import (
     is_correct,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
+from .lifecycle import COLLIDING
 from .strategies import Questions
 
 TRAIN = ("train",)
@@ -141,6 +142,14 @@ def runs(implementation: Implementation) -> Verdicts:
 EQUAL, MOST_OF_EQUAL = (8, 16, 32, 64, 128, 256, 512), 340  # bytes; a vocab_size that no training reaches
 
 
+@Fixed("law-train-hashes", "TRAIN-WEIGHT-1", TRAIN)
+def hashes(implementation: Implementation) -> Verdicts:
+    """Two words of a text that have the same 32-bit hash are counted apart."""
+    for rare, often in COLLIDING:
+        asked = Question(Train("\n".join((rare, *[often] * 3, rare)), 256 + len(often)))
+        yield equals_oracle(implementation, asked, "TRAIN-WEIGHT-1")
+
+
 @Fixed("law-train-equal-starts", "TRAIN-TIE-1", TRAIN)
 def equal_starts(implementation: Implementation) -> Verdicts:
     """Tokens of tied pairs that begin with the same bytes, up to hundreds of them, are compared to their end."""
@@ -205,5 +214,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
         "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
-    *(pattern, runs, equal_starts, again, trained_encodes, methods, prose, hash_seed),
+    *(pattern, runs, hashes, equal_starts, again, trained_encodes, methods, prose, hash_seed),
 )

@@ -39,6 +39,7 @@ FILES: dict[str, dict[Any, str]] = {  # option of a loading case → value → w
     "json_style": {
         "spaced": "vocab.json has the format of Python's json module",
         "compact": "vocab.json has no spaces between keys and values",
+        "loose": "vocab.json has spaces, tabs and line ends wherever JSON allows them",
         "escaped": "vocab.json has escapes with upper-case digits, and \\/ for a slash",
     },
 }

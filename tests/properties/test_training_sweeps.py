@@ -13,7 +13,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.operations.train import TRAINING_KEYS
-from bpe_conformance.properties import PROPERTIES, training
+from bpe_conformance.properties import PROPERTIES, lifecycle, training
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import textbook
 
@@ -28,6 +28,19 @@ def run(id_: str, target: type) -> Found | None:
 @pytest.mark.parametrize("from_the_right", [False, True])
 def test_runs_that_are_replaced_otherwise_in_long_words_are_found(least: int, from_the_right: bool) -> None:
     found = run("law-train-runs", wrong.replacing_runs(least, from_the_right))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+@pytest.mark.parametrize("words", lifecycle.COLLIDING)
+def test_words_that_are_counted_under_their_hash_are_found(words: tuple[str, str]) -> None:
+    class Hashed(BaseTrainer):
+        def split(self, segment: str, pattern: str) -> list[str]:
+            found = super().split(segment, pattern)
+            first = next((word for word in found if word in words), "")
+            return [first if word in words else word for word in found]
+
+    found = run("law-train-hashes", Hashed)
     assert found is not None
     assert found.mismatch.depends_on is None
 
@@ -60,7 +73,7 @@ def test_a_trainer_passes_with_each_rule_for_ties(tie_break: str) -> None:
     class Declared(BaseTrainer):
         conventions: ClassVar[dict[str, str]] = {"tie_break": tie_break}
 
-    for id_ in ("law-train-runs", "law-train-equal-starts"):
+    for id_ in ("law-train-runs", "law-train-hashes", "law-train-equal-starts"):
         assert run(id_, Declared) is None
 
 
@@ -71,7 +84,7 @@ def test_a_trainer_that_declares_no_rule_for_ties_is_not_asked_about_ties() -> N
         def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
             return max(counts, key=lambda pair: counts[pair])
 
-    for id_ in ("law-train-runs", "law-train-equal-starts"):
+    for id_ in ("law-train-runs", "law-train-hashes", "law-train-equal-starts"):
         assert run(id_, Open) is None
 
 
