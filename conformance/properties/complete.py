@@ -351,6 +351,7 @@ BATCHES: Sequence[Sequence[Sequence[str]]] = (
 )
 _TRAINED = "abcabd abcabe <|s|> cdcdcd"
 _LONGER_TRAINED = (f"{_TRAINED} efef", f"efef {_TRAINED}")
+_GROWING = ((258, ()), (270, ()), (300, ("ab",)), (310, ()), (312, ("ab", "cd")))
 TRAININGS: Sequence[Sequence[Train]] = (
     (Train(_TRAINED, 262), Train(_TRAINED, 260), Train(_TRAINED, 258), Train(_TRAINED[::-1], 262)),
     (Train(_TRAINED.upper(), 262), Train(_TRAINED, 261), *(Train(text, 262) for text in _LONGER_TRAINED)),
@@ -364,9 +365,10 @@ TRAININGS: Sequence[Sequence[Train]] = (
     tuple(Train(f"{' ab' * 40} {word}{' ab' * 400}", 260) for word in ("cdcd", "dcdc")),
     tuple(Train(f"{' ab' * 440} {word}", 260) for word in ("cdcd", "dcdc")),
     *(tuple(Train(word, 258) for word in words) for words in COLLIDING),
+    tuple(Train("abcd efgh abxyzw mnop abqrs " * 3, size, special) for size, special in _GROWING),
 )
 """Equal in their texts, as sorted letters, without case, at both ends, without special tokens or if these are joined,
-without the pattern, in their normal form, or in a hash of 32 bits."""
+without the pattern, in their normal form, or in a hash of 32 bits; or larger each time."""
 
 
 @cache
@@ -760,6 +762,7 @@ EXPRESSIONS = (
     r"\w+|\W+",
     r"[\w]|[\W]+",
     r"(?i:ks)+|\s|\S",
+    r"(.)\1*|\n",
 )
 """Each matches every character. Some need no class of characters, or have white space within a pre-token."""
 EXPRESSED = (

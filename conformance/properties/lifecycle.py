@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -1002,8 +1002,13 @@ Calling: TypeAlias = Callable[[TokenizerProxy], object]
 Making: TypeAlias = Callable[[], tuple[Model, Instance] | None]
 
 
-def _pair_model(implementation: Implementation, pattern: str = "gpt2", special: Sequence[str] = PAIR_SPECIALS) -> Model:
-    merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS]
+def _pair_model(
+    implementation: Implementation,
+    pattern: str = "gpt2",
+    special: Sequence[str] = PAIR_SPECIALS,
+    of_other: bool = False,  # whether the merges are in another order
+) -> Model:
+    merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS[:: -1 if of_other else 1]]
     listed = special if "special" in implementation.capabilities else None
     return strategies.with_ids(merges, special=listed, pattern=pattern)
 
@@ -1071,6 +1076,18 @@ def _others(implementation: Implementation) -> Iterator[tuple[str, Calling]]:
     for need, how, make in made:
         if not need or need in implementation.capabilities:
             yield f"another tokenizer was {how}", partial(call, make)
+
+
+def _of_another(implementation: Implementation, text: str) -> Iterator[tuple[str, Calling]]:
+    """Yield each call of another tokenizer, whose table gives other ids to the same tokens."""
+    model = _pair_model(implementation, of_other=True)
+    made = cache(partial(implementation.build, model))
+
+    def of_made(call: Calling, _: TokenizerProxy) -> None:
+        call(made())
+
+    for what, call in _calls(implementation, model, text):
+        yield f"{what}, of another tokenizer", partial(of_made, call)
 
 
 def _ignoring(call: Calling, proxy: TokenizerProxy) -> Answer:
@@ -1180,7 +1197,8 @@ def _while_read(
                 _ignoring(call, proxy)
         return answer(parts)
 
-    for is_inside, (what, call) in itertools.product((False, True), _calls(implementation, model, PAIR_TEXTS[1])):
+    calls = *_calls(implementation, model, PAIR_TEXTS[1]), *_of_another(implementation, PAIR_TEXTS[1])
+    for is_inside, (what, call) in itertools.product((False, True), calls):
         got = Instance(implementation, model).call(partial(read, is_inside, call))
         if is_inside and isinstance(got, Refusal):
             continue  # it may refuse that

@@ -643,7 +643,7 @@ def test_the_number_of_expressions_that_are_taken_is_noted() -> None:
     implementation = Implementation("x", RefusesOthers)
     assert PROPERTIES["law-encode-expressions"].run(implementation, Effort()) is None
     assert PROPERTIES["law-train-expressions"].run(implementation, Effort()) is None
-    which = "takes 0 of 19 expressions that have no name; the others are not tested"
+    which = "takes 0 of 20 expressions that have no name; the others are not tested"
     assert implementation.notes == [f"the constructor {which}", f"train {which}"]
     assert not {*complete.EXPRESSIONS} & {*implementation.spellings}
 

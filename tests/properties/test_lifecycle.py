@@ -993,6 +993,40 @@ def test_every_method_is_called_while_a_stream_is_read(stream: str, other: str, 
     assert ("it reads" if is_inside else "it yields") in found.mismatch.asked.context
 
 
+class StreamsWithTheTableInUse(Whole):
+    in_use: ClassVar[list[Any]] = [None]
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.in_use[0] = self
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        self.in_use[0] = self
+        return super().encode(text, **choice)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        self.in_use[0] = self
+        return super().decode(ids)
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        self.in_use[0] = self
+        for index in super().encode_iterable(chunks):
+            ids = {token: other for other, token in self.in_use[0].vocab.items()}
+            yield ids.get(self.vocab[index], index)
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        self.in_use[0] = self
+        own = {token: index for index, token in self.vocab.items()}
+        yield from super().decode_iterable(own.get(self.in_use[0].vocab.get(index), index) for index in ids)
+
+
+@pytest.mark.parametrize("id_", ["law-open-stream", "law-open-detok"])
+def test_a_stream_that_goes_on_with_the_table_of_another_tokenizer_is_found(id_: str) -> None:
+    found = of_order(id_, StreamsWithTheTableInUse)
+    assert found is not None
+    assert found.mismatch.asked.context.endswith("of another tokenizer")
+
+
 def test_what_is_always_wrong_is_no_fault_of_earlier_calls() -> None:
     class LeavesOutTheEnd(Whole):
         def encode_batch(self, texts: list[str]) -> list[list[int]]:
