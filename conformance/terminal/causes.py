@@ -204,7 +204,7 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
 
     That is: whether it follows from another, whether its operation uses another, whether it fails without earlier
     calls, too, whether it is a value and no error, whether it is a property's example, whether another fault can be its
-    cause, whether its clause is about something else, and how large its input is.
+    cause, whether its clause is about something else, how many earlier calls it needs, and how large its input is.
     """
     if outcome.mismatch is None:
         return ()
@@ -215,7 +215,7 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
     about = outcome.depends, uses_another, not asked.context, is_value, _is_about_bytes(outcome), outcome.kind != "case"
-    return *about, *_of_training(outcome), size
+    return *about, *_of_training(outcome), asked.context.count("; "), size
 
 
 def _is_about_bytes(outcome: Outcome) -> bool:

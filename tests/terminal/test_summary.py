@@ -545,6 +545,15 @@ def test_a_training_is_easier_the_fewer_kinds_of_faults_change_it_so() -> None:
         assert causes.difficulty(easier) < causes.difficulty(harder)
 
 
+def test_a_failure_is_harder_the_more_calls_it_needs_whatever_its_size() -> None:
+    after, among = "after decode", "t1: built; t2: trained; t1.encode('a'); t2.encode('a')"
+    asked = [
+        Question(Encode(text), mismatch().asked.model, context) for text, context in (("a" * 200, after), ("a", among))
+    ]
+    easier, harder = (outcome("x", "failed", mismatch=replace(mismatch(), asked=one)) for one in asked)
+    assert causes.difficulty(easier) < causes.difficulty(harder)
+
+
 @pytest.mark.parametrize(
     ("target", "clauses"),
     [
