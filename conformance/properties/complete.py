@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import Any, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_model
@@ -594,6 +594,92 @@ def detokenizes_subparts(implementation: Implementation) -> Verdicts:
     yield from _each_subpart(implementation, Detokenize, "DETOK-INVALID-1")
 
 
+# Texts and ids that grow
+
+_HEAD = "klm\n klm, klm klm k"  # long enough for a program that keeps only some of the texts
+GROWN = f"{_HEAD} it'll 12345678901 \u00e9  \n \n b"
+"""Its end changes what is before it: a contraction, digits in threes, and white space before a line end or a word."""
+GROWN_SPECIALS = ("<k l>", "<k l>m", "\n\n<|")
+GROWN_TO_SPECIALS = f"{_HEAD} <k l <k l>m\n\n<|"
+_SPELLED = "kl\u00e9\u65e5\U0001f98a" * 3
+
+
+@cache
+def _of_neighbours(text: str, special: tuple[str, ...] | None = None) -> Model:
+    """Return a table in which a character is one token, and so are two and three that are next to each other."""
+    chars = [char.encode() for char in text]
+    bytes_ = [(char[:end], char[end : end + 1]) for char in chars for end in range(1, len(char))]
+    threes = [(left + right, last) for (left, right), last in zip(pairwise(chars), chars[2:], strict=False)]
+    return strategies.with_ids([*dict.fromkeys((*bytes_, *pairwise(chars), *threes))], special=special)
+
+
+def _growing_texts(implementation: Implementation, every_pattern: bool) -> Iterator[tuple[Model, list[str]]]:
+    """Yield a table and each text that begins a longer one: by each pattern, and with special tokens by the first."""
+    named = strategies.patterns(implementation)
+    chosen = named if every_pattern else dict.fromkeys((named[0], named[-1]))
+    given: list[tuple[str, str, tuple[str, ...] | None]] = [(pattern, GROWN, None) for pattern in chosen]
+    if "special" in implementation.capabilities:
+        given.append((named[0], GROWN_TO_SPECIALS, GROWN_SPECIALS))
+    for pattern, text, special in given:
+        model = replace(_of_neighbours(text, special), pattern=pattern)
+        yield model, [text[:end] for end in range(len(_HEAD), len(text) + 1)]
+
+
+def _growing(implementation: Implementation, kind: Callable[[str], Operation], every_pattern: bool = False) -> Verdicts:
+    for model, texts in _growing_texts(implementation, every_pattern):
+        yield from _in_turn(implementation, model, [map(kind, texts)])
+
+
+@Fixed("law-growing-texts", "MERGE-STATE-1", ("encode",))
+def grown_texts(implementation: Implementation) -> Verdicts:
+    """One tokenizer encodes a text that grows character by character, and then shrinks, by each pattern."""
+    yield from _growing(implementation, Encode, every_pattern=True)
+
+
+@Fixed("law-growing-offsets", "LAW-PURE-1", ("encode_with_offsets",))
+def grown_spans(implementation: Implementation) -> Verdicts:
+    """One tokenizer gives the spans of a text that grows character by character, and then shrinks."""
+    yield from _growing(implementation, EncodeWithOffsets)
+
+
+@Fixed("law-growing-streams", "LAW-PURE-1", ("encode_iterable",))
+def grown_streams(implementation: Implementation) -> Verdicts:
+    """One tokenizer encodes streams of a text that grows from one to the next, and then shrinks."""
+    yield from _growing(implementation, lambda text: Stream((text,)))
+
+
+@Fixed("law-growing-batches", "BATCH-EQUAL-1", ("encode_batch",))
+def grown_rows(implementation: Implementation) -> Verdicts:
+    """A batch has the texts that begin a longer one, from the shortest to the longest, or the other way round."""
+    for model, texts in _growing_texts(implementation, every_pattern=True):
+        for rows in (texts, texts[::-1]):
+            pairs = (Question(Batch(pair), model) for pair in pairwise(rows))
+            yield from together(implementation, "BATCH-EQUAL-1", Question(Batch(tuple(rows)), model), None, pairs)
+
+
+def _growing_ids(implementation: Implementation, *kinds: Callable[[tuple[int, ...]], Operation]) -> Verdicts:
+    """Ask about ids that grow one by one: those of characters of several bytes, and of the parts of characters."""
+    has_special = "special" in implementation.capabilities
+    model = _MARK if has_special else strategies.with_ids(_MARK.merges)
+    ids = (*_SPELLED.encode(), *chain(*(NEIGHBOURS if has_special else NEIGHBOURS[1:])))
+    for kind in kinds:
+        grown = [kind(ids[:end]) for end in range(1, len(ids) + 1)]
+        if {*grown[0].needs} <= implementation.capabilities:
+            yield from _in_turn(implementation, model, [grown])
+
+
+@Fixed("law-growing-ids", "LAW-PURE-1", ("decode",))
+def grown_ids(implementation: Implementation) -> Verdicts:
+    """One tokenizer decodes ids that grow one by one, also within a character, and then shrink."""
+    yield from _growing_ids(implementation, Decode, DecodeBytes)
+
+
+@Fixed("law-growing-detokenizing", "DETOK-STATE-1", ("decode_iterable",))
+def grown_streams_of_ids(implementation: Implementation) -> Verdicts:
+    """One tokenizer detokenizes ids that grow one by one from stream to stream, and then shrink."""
+    yield from _growing_ids(implementation, Detokenize)
+
+
 # Characters
 
 MARKS = (
@@ -775,11 +861,7 @@ EXPRESSED_CUTS = ((EXPRESSED,), tuple(EXPRESSED), *(EXPRESSED.partition(cut) for
 
 @cache
 def _of_expressed() -> Model:
-    """Return a table in which a character is one token, and so are two and three that are next to each other."""
-    chars = [char.encode() for char in EXPRESSED]
-    bytes_ = [(char[:end], char[end : end + 1]) for char in chars for end in range(1, len(char))]
-    threes = [(left + right, last) for (left, right), last in zip(pairwise(chars), chars[2:], strict=False)]
-    return strategies.with_ids([*dict.fromkeys((*bytes_, *pairwise(chars), *threes))])
+    return _of_neighbours(EXPRESSED)
 
 
 def _taken(implementation: Implementation, prefix: str = "") -> Sequence[str]:
@@ -967,6 +1049,7 @@ PROPERTIES: tuple[Property, ...] = (
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
+    *(grown_texts, grown_spans, grown_streams, grown_rows, grown_ids, grown_streams_of_ids),
     *(encodes_by_expressions, batches_by_expressions, streams_by_expressions, spans_by_expressions),
     *(trains_by_expressions, encodes_names, batches_names, streams_names, spans_of_names, decodes_names),
     *(detokenizes_names, decodes_marks, detokenizes_marks, saves_names, loads_names),
