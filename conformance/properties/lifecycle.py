@@ -954,18 +954,26 @@ def after_each_error(implementation: Implementation) -> Verdicts:
     has_special = "special" in implementation.capabilities
     model, plain = (read_model(TABLES[name]) for name in ("special" if has_special else "plain", "plain"))
     asked = [replace(one, model=model) for one in of_each_method(implementation, plain, "m ")]
+    with_special = [*of_each_method(implementation, model, "m ")] if has_special else []
     for method, what, call in (*REFUSED, *ALSO_REFUSED):
 
         def fail(proxy: TokenizerProxy, call: Callable[..., object] = call) -> Answer:
             call(proxy, [107, 0xC3], SPECIAL if has_special else "")
             return Accepted()
 
-        instance = Instance(implementation, model)
-        for question in asked if method in implementation.capabilities else ():
+        if method not in implementation.capabilities:
+            continue
+        instance, context = Instance(implementation, model), f"after a call of {method} with {what}"
+        for question in asked:
             if is_lost(instance.call(fail)):
                 return  # for other tests to find
-            later = replace(question, context=f"after a call of {method} with {what}")
-            yield undisturbed(implementation, later, instance.ask(question))
+            yield undisturbed(implementation, replace(question, context=context), instance.ask(question))
+        for question in with_special:
+            if is_lost(answer := instance.ask(question)):
+                return
+            found = undisturbed(implementation, replace(question, context=context), answer)
+            if found is not None and found.depends_on is None:  # so that it hides no failure of plain text
+                yield found
     if has_special:  # a class may keep what a constructor that failed has found
         ask(implementation, Question(Construct(), Model({97: b"a"}, (), (SPECIAL,))))
         context = "after the constructor got a table without bytes"

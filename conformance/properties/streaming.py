@@ -69,14 +69,19 @@ def _read(chunks: Iterable[str], tokenizer: TokenizerProxy) -> Answer:
 
 # Batches
 
+FULL = (64, 1024)
+"""How many texts a program may encode at once, or in another way than more of them."""
+
 
 @Fixed("law-batch-bad-text", "LAW-BATCH-1", ("encode_batch", "encode"))
 def bad_text(implementation: Implementation) -> Verdicts:
-    """A text that `encode` refuses is refused in a batch, too, and the next batch is not affected."""
+    """A text that `encode` refuses is refused in a batch, too, however many come before it; the next one is correct."""
     model = strategies.with_ids(())
-    for texts in (("ab", f"a{bad}b", "cd") for bad in ("\ud800", "\udcff")):
+    batches = [("ab", f"a{bad}b", "cd") for bad in ("\ud800", "\udcff")]
+    for texts in (*batches, *((*("ab",) * count, "a\ud800b") for count in FULL)):
         tokenizer = Instance(implementation, model)
-        alone = [tokenizer.ask(Question(Encode(text), model)) for text in texts]
+        encoded = {text: tokenizer.ask(Question(Encode(text), model)) for text in dict.fromkeys((*texts, "cd"))}
+        alone = [encoded[text] for text in texts]
         asked = Question(Batch(texts), model)
         answer = tokenizer.ask(asked)
         rows = Rows(tuple(one.ids for one in alone if isinstance(one, Ids)))
@@ -87,7 +92,7 @@ def bad_text(implementation: Implementation) -> Verdicts:
         after = Question(Batch(("cd",)), model, "after a batch with a lone surrogate")
         right, answer = Rows(((99, 100),)), tokenizer.ask(after)
         if answer != right:
-            depends = None if alone[2] == Ids(right.rows[0]) else Dependence("encode", "cd")
+            depends = None if encoded["cd"] == Ids(right.rows[0]) else Dependence("encode", "cd")
             yield Mismatch(after, Expectation((right,)), answer, depends_on=depends)
 
 

@@ -81,6 +81,20 @@ class KeepsOnlyAllowedTokensThatOccur(Whole):
         return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
+class KeepsOnlyKnownTokensAllowed(Whole):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if isinstance(allowed_special, set):
+            allowed_special &= {*self.special}
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+class KeepsOnlyKnownTokensDisallowed(Whole):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if isinstance(disallowed_special, set):
+            disallowed_special &= {*self.special}
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
 class SortsTheIdsToDecode(Whole):
     def decode(self, ids: Any) -> str:
         text = super().decode(ids)
@@ -251,6 +265,32 @@ class RemovesRepeatsFromTheCallersList(Whole):
         return super().train(text, vocab_size, special_tokens, pattern)
 
 
+class RemovesEmptySpecialsFromTheCallersList(Whole):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        while "" in special_tokens:
+            special_tokens.remove("")
+        return super().train(text, vocab_size, special_tokens, pattern)
+
+
+def cleaning(clean: Callable[[list[str]], Iterable[str]], at_load: bool = False) -> type[Whole]:
+    """Return a class that cleans the caller's list of special tokens in place when it is built, or loaded."""
+
+    class Cleans(Whole):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *arguments: Any) -> None:
+            if special_tokens and not at_load:
+                special_tokens[:] = clean(special_tokens)
+            super().__init__(vocab, merges, special_tokens, *arguments)
+
+        @classmethod
+        def from_files(cls, vocab: str, merges: str, special_tokens: Any = None) -> Any:
+            if special_tokens and at_load:
+                special_tokens[:] = clean(special_tokens)
+            return super().from_files(vocab, merges, special_tokens and [*filter(None, special_tokens)])
+
+    return Cleans
+
+
 class KeepsTheSpecialsOfARefusedTraining(Whole):
     special: ClassVar[list[str]] = []
 
@@ -372,6 +412,17 @@ class SharesIdsOfOpenStreams(Whole):
 class LeavesOutSurrogates(Whole):
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         return [self.encode(text.encode("utf-8", "ignore").decode("utf-8")) for text in texts]
+
+
+def leaving_rows_empty(least: int) -> type[Whole]:
+    """Return a class that gives an empty row for a text that it cannot encode, in batches of so many texts."""
+
+    class LeavesRowsEmpty(Whole):
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            rows = super().encode_batch([one for one in texts if one.isprintable() or len(texts) < least])
+            return rows + [[]] * (len(texts) - len(rows))
+
+    return LeavesRowsEmpty
 
 
 class WritesBytesOfFileNamesInBatches(Whole):
@@ -753,6 +804,17 @@ class ForgetsMergesInAFailedSave(Whole):
         ranks, self.ranks = self.ranks, {}
         super().save(folder)
         self.ranks = ranks
+
+
+class ForgetsSpecialsInAFailedSave(Whole):
+    """Takes the entries of special tokens out of its vocabulary while it saves."""
+
+    def save(self, folder: str) -> None:
+        special = {index: self.vocab.pop(index) for index in [self.ids[token.encode()] for token in self.special]}
+        for name in ("vocab.json", "merges.txt"):
+            Path(folder, name).write_bytes(b"")
+        self.vocab.update(special)
+        super().save(folder)
 
 
 class OverwritesMergesInPlace(Whole):

@@ -21,6 +21,7 @@ from helpers.wrong_tokenizers import (
     BatchesByTheLatestChoice,
     ChoosesOnceLocated,
     ForgetsMergesInAFailedSave,
+    ForgetsSpecialsInAFailedSave,
     ReversesTheCallersMerges,
     SharesSpecialsOfOneSpelling,
     SortsTheCallersSpecialsWhenLoaded,
@@ -36,7 +37,7 @@ from helpers.wrong_tokenizers import (
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.answer import Ids
+from bpe_conformance.answer import TIMED_OUT, Answer, Fault, Ids
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.fixtures.answers import restored
@@ -347,6 +348,41 @@ def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
         one.run(Implementation("x", TOGETHER[property_id]), QUICK) for one in PROPERTIES if one.id == property_id
     )
     assert found is not None
+
+
+def test_special_tokens_are_asked_for_after_an_error_and_hide_no_failure_of_plain_text() -> None:
+    class DecodesNoSpecials(Whole):
+        def decode_bytes(self, ids: Iterable[int]) -> bytes:
+            special = {token.encode() for token in self.special}
+            return b"".join(one for one in map(self.vocab.__getitem__, ids) if one not in special)
+
+    class ForgetsMergesToo(DecodesNoSpecials, ForgetsMergesInAFailedSave):
+        pass
+
+    (tested,) = (one for one in PROPERTIES if one.id == "law-after-error-ways")
+    assert tested.run(Implementation("x", DecodesNoSpecials), QUICK) is None
+    for target, method in ((ForgetsSpecialsInAFailedSave, "encode_with_offsets"), (ForgetsMergesToo, "encode")):
+        found = tested.run(Implementation("x", target), QUICK)
+        assert found is not None
+        assert found.mismatch.depends_on is None
+        assert found.mismatch.asked.operation.call().method == method
+        assert found.mismatch.asked.context.startswith("after a call of save")
+
+
+def test_special_tokens_are_not_asked_for_after_an_error_if_that_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[str]()
+
+    def ask(_: object, question: Question[Any]) -> Answer:
+        asked.append(question.operation.call().method)
+        return Fault(TIMED_OUT, "no answer within 10 s")
+
+    monkeypatch.setattr(lifecycle.Instance, "ask", ask)
+    monkeypatch.setattr(lifecycle, "undisturbed", lambda *_: None)
+    (tested,) = (one for one in PROPERTIES if one.id == "law-after-error-ways")
+    assert tested.run(Implementation("x", Whole), QUICK) is None
+    assert asked.count("encode") == 2
 
 
 KEYS_OF_TABLES: dict[str, Callable[[Whole], Any]] = {
