@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.values import write_flow
 
-from ..answer import MALFORMED, TIMED_OUT, Acceptable, Answer, Fault, Ids, Table
+from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Changed, Fault, Ids, Table, Unchanged
 from ..cases import dependence
 from ..cases.judging import compare, refuses_long, time_factor
 from ..implementation.implementation import Implementation
@@ -40,6 +41,8 @@ ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SEEDS[1], **ASCII_LOCALE})
 """The environments of two further processes. Properties share them, because an adapter may start slowly."""
 CALLERS_SPECIALS = "the caller's special_tokens changed"
+ODD_SPECIALS = (("", "<e>", ""), ("<e>", "<f>", "<e>", "<e>"))
+"""Lists of special tokens that can be refused or cleaned, but not in place."""
 
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
@@ -191,6 +194,25 @@ def correct_answer(question: Question[Any], conventions: Mapping[str, str]) -> A
     """Return the oracle's answer under these conventions; a ValueError if the oracle refuses the model."""
     answer: Acceptable = question.operation.answer(Setting(question.model, conventions))
     return answer
+
+
+def odd_lists_kept(
+    implementation: Implementation,
+    pose: Callable[[tuple[str, ...]], Question[Any]],
+    call: Callable[[list[str]], object],
+) -> Iterator[Mismatch | None]:
+    """Pass lists with empty and repeated special tokens, and compare them afterwards, whatever the call did."""
+
+    def called(passed: list[str]) -> Answer:
+        call(passed)
+        return Accepted()
+
+    for listed in ODD_SPECIALS:
+        passed = [*listed]
+        contained(implementation, partial(called, passed))
+        if passed != [*listed]:
+            asked = replace(pose(listed), context="with a list that the caller keeps")
+            yield Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
 
 
 def is_correct(implementation: Implementation, question: Question[Any], answer: Answer, right: Acceptable) -> bool:

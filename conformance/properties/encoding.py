@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Punctuation, Split, Step
 from bpe_conformance.reference import textbook
 
-from ..answer import Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
+from ..answer import Accepted, Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import (
@@ -48,6 +48,7 @@ from .asking import (
     is_correct,
     is_lost,
     judged,
+    odd_lists_kept,
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
@@ -75,6 +76,13 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             yield Question(Decode(encoded.ids), model), instance.call(lambda one: Text(one.decode_itself(ids)))
         if "allowed_special" in implementation.capabilities:
             special = list(model.special_tokens or ())
+            unknown, given["allowed_special"], given["disallowed_special"] = ({*special, "<absent>"} for _ in range(3))
+            before["allowed_special"] = before["disallowed_special"] = unknown
+            odd = EncodeAllowed("kl", tuple(sorted(unknown)), tuple(sorted(unknown)))
+            sets = given["allowed_special"], given["disallowed_special"]
+            instance.call(lambda one: Ids(tuple(one.encode_allowed_itself("kl", *sets))))
+            yield Question(odd, model), Accepted()  # what a string that is not special means is open
+            before.pop("disallowed_special")
             allowed, before["allowed_special"] = set(special), set(special)
             given["allowed_special"] = allowed
             absent = tuple(token for token in special if token and token not in text)
@@ -101,6 +109,19 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
         if isinstance(answer, Refusal | Fault):
             return  # for other properties to find
+
+
+@Fixed("law-special-list", "ERROR-STATE-1", (*NEEDS, "shared memory"))
+def list_of_specials(implementation: Implementation) -> Verdicts:
+    """The constructor does not change a list with an empty or a repeated special token."""
+    model = strategies.with_ids((), special=["<e>", "<f>"])
+
+    def build(passed: list[str]) -> object:
+        return implementation.build_from([*constructor_arguments(model, {})[0][:2], passed])
+
+    yield from odd_lists_kept(
+        implementation, lambda listed: Question(Construct(), replace(model, special_tokens=listed)), build
+    )
 
 
 CHANGED = "kl \u00e9 kl<s>"
@@ -412,7 +433,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
         "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
     ),
-    *(arguments, allowed_changed, ids_changed, rows_changed, spans_changed, changed_with_pipeline),
+    *(arguments, list_of_specials, allowed_changed, ids_changed, rows_changed, spans_changed, changed_with_pipeline),
     Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(
         "A text is split by GPT-2's pattern."
     ),

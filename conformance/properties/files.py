@@ -21,7 +21,7 @@ from ..answer import Accepted, Answer, AnyError, Changed, Ids, Refusal, Unchange
 from ..implementation.implementation import Implementation
 from ..implementation.output import scratch_folder
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..operations import Decode, Encode, Expected, Load, Question, Save
+from ..operations import Decode, Encode, Expected, Load, OnlyLoad, Question, Save
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
 from .asking import Instance, ask, contained, correct_answer, equals_oracle, is_late, load, undisturbed
@@ -65,6 +65,18 @@ def saved(implementation: Implementation, question: Question[Encode]) -> Verdict
     if special != model.fresh()[2]:
         yield Mismatch(asked, Expectation((Unchanged(),)), Changed((asking.CALLERS_SPECIALS,)))
     yield undisturbed(implementation, asked, answer)
+
+
+@Fixed("law-load-list", "ERROR-STATE-1", (*LOADING, "special", "shared memory"))
+def list_of_specials(implementation: Implementation) -> Verdicts:
+    """`from_files` does not change a list with an empty or a repeated special token."""
+    model = strategies.with_ids((), special=["<e>", "<f>"])
+    with scratch_folder() as folder:
+        yield from asking.odd_lists_kept(
+            implementation,
+            lambda listed: Question(OnlyLoad(), replace(model, special_tokens=listed)),
+            partial(implementation.from_files, *gpt2_files.write(model, folder)),
+        )
 
 
 def _saved_and_loaded(implementation: Implementation, model: Model, special: list[str] | None) -> TokenizerProxy:
@@ -369,6 +381,7 @@ PROPERTIES: tuple[Property, ...] = (
         long_entries,
         names,
         saved,
+        list_of_specials,
         new_ids,
         loaded_again,
         saved_over,

@@ -76,6 +76,17 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
             yield Mismatch(replace(question, context=context), expected, answer, clause_id="TRAIN-STABLE-1")
 
 
+@Fixed("law-train-list", "ERROR-STATE-1", (*TRAIN, "train-special", "shared memory"))
+def list_of_specials(implementation: Implementation) -> Verdicts:
+    """`train` does not change a list with an empty or a repeated special token."""
+    given = Train("ab ab", 260)
+    yield from asking.odd_lists_kept(
+        implementation,
+        lambda listed: Question(replace(given, special=listed)),
+        partial(implementation.train_from, given.text, given.vocab_size),
+    )
+
+
 def _by_any_pattern(implementation: Implementation) -> Questions:
     return strategies.trainings(implementation, True, strategies.patterns(implementation, "train-pattern"))
 
@@ -214,5 +225,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
         "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
-    *(pattern, runs, hashes, equal_starts, again, trained_encodes, methods, prose, hash_seed),
+    *(pattern, runs, hashes, equal_starts, again, list_of_specials, trained_encodes, methods, prose, hash_seed),
 )
