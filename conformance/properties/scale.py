@@ -88,12 +88,15 @@ SIZES = (60, 1_100, 8_800, 70_000)
 LARGER = (*SIZES, 140_000)  # beyond 131,072 even if an implementation is slow
 LESS = (60, 1_100, 4_400, 17_200)
 FEW = (60, 1_100, 12_000)
+HEADS, LONG_HEAD = (60, 1_100, 4_200, 9_000), (60, 9_000)  # before a surprise
 FAR = (420_000, 1_100_000)
 """Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
 
-EXACT = (64, 8_192, 10_000, 131_072)
-"""Multiples of the usual sizes of blocks: powers of two up to 8,192 or 131,072, and powers of ten up to 10,000."""
+POWERS = tuple(1 << power for power in range(8, 17))
+EXACT = (64, *sorted((*POWERS, 10_000)))
+"""Sizes of blocks and buffers, and multiples of others: powers of two up to 65,536, and powers of ten up to 10,000."""
+TOKENS = (16, *POWERS)
 
 
 def exact_text(size: int) -> str:
@@ -171,6 +174,30 @@ DOUBLED = read_model({"merges": [["a", "a"]]})
 BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
 
 
+PLAIN, MARKED = " ab cde", ("<|e|>", "e|>bcd")
+SURPRISES = (
+    ("a sign outside ASCII", " a\u20ac b"),
+    ("a letter outside ASCII", " b\u00e9"),
+    ("a digit outside ASCII", " 1\u0663"),
+    ("a combining mark", " e\u0301"),
+    ("white space outside ASCII", " a\u00a0\u00a0\u00a0b"),
+)
+OVERLAPPING = (("a special token", f" b{MARKED[0]}"), ("special tokens that overlap", f" {MARKED[0]}bcd"))
+"""What can come after a long plain text, from whose first characters a program concludes what the whole text is."""
+SURPRISED = strategies.with_ids(
+    [
+        *((b"a", b"\xe2"), (b"b", b"\xc3"), (b"1", b"\xd9"), (b"e", b"\xcc"), (b"a", b"\xc2"), (b"\xa0", b"\xc2")),
+        (b"\xc3", b"\xa9"),
+    ],
+    special=MARKED,
+)
+ENDS = ("  ", "\u00e9  ", "b'", "\r\n", "<|e")
+ENDED = strategies.with_ids(
+    [(b" ", b" "), (b"b", b"'"), (b"\r", b"\n"), (b"<", b"|"), (b"|", b"e")], special=MARKED[:1]
+)
+"""A text that ends with one of `ENDS` can have other ids if the split sees other characters after it, or none."""
+
+
 def sevens(part: str) -> Model:
     """Return a table in which each token of a run of these seven characters is the part twice; the last, once.
 
@@ -233,6 +260,11 @@ WIDE, NARROW = b"cch", b"Rq"
 BESIDE = (b"b", b"c", b"FX", b"ht")  # tokens that the large table merges with `WIDE`, and not with `NARROW`
 
 
+AT_LIMITS = {255: "ij", 256: "kl", 32_767: "mn", 32_768: "op", 65_279: "rs", 65_280: "uv", 65_534: "wx", 65_535: "yz"}
+"""The first and last ranks and, with 256 more, ids of 8, 15 and 16 bits, and what the large table merges at them."""
+AT_THIRD = ("aaa", "aab")  # their second merges, of a token and a letter, have the ranks 65,536 and 65,537
+
+
 @cache
 def large_table(larger: bool = False) -> Model:
     """Return a table of all pairs of bytes, in an arbitrary order, and of 520 longer tokens: 66,056 merges.
@@ -241,7 +273,11 @@ def large_table(larger: bool = False) -> Model:
     a merge for nearly each three letters of both cases: 205,996 merges. None begins with `NARROW` or one of `BESIDE`.
     """
     one = [bytes([byte]) for byte in range(256)]
-    pairs = ((one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536)))
+    numbers = [40_503 * number & 0xFFFF for number in range(65_536)]
+    for rank, token in AT_LIMITS.items():
+        at = numbers.index(int.from_bytes(token.encode(), "big"))
+        numbers[rank], numbers[at] = numbers[at], numbers[rank]
+    pairs = ((one[pair >> 8], one[pair & 255]) for pair in numbers)
     merges = dict.fromkeys((*pairs, *_threes(LETTERS), *_with_beside(WIDE)))
     if larger:
         merges.update(dict.fromkeys(pair for pair in _threes(ascii_letters) if pair[0] not in (NARROW, *BESIDE)))
@@ -262,7 +298,12 @@ def letters_of_large_table() -> Model:
     """Return the same table with the merges of eight letters only, under the same ids."""
     large = large_table()
     kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
-    kept |= {NARROW, *BESIDE, *(left + right for left, right in _with_beside(WIDE))}
+    kept |= {
+        NARROW,
+        *BESIDE,
+        *map(str.encode, AT_LIMITS.values()),
+        *(left + right for left, right in _with_beside(WIDE)),
+    }
     merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
     return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
 
@@ -332,11 +373,15 @@ def irregular_blocks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """Parts that long texts repeat, one after the other, and their ids, which do not depend on the text around them."""
+    """Parts that long texts repeat, one after the other, and their ids, which do not depend on the text around them.
+
+    A long text has `end` once, after them.
+    """
 
     what: str  # it consists of, for messages
     model: Model
     parts: tuple[tuple[str, tuple[int, ...]], ...]
+    end: tuple[str, tuple[int, ...]] = ("", ())
 
     @property
     def part(self) -> str:
@@ -351,7 +396,8 @@ class RepeatedText:
         return "".join(part * times for part, _ in self.parts), tuple(ids)
 
     def of_size(self, size: int) -> tuple[str, tuple[int, ...]]:
-        return self.repeated(max(1, size // len(self.part)))
+        text, ids = self.repeated(max(1, size // len(self.part)))
+        return text + self.end[0], ids + self.end[1]
 
     def encode(self, size: int) -> Posed:
         return encoding(self.model, *self.of_size(size))
@@ -368,16 +414,24 @@ class RepeatedText:
         rows = (self.ids, ids, self.ids)
         return Question(Batch((self.part, text, self.part)), self.model), Rows(rows)
 
-    def decode(self, size: int, as_bytes: bool = False) -> Posed:
+    def decode(self, size: int, kind: Callable[[tuple[int, ...]], Operation] = Decode) -> Posed:
         text, ids = self.of_size(size)
-        if as_bytes:
-            return Question(DecodeBytes(ids), self.model), Bytes(text.encode("utf-8"))
-        return Question(Decode(ids), self.model), Text(text)
+        right = Bytes(text.encode("utf-8")) if kind is DecodeBytes else Text(text)
+        return Question(kind(ids), self.model), right
 
     def offsets(self, size: int) -> Posed:
         text, ids = self.of_size(size)
         spans = textbook.spans(text, [self.model.vocab[index] for index in ids])
         return Question(EncodeWithOffsets(text), self.model), Offsets(ids, tuple(spans))
+
+
+class ExactText(RepeatedText):
+    """A text of exactly as many bytes as its size, with letters `x` before its parts."""
+
+    def of_size(self, size: int) -> tuple[str, tuple[int, ...]]:
+        times, more = divmod(size - len(self.end[0].encode("utf-8")), len(self.part))
+        text, ids = self.repeated(times)
+        return "x" * more + text + self.end[0], (self.model.ids[b"x"],) * more + ids + self.end[1]
 
 
 class Texts:
@@ -390,10 +444,12 @@ class Texts:
     def __init__(self, implementation: Implementation) -> None:
         self._conventions = implementation.conventions
         self.own = implementation.fixed_model is not None
+        self._has_special = "special" in implementation.capabilities and not self.own
         own = gpt2_model() if self.own else None
         patterns = ["gpt2"] if own else [name for name in strategies.patterns(implementation) if name != "none"]
+        self._patterns = patterns
         self.words = [self.text("words", own or replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)]
-        if "special" in implementation.capabilities and not own:
+        if self._has_special:
             self.words.append(self.text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         self.mixed = [self.text(f"mixed text by {name}", own or mixed(name), MIXED) for name in patterns]
         self.runs = self.text("runs of white space", own or blank_runs(), BLANK_RUNS)
@@ -401,14 +457,42 @@ class Texts:
         unspaced = [replace(UNSPACED, pattern=name) for name in patterns if not own]
         self.unspaced = [self.text(f"texts without spaces by {one.pattern}", one, *UNSPACED_PARTS) for one in unspaced]
 
-    def text(self, what: str, model: Model, *parts: str) -> RepeatedText:
+    def text(
+        self, what: str, model: Model, *parts: str, end: str = "", kind: type[RepeatedText] = RepeatedText
+    ) -> RepeatedText:
         right = oracle(model, self._conventions)
-        return RepeatedText(what, model, tuple((part, tuple(right.encode(part))) for part in parts))
+        *known, last = ((part, tuple(right.encode(part))) for part in (*parts, end))
+        return kind(what, model, tuple(known), last)
+
+    def surprising(self, pipeline: Pipeline | None = None) -> Iterator[RepeatedText]:
+        """Yield plain texts, each with another surprise at its end, the last ones with special tokens."""
+        plain = gpt2_model() if self.own else replace(SURPRISED, special_tokens=None, pipeline=pipeline)
+        rows = [(one, plain) for one in SURPRISES]
+        if pipeline is not None:
+            added = tuple(map(AddedToken, SURPRISED.special_tokens or ()))
+            rows += [(one, replace(plain, pipeline=replace(pipeline, added_tokens=added))) for one in OVERLAPPING]
+        elif self._has_special:
+            rows += [(one, SURPRISED) for one in OVERLAPPING]
+        for (what, end), model in rows:
+            yield self.text(f"plain text, and then {what}", model, PLAIN, end=end)
+
+    def surprising_by_pattern(self) -> Iterator[RepeatedText]:
+        """Yield a plain text with these surprises except special tokens at its end, for each pattern to test."""
+        end = "".join(end for _, end in SURPRISES)
+        for name in () if self.own else self._patterns:
+            model = replace(SURPRISED, special_tokens=None, pattern=name)
+            yield self.text(f"plain text, and then others, by {name}", model, PLAIN, end=end)
+
+    def ended(self) -> Iterator[RepeatedText]:
+        """Yield texts of exact sizes, each with another end; the last end is a part of a special token."""
+        for end in () if self.own else ENDS:
+            model = ENDED if self._has_special and end == ENDS[-1] else replace(ENDED, special_tokens=None)
+            yield self.text(f"a text that fills blocks and ends with {end!a}", model, PLAIN, end=end, kind=ExactText)
 
 
 # Trainings
 
-COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
+COUNTS, SEGMENTS, FILLED = (4, 260, 65_540), (9, 1_009, 8_009), (64, 8_192, 10_000, 131_072)
 SCALED_COUNT = (1 << 20) + 4  # some counters stop at 2**20
 
 
@@ -460,7 +544,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, (1 << 16) // 14 + 4), _frequent_pair, 1, least=1)
     for ends in ("xy", "ab"):  # without the last letter, its pair occurs less often than the other
         what = f"a text that fills blocks and ends with {ends!a}"
-        yield row(what, "TRAIN-STABLE-1", EXACT, partial(_filled_to_train_on, ends), 1, least=EXACT[0])
+        yield row(what, "TRAIN-STABLE-1", FILLED, partial(_filled_to_train_on, ends), 1, least=FILLED[0])
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
@@ -597,13 +681,24 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         yield Row(text.what, with_more(effort), text.encode)
     for text in (texts.words[-1], texts.mixed[0]):
         yield Row(text.what, (*SIZES, *FAR), text.encode)
+    for text in texts.surprising():
+        yield Row(text.what, (*HEADS, 70_000) if text.model.special_tokens else HEADS, text.encode)
+    for text in texts.surprising_by_pattern():
+        yield Row(text.what, LONG_HEAD, text.encode)
     yield Row(texts.unbroken.what, (*with_more(effort, LARGER), *FAR[: not effort.scale]), texts.unbroken.encode)
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
-        yield Row("a text that fills blocks", EXACT, partial(_exact, Encode, Ids))
+        for number, text in enumerate(texts.ended()):
+            for more, start in product((0, 1, -1)[: 1 if number else 3], range(3)):
+                yield Row(text.what, _apart(start, more), text.encode)
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
+
+
+def _apart(start: int, more: int = 0) -> tuple[int, ...]:
+    """Return every third power of two, plus `more`. If the next size takes too long, growth can explain it."""
+    return 64, *(size + more for size in POWERS[start::3])
 
 
 def _different(count: int) -> Posed:
@@ -684,7 +779,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
     def pose(merges: int) -> Posed:
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
-        words = _six_letters(range(60), LETTERS)
+        words = [*AT_LIMITS.values(), *AT_THIRD, *_six_letters(range(60), LETTERS)]
         words += [(left + right).decode() for token in (WIDE, NARROW) for left, right in _with_beside(token)]
         words += [(left + WIDE + right).decode() for left, right in product(BESIDE, repeat=2)]
         text = ".".join(words)
@@ -755,13 +850,20 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
         yield Row(f"a pre-token in chunks of {CHUNK:,}", LARGER, pose, may_refuse=True)
         one_by_one = partial(_exact, lambda text: Stream(tuple(text)), Ids)
-        yield Row("characters, one by one, that fill blocks", EXACT[:3], one_by_one)
+        yield Row("characters, one by one, that fill blocks", [size for size in EXACT if size <= 10_000], one_by_one)
+        spaces, *_, part = texts.ended()
+        for sizes in map(_apart, range(3)):
+            yield Row("two chunks that fill blocks", sizes, lambda size: spaces.stream(2 * size, size))
+            what = "a short chunk and one that fills a block"
+            yield Row(what, sizes, lambda size: part.stream(3 + size, size, first=3))
         sizes = (60, 1_899, 12_000, *[70_002] * effort.scale)
         yield Row("words, one character after the other", sizes, partial(_one_by_one, " kl"))
         yield Row("a pre-token, one character after the other", (60, 1_899), partial(_one_by_one, "mkl"))
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
+    for text in texts.surprising():
+        yield Row(f"{text.what}, in two chunks", LONG_HEAD, partial(_in_two_chunks, text.encode))
     yield Row("empty chunks", (3, 3_000), partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and the others within other tokens
         pose = partial(text.stream, chunk=4_092, first=4)
@@ -796,12 +898,25 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
             return Question(Batch(texts), model), Rows(tuple(rows[one] for one in texts))
 
         yield Row(f"texts, {text.what}", sizes, pose)
+    if "special" in implementation.capabilities and not texts.own:
+        what = "texts that end or begin with a part of a special token"
+        yield Row(what, (6, 65, 1_025), _parts_of_specials, clause="LAW-BATCH-1")
+
+
+def _parts_of_specials(count: int) -> Posed:
+    """Pose texts that have special tokens if they are joined, even with one of the special tokens in between."""
+    model = strategies.with_ids((), special=("<e>", "x<e>", "<e>y"))
+    texts = [*islice(cycle(("ax", "yb", "a<", "e>b", "<e", ">")), count)]
+    return Question(Batch(tuple(texts)), model), Rows(tuple(tuple(text.encode("ascii")) for text in texts))
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch with a long text between two short ones gives the ids of its parts."""
-    text = Texts(implementation).words[-1]
+    texts = Texts(implementation)
+    text = texts.words[-1]
     yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
+    for text in texts.surprising():
+        yield Row(f"{text.what}, in a batch", LONG_HEAD, text.batch)
 
 
 def _ids_of_text(kind: Callable[[tuple[int, ...]], Operation]) -> Callable[[str], Operation]:
@@ -815,6 +930,15 @@ def _text_of(ids: tuple[int, ...]) -> Text:
 def _cut_at_the_end(size: int) -> Posed:
     ids = (*exact_text(size - 1).encode("ascii"), 0xE2)
     return Question(Detokenize(ids), strategies.with_ids(())), _text_of(ids)
+
+
+def _id_of_token(kind: Callable[[tuple[int, ...]], Operation], size: int, more: bytes = b"") -> Posed:
+    """Pose a token of as many bytes as the greatest power of two up to the size, and `more`, between two letters."""
+    model, token = doubling(size), (1 << size.bit_length() - 1) * b"a"
+    if more:
+        model = strategies.with_ids([*model.merges, (token, more)])
+    ids = (99, model.ids[token + more], 98)
+    return Question(kind(ids), model), Text(f"c{(token + more).decode()}b")
 
 
 CUT = b"\xe2\x82"  # a character without its last byte
@@ -831,11 +955,15 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
     """The deltas of a long list of ids, several for each character, are together the text."""
     (text, *_) = Texts(implementation).mixed
     pose = partial(_ids_of_bytes, Detokenize, text.model)
+    for text in [*Texts(implementation).surprising()][::6]:  # one with a special token, too, if there are any
+        yield Row(f"ids of {text.what}", HEADS, partial(text.decode, kind=Detokenize))
     yield Row("ids of bytes", with_more(effort), pose)
     yield Row("an odd number of ids of bytes", SIZES, partial(pose, last=b"bc"))  # the last one is a letter
     yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
     if not Texts(implementation).own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Detokenize), _text_of))
+        for more in (b"", b"b"):
+            yield Row("the id of a token", TOKENS, partial(_id_of_token, Detokenize, more=more))
         yield Row("ids that fill blocks, the last one inside a character", EXACT, _cut_at_the_end)
 
 
@@ -849,6 +977,8 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
     flagged = texts.text(
         "letters and tokens that take spaces", replace(spaced, pipeline=FLAGGED), f"{BLANKS}{SPECIAL}{BLANKS}b"
     )
+    for text in texts.surprising(Pipeline(("NFC",))):
+        yield Row(f"{text.what}, in a pipeline", LONG_HEAD, text.encode)
     for text in (words, composed):
         yield Row(text.what, with_more(effort, LARGER), text.encode)
     for text in (several, flagged):
@@ -869,6 +999,8 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     """The spans of a long text go on as they began, and those of long tokens are as long."""
     texts = Texts(implementation)
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
+    for text in texts.surprising():
+        yield Row(text.what, (60, 4_200), text.offsets)
     if not texts.own:
         yield Row("a pre-token of long tokens", LONG_TOKENS, _spans_of_long_tokens, may_refuse=True)
 
@@ -883,10 +1015,6 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
     (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
     pose = partial(_ids_of_bytes, Decode, text.model)
 
-    def pose_token(size: int) -> Posed:
-        token = (1 << size.bit_length() - 1) * "a"
-        return Question(Decode((254 + size.bit_length(), 98)), doubling(size)), Text(f"{token}b")
-
     def pose_different(count: int) -> Posed:
         model = pairs_of_ascii()
         ids = range(255 + len(model.merges), 255 + len(model.merges) - count, -1)
@@ -895,11 +1023,14 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
     yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Decode), _text_of))
-        yield Row("the id of a token", LONG_TOKENS, pose_token)
+        for more in (b"", b"b"):
+            yield Row("the id of a token", TOKENS, partial(_id_of_token, Decode, more=more))
         yield Row("different ids", DIFFERENT_IDS, pose_different)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
+    for text in [*Texts(implementation).surprising()][::6]:  # one with a special token, too, if there are any
+        yield Row(f"ids of {text.what}", HEADS, text.decode)
     if "decode_bytes" in implementation.capabilities:
-        yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, as_bytes=True))
+        yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, kind=DecodeBytes))
 
 
 # Asking

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import accumulate, islice, pairwise
 from types import SimpleNamespace
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 import regex
@@ -24,7 +25,7 @@ from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, like
 from bpe_conformance.operations import Batch, Encode, Question, Setting, oracle
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.asking import equals_oracle, is_correct
@@ -598,7 +599,162 @@ class LineEndsTranslated(Tokenizer):
         return text.replace("\r\n", "\n") if len(ids) > 8_192 else text
 
 
+class JudgesByItsBeginning(BaseEncoder):
+    """If the first 1,024 characters are plain, takes the others for plain ones, too."""
+
+    def plain(self, text: str) -> str:
+        head, rest = text[:1_024], text[1_024:]
+        known = [*self.special, *re.findall(r"[^\0-\x7f]", rest)]
+        if not head.isascii() or any(token in head for token in self.special):
+            return text
+        for token in known:
+            rest = rest.replace(token, "?")
+        return head + rest
+
+
+class JudgesBeginningsOfTexts(JudgesByItsBeginning):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(self.plain(text))
+
+
+class JudgesBeginningsOfSpans(JudgesByItsBeginning):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        return super().encode_with_offsets(self.plain(text))
+
+
+class JudgesBeginningsOfStreams(JudgesByItsBeginning):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from self.encode(self.plain("".join(chunks)))
+
+
+class JudgesBeginningsOfRows(JudgesByItsBeginning):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return super().encode_batch([self.plain(text) for text in texts])
+
+
+class JudgesBeginningsOfIds(JudgesByItsBeginning):
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.plain(super().decode(ids))
+
+
+class JudgesBeginningsOfDeltas(JudgesByItsBeginning):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield self.plain(self.decode(list(ids)))
+
+
+class LettersAfterAsciiText(BaseEncoder):
+    """If the first 4,096 characters are ASCII, splits all others as letters."""
+
+    def split(self, segment: str) -> list[str]:
+        if len(segment) <= 4_096 or not segment[:4_096].isascii():
+            return super().split(segment)
+        pieces = super().split(re.sub(r"[^\0-\x7f]", "z", segment))
+        ends = [0, *accumulate(map(len, pieces))]
+        return [segment[start:end] for start, end in pairwise(ends)]
+
+
+class LongSpecialsFirstInLongTexts(BaseEncoder):
+    """Above 65,536 characters, cuts out the special tokens one after another, the longest first."""
+
+    def cut(self, text: str) -> Segments:
+        segments: Segments = [(text, False)]
+        for token in sorted(self.special, key=len, reverse=True) if len(text) > 65_536 else ():
+            parts = [re.split(f"({re.escape(token)})", one) if not known else [one] for one, known in segments]
+            segments = [(one, one in self.special) for part in parts for one in part]
+        return segments if len(segments) > 1 else super().cut(text)
+
+
+class NormalizesByTheBeginning(BaseEncoder):
+    """Normalizes no text whose first 1,024 characters need nothing."""
+
+    def encode(self, text: str) -> list[int]:
+        if self.pipeline is None or normalize("NFC", text[:1_024]) != text[:1_024]:
+            return super().encode(text)
+        return like(self, BaseEncoder, pipeline=replace(self.pipeline, normalizer=())).encode(text)
+
+
+class NoRoomAfterAFullText(BaseEncoder):
+    """Splits white space at the end as before a letter if the text fills a buffer."""
+
+    def is_full(self, segment: str) -> bool:
+        return len(segment) == 4_096
+
+    def split(self, segment: str) -> list[str]:
+        pieces = super().split(segment)
+        if self.is_full(segment) and len(pieces[-1]) > 1 and pieces[-1].isspace():
+            pieces[-1:] = [pieces[-1][:-1], pieces[-1][-1:]]
+        return pieces
+
+
+class NoRoomAfterFullBytes(NoRoomAfterAFullText):
+    def is_full(self, segment: str) -> bool:
+        return len(segment.encode("utf-8")) == 4_096 and not segment.isascii()
+
+
+class NoRoomInALargerBuffer(NoRoomAfterAFullText):
+    def is_full(self, segment: str) -> bool:
+        return len(segment) == 32_769
+
+
+class LosesAPartOfASpecialInAFullText(BaseEncoder):
+    """Loses the last id of a text that fills a buffer and ends so."""
+
+    end = "<|e"
+
+    def encode(self, text: str) -> list[int]:
+        ids = super().encode(text)
+        return ids[:-1] if len(text) == 512 and text.endswith(self.end) else ids
+
+
+class LosesALineEndOfAFullText(LosesAPartOfASpecialInAFullText):
+    end = "\r\n"
+
+
+class LosesAnApostropheOfAFullText(LosesAPartOfASpecialInAFullText):
+    end = "'"
+
+
+class WaitsAfterAFullChunk(BaseEncoder):
+    """Keeps a chunk that fills its buffer, and loses it if no other chunk follows."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        given = list(chunks)
+        return super().encode_iterable(given[:-1] if given and len(given[-1]) == 8_192 else given)
+
+
+class CutsTokensOf4096Bytes(BaseEncoder):
+    most = 4_096
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield b"".join(self.vocab[index][: self.most] for index in ids).decode("utf-8", "replace")
+
+
+class CutsTokensOf65536Bytes(CutsTokensOf4096Bytes):
+    most = 65_536
+
+
+class JoinsManyTexts(BaseEncoder):
+    """Encodes more than 64 texts as one, with the first special token between them."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        if len(texts) <= 64 or not self.special or any(self.special[0] in text for text in texts):
+            return super().encode_batch(texts)
+        rows: list[list[int]] = [[]]
+        for index in self.encode(self.special[0].join(texts)):
+            rows += [[]] if index == self.special_id(self.special[0]) else []
+            rows[-1] += [index] if index != self.special_id(self.special[0]) else []
+        return rows
+
+
 ONLY_IN: dict[type, str] = {
+    **dict.fromkeys(JudgesByItsBeginning.__subclasses__(), "plain text"),
+    NoRoomAfterAFullText: "ends with '  '",
+    NoRoomAfterFullBytes: "ends with '\\xe9  '",
+    NoRoomInALargerBuffer: "ends with '  '",
+    LosesAPartOfASpecialInAFullText: "ends with '<|e'",
+    LosesALineEndOfAFullText: "ends with '\\r\\n'",
+    LosesAnApostropheOfAFullText: 'ends with "b\'"',
+    LongSpecialsFirstInLongTexts: "special tokens that overlap",
     LooksNoFurtherThanItsBlock: "mixed text by cl100k",
     LooksNoFurtherThan64Units: "mixed text by cl100k",
     LooksNoFurtherThan100Characters: "mixed text by cl100k",
@@ -745,6 +901,26 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", GrownTokensInLongWords),
         ("law-long-runs", RightTokensInLongWords),
         ("law-long-runs", IdsForRanksInLongWords),
+        ("law-long-texts", JudgesBeginningsOfTexts),
+        ("law-long-offsets", JudgesBeginningsOfSpans),
+        ("law-long-streams", JudgesBeginningsOfStreams),
+        ("law-long-batches", JudgesBeginningsOfRows),
+        ("law-long-pipelines", JudgesBeginningsOfTexts),
+        ("law-long-pipelines", NormalizesByTheBeginning),
+        ("law-long-decoding", JudgesBeginningsOfIds),
+        ("law-long-detokenizing", JudgesBeginningsOfDeltas),
+        ("law-long-texts", LettersAfterAsciiText),
+        ("law-long-texts", LongSpecialsFirstInLongTexts),
+        ("law-long-texts", NoRoomAfterAFullText),
+        ("law-long-texts", NoRoomAfterFullBytes),
+        ("law-long-texts", NoRoomInALargerBuffer),
+        ("law-long-texts", LosesAPartOfASpecialInAFullText),
+        ("law-long-texts", LosesALineEndOfAFullText),
+        ("law-long-texts", LosesAnApostropheOfAFullText),
+        ("law-long-streams", WaitsAfterAFullChunk),
+        ("law-long-detokenizing", CutsTokensOf4096Bytes),
+        ("law-long-detokenizing", CutsTokensOf65536Bytes),
+        ("law-large-batches", JoinsManyTexts),
     ],
 )
 def test_tokenizer_that_is_wrong_for_long_input_fails(

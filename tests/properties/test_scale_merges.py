@@ -95,6 +95,12 @@ class LosesRight(LosesLeft):
         return super().pack(right, left)
 
 
+class TakesRank65535ForNone(BaseEncoder):
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.ranks = {pair: rank for pair, rank in self.ranks.items() if rank != 65_535}
+
+
 class MergesUpTo(BaseEncoder):
     """Merges at most this many different pairs of a pre-token."""
 
@@ -123,6 +129,7 @@ PACKED = [Adds16And16Bits, Joins16And16Bits, Joins32Bits, CutsLeft, CutsRight, L
     ("property_id", "what", "target"),
     [
         *(("law-large-table", "a table", target) for target in PACKED),
+        ("law-large-table", "a table", TakesRank65535ForNone),
         ("law-long-runs", "a pre-token of different merges", MergesUpTo),
         ("law-long-runs", "a pre-token of different merges", MergesUpTo1000),
         ("law-train-large", "different words, to the last merge", Learns1000Merges),
@@ -163,3 +170,11 @@ def test_wide_tokens_merge_with_others_and_narrow_ones_do_not(larger: bool) -> N
         assert merged(NARROW, one) == (NARROW, one)
     for token in (b"bcch", b"htcch", b"FXcch", b"cchht", b"cchFX"):
         assert merged(token) == (token,)
+
+
+def test_the_merges_at_the_limits_of_ranks_and_ids_are_asked() -> None:
+    (asked,) = (one for one in scale._large_tables(Implementation("x", Tokenizer), Effort()) if one.what == "a table")
+    for merges in asked.sizes:
+        _, right = asked.pose(merges)
+        assert isinstance(right, Ids)
+        assert {256 + rank for rank in (*scale.AT_LIMITS, 65_536, 65_537)} <= {*right.ids}
