@@ -548,6 +548,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
+    if effort.scale and is_gpt2 and implementation.conventions["tie_break"].startswith("lex-"):
+        pose = partial(_all_pairs, conventions=implementation.conventions)
+        yield Row("pairs of letters to train on", (64, 1_024, 65_536), pose, clause="TRAIN-SIZE-1")
     long_texts = [
         row("a text to train on", "TRAIN-STABLE-1", sizes, repeated(part), 44, least=0)
         for part, sizes in ((MIXED, with_more(effort)), (BLANK_RUNS, (*SIZES, *FAR)))  # which has few pre-tokens
@@ -578,6 +581,19 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         ]
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
+
+
+def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
+    """Pose a training with a merge for each pair of letters, after one for the two bytes of each letter.
+
+    All letters occur equally often, and so do their pairs. No pair of bytes of two letters occurs more than half as
+    often as a letter.
+    """
+    letters = [chr(0x100 + number) for number in range(math.isqrt(count))]
+    asked = Train("\n".join(map("".join, product(letters, repeat=2))), 256 + len(letters) + count)
+    known = sorted((letter.encode("utf-8") for letter in letters), reverse=conventions["tie_break"] == "lex-greater")
+    merges = (*((letter[:1], letter[1:]) for letter in known), *product(known, known))
+    return Question(asked), Table(asked.vocab(merges, conventions), merges)
 
 
 def _between_specials(count: int) -> str:
@@ -690,8 +706,8 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
         for number, text in enumerate(texts.ended()):
-            for more, start in product((0, 1, -1)[: 1 if number else 3], range(3)):
-                yield Row(text.what, _apart(start, more), text.encode)
+            for more, start in product((0,) if number else (0, 1, -1), range(3)):
+                yield Row(text.what, _apart(start, more)[: 3 if number > 1 else None], text.encode)
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
 
@@ -850,7 +866,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
         yield Row(f"a pre-token in chunks of {CHUNK:,}", LARGER, pose, may_refuse=True)
         one_by_one = partial(_exact, lambda text: Stream(tuple(text)), Ids)
-        yield Row("characters, one by one, that fill blocks", [size for size in EXACT if size <= 10_000], one_by_one)
+        yield Row("characters, one by one, that fill blocks", (64, 8_192, 10_000), one_by_one)
         spaces, *_, part = texts.ended()
         for sizes in map(_apart, range(3)):
             yield Row("two chunks that fill blocks", sizes, lambda size: spaces.stream(2 * size, size))
@@ -953,14 +969,14 @@ def _ids_of_bytes(kind: Callable[[tuple[int, ...]], Operation], model: Model, si
 
 def _long_detokenizings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """The deltas of a long list of ids, several for each character, are together the text."""
-    (text, *_) = Texts(implementation).mixed
-    pose = partial(_ids_of_bytes, Detokenize, text.model)
-    for text in [*Texts(implementation).surprising()][::6]:  # one with a special token, too, if there are any
+    texts = Texts(implementation)
+    pose = partial(_ids_of_bytes, Detokenize, texts.mixed[0].model)
+    for text in [*texts.surprising()][::6]:  # one with a special token, too, if there are any
         yield Row(f"ids of {text.what}", HEADS, partial(text.decode, kind=Detokenize))
     yield Row("ids of bytes", with_more(effort), pose)
     yield Row("an odd number of ids of bytes", SIZES, partial(pose, last=b"bc"))  # the last one is a letter
     yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
-    if not Texts(implementation).own:
+    if not texts.own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Detokenize), _text_of))
         for more in (b"", b"b"):
             yield Row("the id of a token", TOKENS, partial(_id_of_token, Detokenize, more=more))
@@ -1012,7 +1028,8 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long list of ids, several for each character, decodes to the text."""
-    (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
+    texts, sizes = Texts(implementation), with_more(effort)
+    text = texts.mixed[0]
     pose = partial(_ids_of_bytes, Decode, text.model)
 
     def pose_different(count: int) -> Posed:
@@ -1021,14 +1038,14 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         return Question(Decode(tuple(ids)), model), Text("".join(model.vocab[index].decode() for index in ids))
 
     yield Row("ids of bytes", sizes, pose)
-    if not Texts(implementation).own:
+    if not texts.own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Decode), _text_of))
         for more in (b"", b"b"):
             yield Row("the id of a token", TOKENS, partial(_id_of_token, Decode, more=more))
         yield Row("different ids", DIFFERENT_IDS, pose_different)
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
-    for text in [*Texts(implementation).surprising()][::6]:  # one with a special token, too, if there are any
-        yield Row(f"ids of {text.what}", HEADS, text.decode)
+    for other in [*texts.surprising()][::6]:  # one with a special token, too, if there are any
+        yield Row(f"ids of {other.what}", HEADS, other.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, kind=DecodeBytes))
 

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import functools
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -839,6 +840,15 @@ class OverwritesMergesInPlace(Whole):
 class KeepsFilesOfOneLength(KeepsLongerFiles):
     def is_kept(self, old: bytes, new: bytes) -> bool:
         return abs(len(old) - len(new)) < 2
+
+
+class CountsHashes(BaseTrainer):
+    """Counts words under their CRC-32."""
+
+    def split(self, segment: str, pattern: str) -> list[str]:
+        words = super().split(segment, pattern)
+        first = {zlib.crc32(word.encode()): word for word in reversed(words)}
+        return [first[zlib.crc32(word.encode())] for word in words]
 
 
 def replacing_runs(least: int, from_the_right: bool) -> type[BaseTrainer]:

@@ -95,6 +95,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train", "tie-first-seen"),
     ("law-train-special", "special-tokens-not-cut"),
     ("law-train-pattern", wrong.TrainsByDefaultPattern),
+    ("law-train-hashes", wrong.CountsHashes),
     ("law-train-runs", wrong.replacing_runs(32, from_the_right=True)),
     ("law-train-equal-starts", "tie-by-first-bytes"),
     ("law-trained-methods", wrong.forgetting("train", "encode_batch", "special")),

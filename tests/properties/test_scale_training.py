@@ -10,9 +10,11 @@ import pytest
 from helpers.shorter_texts import leave_out_rows, leave_out_sizes
 
 from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.properties import scale
+from bpe_conformance.properties.asking import correct_answer
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.textbook import Words
@@ -311,3 +313,26 @@ def test_each_end_of_a_document_has_white_space_that_is_learned(strip: Any, remo
     )
     assert len(right) == 12
     assert wrong != right
+
+
+class TrainsUpTo65536Entries(Tokenizer):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        return super().train(text, min(vocab_size, 1 << 16), special_tokens)
+
+
+@pytest.mark.parametrize(("target", "is_right"), [(Tokenizer, True), (TrainsUpTo65536Entries, False)])
+def test_more_than_65536_entries_are_trained_with_the_scale(target: type, is_right: bool) -> None:
+    implementation, effort = Implementation("x", target), Effort(scale=True)
+    (row,) = (one for one in scale.large_trainings(implementation, effort) if "pairs of letters" in one.what)
+    assert (scale._first_wrong("law", row, implementation, effort) is None) is is_right
+    rows = scale.large_trainings(implementation, Effort())
+    assert row.what not in {one.what for one in rows}
+
+
+@pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller"])
+def test_the_known_merges_of_all_pairs_are_those_of_the_oracle(tie_break: str) -> None:
+    conventions = {**DEFAULTS, "tie_break": tie_break}
+    for count in (64, 1_024):
+        question, right = scale._all_pairs(count, conventions)
+        assert right == correct_answer(question, conventions)
