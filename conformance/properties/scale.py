@@ -550,7 +550,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     if effort.scale and is_gpt2 and implementation.conventions["tie_break"].startswith("lex-"):
         pose = partial(_all_pairs, conventions=implementation.conventions)
-        yield Row("pairs of letters to train on", (64, 1_024, 65_536), pose, clause="TRAIN-SIZE-1")
+        yield Row("pairs of letters to train on", (64, 1_024, 4_096, 65_536), pose, clause="TRAIN-SIZE-1")
     long_texts = [
         row("a text to train on", "TRAIN-STABLE-1", sizes, repeated(part), 44, least=0)
         for part, sizes in ((MIXED, with_more(effort)), (BLANK_RUNS, (*SIZES, *FAR)))  # which has few pre-tokens
