@@ -145,12 +145,13 @@ def is_correct_up_to_ties(mismatch: Mismatch, clause: str, conventions: Conventi
     setting = Setting(None, {**conventions, "tie_break": "unspecified"}, clause)
     if not all(isinstance(value, Table) for value in mismatch.expected.alternatives):
         return False
-    if len(asked.text) * min(len(asked.text), asked.vocab_size) > MOST_COUNTED:  # a text has fewer merges than bytes
+    size = len(asked.text.encode("utf-8", "surrogatepass"))
+    if size * min(size, asked.vocab_size) > MOST_COUNTED:  # a text has fewer merges than bytes
         return None
     return asked.accepts(asked.answer(setting), mismatch.answer, setting)
 
 
-MOST_COUNTED = 1_000_000  # the largest training, in characters × merges, whose pairs are counted again
+MOST_COUNTED = 1_000_000  # the largest training, in bytes × merges, whose pairs are counted again
 
 
 # What an implementation does not support

@@ -593,7 +593,7 @@ class _Search:
         for number, test in enumerate(values):
             if len(fitting) == 1 or (number > SAME_ERROR + 1 and not is_any):
                 break
-            if not all(self._is_right_now(one, test) for one in sample):  # few bugs change a case in any size
+            if not all(self._answers_correctly(one, test) for one in sample):  # few bugs change a case in any size
                 alike = [one for one in fitting if self._is_alike(_implementation(one, self.declared), test)]
                 fitting, is_any = alike or fitting, is_any or bool(alike)
         for test in right if is_any else ():
@@ -605,7 +605,7 @@ class _Search:
         wrong = self.wrong[test].mismatch
         return wrong is not None and alike(ask(implementation, wrong.asked), wrong.answer)
 
-    def _is_right_now(self, implementation: Implementation, test: str) -> bool:
+    def _answers_correctly(self, implementation: Implementation, test: str) -> bool:
         """Return whether an implementation gives a correct answer where the one under test does not."""
         mismatch = self.wrong[test].mismatch
         return mismatch is not None and self._is_expected(mismatch, ask(implementation, mismatch.asked))
