@@ -593,7 +593,7 @@ class _Search:
         for number, test in enumerate(values):
             if len(fitting) == 1 or (number > SAME_ERROR + 1 and not is_any):
                 break
-            if not all(self._answers_correctly(one, test) for one in sample):  # few bugs change a case in any size
+            if not all(self._answers_correctly(one, test) for one in sample):  # most change few cases
                 alike = [one for one in fitting if self._is_alike(_implementation(one, self.declared), test)]
                 fitting, is_any = alike or fitting, is_any or bool(alike)
         for test in right if is_any else ():

@@ -42,7 +42,7 @@ OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SE
 """The environments of two further processes. Properties share them, because an adapter may start slowly."""
 CALLERS_SPECIALS = "the caller's special_tokens changed"
 ODD_SPECIALS = (("", "<e>", ""), ("<e>", "<f>", "<e>", "<e>"))
-"""Lists of special tokens that can be refused or cleaned, but not in place."""
+"""Lists of special tokens that a call may refuse or clean up, but not in place."""
 
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
@@ -120,7 +120,7 @@ class _Unreadable(Iterable[Any]):
 
 
 def failing_anywhere(items: Sequence[T]) -> Iterator[tuple[str, Iterable[T]]]:
-    """Yield what is said of each error, and items that raise it: the last, the first, a middle one, or their iter()."""
+    """Yield a description of each error, and items whose end, first or middle one, or whose iter(), raises it."""
     for error in SOURCE_ERRORS:
         name = "an error" if isinstance(error, Interrupted) else type(error).__name__
         for at in (len(items), 0, len(items) // 2):

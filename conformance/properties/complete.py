@@ -351,7 +351,7 @@ BATCHES: Sequence[Sequence[Sequence[str]]] = (
 )
 _TRAINED = "abcabd abcabe <|s|> cdcdcd"
 _LONGER_TRAINED = (f"{_TRAINED} efef", f"efef {_TRAINED}")
-_GROWING = ((258, ()), (270, ()), (300, ("ab",)), (310, ()), (312, ("ab", "cd")))
+_LARGER_EACH_TIME = ((258, ()), (270, ()), (300, ("ab",)), (310, ()), (312, ("ab", "cd")))
 TRAININGS: Sequence[Sequence[Train]] = (
     (Train(_TRAINED, 262), Train(_TRAINED, 260), Train(_TRAINED, 258), Train(_TRAINED[::-1], 262)),
     (Train(_TRAINED.upper(), 262), Train(_TRAINED, 261), *(Train(text, 262) for text in _LONGER_TRAINED)),
@@ -365,7 +365,7 @@ TRAININGS: Sequence[Sequence[Train]] = (
     tuple(Train(f"{' ab' * 40} {word}{' ab' * 400}", 260) for word in ("cdcd", "dcdc")),
     tuple(Train(f"{' ab' * 440} {word}", 260) for word in ("cdcd", "dcdc")),
     *(tuple(Train(word, 258) for word in words) for words in COLLIDING),
-    tuple(Train("abcd efgh abxyzw mnop abqrs " * 3, size, special) for size, special in _GROWING),
+    tuple(Train("abcd efgh abxyzw mnop abqrs " * 3, size, special) for size, special in _LARGER_EACH_TIME),
 )
 """Equal in their texts, as sorted letters, without case, at both ends, without special tokens or if these are joined,
 without the pattern, in their normal form, or in a hash of 32 bits; or larger each time."""
@@ -855,7 +855,7 @@ EXPRESSED = (
     "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
     "KSks \u212a\u017fx\x1cx\x85x\xa0x\u180ex\u200bx\u2003x\u3000x\ufeffx 4\u0661\u0662x4\u2167x \xe9x\u65e5x\u20acx"
 )
-"""A text with characters of which other engines, or their ASCII modes, have another opinion."""
+"""A text with characters that some engines, or their ASCII modes, classify differently."""
 EXPRESSED_CUTS = ((EXPRESSED,), tuple(EXPRESSED), *(EXPRESSED.partition(cut) for cut in ("abb", "'t'll", "So a ")))
 
 

@@ -112,7 +112,7 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
 
 
 @Fixed("law-special-list", "ERROR-STATE-1", (*NEEDS, "shared memory"))
-def list_of_specials(implementation: Implementation) -> Verdicts:
+def list_passed_to_the_constructor(implementation: Implementation) -> Verdicts:
     """The constructor does not change a list with an empty or a repeated special token."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
 
@@ -143,7 +143,7 @@ def _returned_changed(implementation: Implementation, model: Model, *operations:
 
 
 def _after_another(operation: Operation, later: Operation, tokenizer: TokenizerProxy) -> Answer:
-    """Return whether a later call changed what a call returned."""
+    """Return `Changed` if a later call changes what a call returned."""
     call, other = operation.call(), later.call()
     kept = tokenizer.returned(call.method, *call.arguments or (), **call.keywords)
     before = _values(kept)
@@ -433,7 +433,15 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
         "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
     ),
-    *(arguments, list_of_specials, allowed_changed, ids_changed, rows_changed, spans_changed, changed_with_pipeline),
+    *(
+        arguments,
+        list_passed_to_the_constructor,
+        allowed_changed,
+        ids_changed,
+        rows_changed,
+        spans_changed,
+        changed_with_pipeline,
+    ),
     Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(
         "A text is split by GPT-2's pattern."
     ),

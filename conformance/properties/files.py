@@ -68,7 +68,7 @@ def saved(implementation: Implementation, question: Question[Encode]) -> Verdict
 
 
 @Fixed("law-load-list", "ERROR-STATE-1", (*LOADING, "special", "shared memory"))
-def list_of_specials(implementation: Implementation) -> Verdicts:
+def list_passed_to_from_files(implementation: Implementation) -> Verdicts:
     """`from_files` does not change a list with an empty or a repeated special token."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
     with scratch_folder() as folder:
@@ -381,7 +381,7 @@ PROPERTIES: tuple[Property, ...] = (
         long_entries,
         names,
         saved,
-        list_of_specials,
+        list_passed_to_from_files,
         new_ids,
         loaded_again,
         saved_over,

@@ -1014,9 +1014,9 @@ def _pair_model(
     implementation: Implementation,
     pattern: str = "gpt2",
     special: Sequence[str] = PAIR_SPECIALS,
-    of_other: bool = False,  # whether the merges are in another order
+    reverse: bool = False,  # whether the merges are in the opposite order
 ) -> Model:
-    merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS[:: -1 if of_other else 1]]
+    merges = [(pair.encode()[:1], pair.encode()[1:2]) for pair in _PAIRS[:: -1 if reverse else 1]]
     listed = special if "special" in implementation.capabilities else None
     return strategies.with_ids(merges, special=listed, pattern=pattern)
 
@@ -1088,7 +1088,7 @@ def _others(implementation: Implementation) -> Iterator[tuple[str, Calling]]:
 
 def _of_another(implementation: Implementation, text: str) -> Iterator[tuple[str, Calling]]:
     """Yield each call of another tokenizer, whose table gives other ids to the same tokens."""
-    model = _pair_model(implementation, of_other=True)
+    model = _pair_model(implementation, reverse=True)
     made = cache(partial(implementation.build, model))
 
     def of_made(call: Calling, _: TokenizerProxy) -> None:

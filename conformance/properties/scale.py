@@ -94,8 +94,9 @@ FAR = (420_000, 1_100_000)
 
 
 POWERS = tuple(1 << power for power in range(8, 17))
-EXACT = (64, *sorted((*POWERS, 10_000)))
-"""Sizes of blocks and buffers, and multiples of others: powers of two up to 65,536, and powers of ten up to 10,000."""
+FILLED = (64, 8_192, 10_000, 131_072)
+EXACT = tuple(sorted({*FILLED, *POWERS}))
+"""Sizes of blocks and buffers, and multiples of others: powers of two up to 131,072, and powers of ten up to 10,000."""
 TOKENS = (16, *POWERS)
 
 
@@ -183,7 +184,7 @@ SURPRISES = (
     ("white space outside ASCII", " a\u00a0\u00a0\u00a0b"),
 )
 OVERLAPPING = (("a special token", f" b{MARKED[0]}"), ("special tokens that overlap", f" {MARKED[0]}bcd"))
-"""What can come after a long plain text, from whose first characters a program concludes what the whole text is."""
+"""What can follow a long plain text. Some programs judge a whole text by its first characters."""
 SURPRISED = strategies.with_ids(
     [
         *((b"a", b"\xe2"), (b"b", b"\xc3"), (b"1", b"\xd9"), (b"e", b"\xcc"), (b"a", b"\xc2"), (b"\xa0", b"\xc2")),
@@ -492,7 +493,7 @@ class Texts:
 
 # Trainings
 
-COUNTS, SEGMENTS, FILLED = (4, 260, 65_540), (9, 1_009, 8_009), (64, 8_192, 10_000, 131_072)
+COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
 SCALED_COUNT = (1 << 20) + 4  # some counters stop at 2**20
 
 
@@ -634,7 +635,7 @@ def _words_in_parts(count: int) -> str:
 
 
 def _six_letters(numbers: Iterable[int], letters: str) -> list[str]:
-    """Return a word for each number below 262,144, of eight letters: the words of adjacent numbers differ a lot."""
+    """Return a word of six letters, of these eight, for each number. Numbers below 262,144 have different words."""
     of_digits = str.maketrans("01234567", letters)
     return " ".join([f"{7_919 * number & 0o777777:06o}"[::-1] for number in numbers]).translate(of_digits).split(" ")
 
@@ -705,6 +706,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
     if not texts.own:
+        yield Row("a text that fills blocks", FILLED, partial(_exact, Encode, Ids))
         for number, text in enumerate(texts.ended()):
             for more, start in product((0,) if number else (0, 1, -1), range(3)):
                 yield Row(text.what, _apart(start, more)[: 3 if number > 1 else None], text.encode)

@@ -77,7 +77,7 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
 
 
 @Fixed("law-train-list", "ERROR-STATE-1", (*TRAIN, "train-special", "shared memory"))
-def list_of_specials(implementation: Implementation) -> Verdicts:
+def list_passed_to_train(implementation: Implementation) -> Verdicts:
     """`train` does not change a list with an empty or a repeated special token."""
     given = Train("ab ab", 260)
     yield from asking.odd_lists_kept(
@@ -225,5 +225,5 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
         "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
-    *(pattern, runs, hashes, equal_starts, again, list_of_specials, trained_encodes, methods, prose, hash_seed),
+    *(pattern, runs, hashes, equal_starts, again, list_passed_to_train, trained_encodes, methods, prose, hash_seed),
 )

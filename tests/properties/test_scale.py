@@ -778,10 +778,12 @@ ONLY_IN: dict[type, str] = {
 
 
 class LosesFullBlocks(BaseEncoder):
-    """Loses the last block of 512 of what it reads or writes if it is full, as if it were flushed at the next item."""
+    """Loses the last block of what it reads or writes if it is full, as if it were flushed at the next item."""
+
+    block = 512
 
     def lost(self, items: Any) -> Any:
-        return items[:-512] if items and len(items) % 512 == 0 else items
+        return items[: -self.block] if items and len(items) % self.block == 0 else items
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         return super().encode_iterable(self.lost(list(chunks)))
@@ -796,6 +798,14 @@ class LosesFullBlocks(BaseEncoder):
 class LosesCharactersOfFullBlocks(LosesFullBlocks):
     def encode(self, text: str, **choice: Any) -> list[int]:
         return super().encode(self.lost(text), **choice)
+
+
+@pytest.mark.parametrize("block", [4, 1_000, 4_096, 10_000, 65_536, 131_072])
+@pytest.mark.parametrize("property_id", ["law-long-texts", "law-long-decoding", "law-long-offsets"])
+def test_blocks_of_any_usual_size_are_filled(property_id: str, block: int) -> None:
+    base = LosesCharactersOfFullBlocks if property_id == "law-long-texts" else LosesFullBlocks
+    found = run_wrong(property_id, type("Loses", (base,), {"block": block}), lambda row: "fill" in row.what)
+    assert found is not None
 
 
 class EndsASegmentEvery10000Chunks(BaseEncoder):
