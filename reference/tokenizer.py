@@ -431,8 +431,9 @@ class Tokenizer:
         ['a', '€', '\ufffd']
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        vocab, decode = self.vocab, decoder.decode
         for index in ids:
-            if delta := decoder.decode(self.decode_bytes((index,))):
+            if delta := decode(vocab[index] if index in vocab else self.decode_bytes((index,))):
                 yield delta
         if delta := decoder.decode(b"", final=True):
             yield delta

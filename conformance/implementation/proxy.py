@@ -185,9 +185,8 @@ class TokenizerProxy:
         return self._call(f"{name}(...)", lambda: rebuild(name, self.instance.encode_with_offsets(text)))
 
     def detokenize(self, ids: Iterable[int]) -> str:
-        deltas: list[str] = []
-        self.watch("decode_iterable", ids, deltas.append)
-        return "".join(deltas)
+        name, rebuild = "decode_iterable", answers.rebuild_deltas
+        return self._call(f"{name}(...)", lambda: "".join(rebuild(name, self._begin(name, ids))))
 
     def watch(self, method: str, items: Iterable[Any], seen: Callable[[Any], None]) -> None:
         """Read all that a method of `YIELDING` yields, and call `seen` with each part at once."""

@@ -209,7 +209,7 @@ def of_bugs(evidence: Evidence, answers: Matrix, bugs: Iterable[KnownBug]) -> It
         row = answers.answers.get(bug.id, {})
         following = answers.dependent.get(bug.id, frozenset())
         unlike = evidence.dependent ^ following
-        same = {case for case, mark in row.items() if evidence.answers.get(case) == mark} - unlike
+        same = {case for case, _ in row.items() & evidence.answers.items()} - unlike
         if same:
             yield _of_bug(bug, evidence, row.keys() & evidence.clauses.keys(), same, answers.answers)
 
@@ -455,16 +455,19 @@ class _Search:
             asked = {test: question for test, question in questions.items() if _has_default_pattern(question, kind)}
             wrong = {test: found for test in asked if test in self.wrong and (found := self.wrong[test].mismatch)}
             passed = _spread([test for test in asked if test not in wrong], REPLAYED)
-            correct = ((test, _correct(asked[test], self.declared)) for test in (*wrong, *passed))
-            right = {test: answer for test, answer in correct if isinstance(answer, Ids | Table)}
             few = _spread(sorted(wrong), 2 * MOST_CAUSES)
-            for pattern in filter("none".__ne__, PATTERNS):  # to split by none is a bug that has a name
-                values = {**self.declared, "pattern": pattern}
-                if sum(_is_right(asked[test], wrong[test].answer, values) for test in few) < SAME_ERROR:
-                    continue
+            undeclared = [{**self.declared, "pattern": name} for name in PATTERNS if name != "none"]  # which is a bug
+            likely = [
+                values
+                for values in undeclared
+                if sum(_is_right(asked[test], wrong[test].answer, values) for test in few) >= SAME_ERROR
+            ]
+            correct = ((test, _correct(asked[test], self.declared)) for test in (*wrong, *passed) if likely)
+            right = {test: answer for test, answer in correct if isinstance(answer, Ids | Table)}
+            for values in likely:
                 same = {test for test, found in wrong.items() if _is_right(asked[test], found.answer, values)}
                 differing = {test for test, answer in right.items() if not _is_right(asked[test], answer, values)}
-                yield self._of_conventions((("pattern", pattern),), same, differing)
+                yield self._of_conventions((("pattern", values["pattern"]),), same, differing)
 
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:
         """Yield the convention that ties are open, if nearly all trainings fit it that no other cause explains."""

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -256,11 +256,16 @@ def test_examples_do_not_depend_on_the_users_modules_and_nothing_is_written(tmp_
     assert len(found) == 1
 
 
+def after(most: int) -> Callable[[str, int], bool]:
+    """Return what ends a search after so many examples."""
+    return lambda _, examples: examples > most
+
+
 def test_fuzzing_ends_in_time_and_keeps_failing_examples(tmp_path: Path) -> None:
     assert run(ENCODE, Whole, Effort(deadline=0.2, database=tmp_path / "examples")) is None
-    one = run(ENCODE, Greedy, Effort(deadline=3.0, database=tmp_path / "examples"))
+    one = run(ENCODE, Greedy, Effort(deadline=20.0, database=tmp_path / "examples", watch=after(30)))
     assert one is not None
-    again = run(ENCODE, Greedy, Effort(seed=5, deadline=1.0, database=tmp_path / "examples"))
+    again = run(ENCODE, Greedy, Effort(seed=5, deadline=20.0, database=tmp_path / "examples", watch=after(2)))
     assert again is not None
     assert again.examples == 1
 
@@ -272,7 +277,7 @@ def test_one_fault_does_not_hide_another() -> None:
                 raise ValueError("no spaces")
             return super().encode(text)
 
-    one = run(ENCODE, RefusesSpaces, Effort(deadline=3.0))
+    one = run(ENCODE, RefusesSpaces, Effort(deadline=20.0, watch=after(30)))
     assert one is not None
     found = {type(each.mismatch.answer) for each in (one, *one.more)}
     assert found == {Refusal, Ids}
