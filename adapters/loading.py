@@ -65,6 +65,7 @@ SHAPES = {
     **{name: f"{_ADAPTERS}.engines:{name}" for name in ("llamacpp", "mistral", "toktier", "transformersjs")},
 }
 """Prefix → the function that makes an adapter from the words after the prefix; it is imported only when it is used."""
+_OF_MODULES = ("encoding", "minbpe", "tokenizer-json")
 _LISTED = ("reference", "textbook", "minimal", "tiktoken", "tiktoken-educational", "huggingface", "rustbpe", "bpeasy")
 _SERVERS = ("ollama", "sglang", "tgi", "vllm")
 
@@ -84,6 +85,8 @@ def resolve(spec: str) -> object:
     if spec.startswith("cmd:"):
         return _command(spec)
     prefix, _, rest = spec.partition(":")
+    if prefix in _OF_MODULES and not rest:
+        raise AdapterError(f"{spec!a} names nothing; write {spec}MODULE:NAME")
     if prefix in SHAPES:
         make: Any = load(SHAPES[prefix])
         return make(rest)

@@ -165,6 +165,7 @@ def folder(tmp_path, monkeypatch):
         ("a-b/good.py:T", "run from the directory that contains it, and write good:T"),
         ("good-thing.py:T", "rename the file"),
         ("cs336:absent", "no module 'absent'"),
+        *((f"{prefix}:", f"write {prefix}:MODULE:NAME") for prefix in ("encoding", "minbpe", "tokenizer-json")),
     ],
 )
 def test_unusable_adapter_gives_one_line_error(spec, words):

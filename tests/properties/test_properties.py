@@ -613,11 +613,15 @@ def test_a_normal_form_that_is_taken_for_another_is_found(form: str, other: str)
     assert found("law-pipeline", TakesItForAnother, Effort(shrink=False)) is not None
 
 
+ACCIDENTS = ("NameError", "AttributeError", "UnboundLocalError", "ImportError")  # of the test's own class
+
+
 @pytest.mark.parametrize(("property_id", "target"), WRONG, ids=lambda one: one if isinstance(one, str) else "")
 def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) -> None:
     target = BUGS[target] if isinstance(target, str) else target
     one = found(property_id, target, Effort())
     assert one is not None
+    assert getattr(one.mismatch.answer, "kind", "") not in ACCIDENTS
     assert one.mismatch.depends_on is None
     assert _is_reported(property_id, one)
     if one.case:
