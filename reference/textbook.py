@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import ClassVar, TypeVar
 
@@ -387,16 +387,18 @@ class Encoding:
         known = set(self.vocab.values())
         of_merges = (token for left, right in merges for token in (left, right, left + right))
         needed = [*(_BYTES if pipeline is None else ()), *of_merges]
-        missing = next((token for token in needed if token not in known), None)
-        if missing is not None:
-            raise ValueError(f"the vocabulary has no {missing!r}")
+        if missing := [token for token in needed if token not in known]:
+            raise ValueError(f"the vocabulary has no {missing[0]!r}")
         for token in self.special:
             if token not in self.special_ids and token.encode("utf-8") not in known:
                 self.vocab[max(self.vocab) + 1] = token.encode("utf-8")
-        self.ids = {token: index for index, token in reversed(self.vocab.items())}
+        self.ids = dict(zip(reversed(self.vocab.values()), reversed(self.vocab), strict=True))
         self.ranks = {pair: rank for rank, pair in reversed([*enumerate(self.merges)])}
-        special_bytes = {token.encode("utf-8") for token in self.special if token not in self.special_ids}
-        self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
+
+    @cached_property
+    def byte_ranks(self) -> dict[bytes, int]:
+        special = {token.encode("utf-8") for token in self.special if token not in self.special_ids}
+        return {token: index for token, index in self.ids.items() if token not in special}
 
     def segments(self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]) -> Segments:
         allowed = self.allowed(allowed_special)
