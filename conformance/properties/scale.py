@@ -582,6 +582,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         ]
     yield from long_texts
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", (*LESS, 70_000), _long_word, 4, least=12)
+    if is_gpt2:  # another split can cut the run
+        pose = partial(_doubled, conventions=implementation.conventions)
+        yield Row("a run that becomes one token", (1 << 10, 1 << 16), pose, may_refuse=True, clause="TRAIN-LENGTH-1")
 
 
 def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
@@ -594,6 +597,13 @@ def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
     asked = Train("\n".join(map("".join, product(letters, repeat=2))), 256 + len(letters) + count)
     known = sorted((letter.encode("utf-8") for letter in letters), reverse=conventions["tie_break"] == "lex-greater")
     merges = (*((letter[:1], letter[1:]) for letter in known), *product(known, known))
+    return Question(asked), Table(asked.vocab(merges, conventions), merges)
+
+
+def _doubled(size: int, conventions: Mapping[str, str]) -> Posed:
+    """Pose a training on a run of one letter; its length is a power of two, and each merge doubles the token."""
+    merges = doubling(size).merges
+    asked = Train("a" * size, 256 + len(merges))
     return Question(asked), Table(asked.vocab(merges, conventions), merges)
 
 

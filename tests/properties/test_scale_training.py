@@ -91,6 +91,12 @@ class CountsInGroups(BaseTrainer):
         return total + group
 
 
+class TokensOfAtMost65535Bytes(BaseTrainer):
+    def count(self, words: Words) -> dict[Merge, int]:
+        counts = super().count(words)
+        return {pair: count for pair, count in counts.items() if len(pair[0] + pair[1]) < 65_536}
+
+
 class TakesTheGreaterCount(CountsInGroups):
     def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
         return total | group
@@ -220,6 +226,7 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
         ("TRAIN-LENGTH-1", LeavesOutWordsOf5001Bytes),
         ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
         ("TRAIN-LENGTH-1", CutsWordsAt65536),
+        ("TRAIN-LENGTH-1", TokensOfAtMost65535Bytes),
         ("TRAIN-TIE-1", BreaksTiesAmong500),
         ("TRAIN-TIE-1", BreaksTiesAmong4096),
         ("TRAIN-WEIGHT-1", CountsWrap),
