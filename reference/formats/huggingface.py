@@ -261,7 +261,8 @@ def either_spelling(model: Model, indent: int | None = None) -> str:
     have yet are missing, and an expression without operators is a String, which is no expression. If it is even, a
     post-processor puts the first added token before each text, which `encode` without special tokens does not do. If
     it is two more than a multiple of four, the keys of the vocabulary are in reverse order and, if there are several
-    normal forms, each Sequence has its parts before ByteLevel, or before the last one, in a Sequence within it.
+    normal forms, a Sequence has others within it: of the parts before ByteLevel, or before the last one, or, if it is
+    six more than a multiple of eight, of all but the first, again and again.
     """
     written = document(model)
     model_part, steps = written["model"], written["pre_tokenizer"] or {}
@@ -283,6 +284,10 @@ def either_spelling(model: Model, indent: int | None = None) -> str:
         is_nested = model.pipeline is not None and len(model.pipeline.normalizer) > 1
         for name, key in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")) * is_nested:
             parts = (written[name] or {}).get(key, [])
+            if len(model.merges) % 8 == 6:
+                for first in range(len(parts) - 2, 0, -1):
+                    parts[first:] = [{"type": "Sequence", key: parts[first:]}]
+                continue
             last = next((at for at, part in enumerate(parts) if part["type"] == "ByteLevel"), len(parts) - 1)
             if last > 0:
                 parts[:last] = [{"type": "Sequence", key: parts[:last]}]

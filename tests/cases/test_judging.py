@@ -503,7 +503,7 @@ def test_what_is_not_offered_is_what_the_case_asks() -> None:
 
 
 EVERYTHING = Implementation("x", Whole)
-UNASKED = {"new process", "shared memory", "train-pattern:cl100k-2023", "train-pattern:triads"}
+UNASKED = {"new process", "shared memory"}
 """What no golden case needs."""
 
 

@@ -29,9 +29,8 @@ SMALL = [case for case in SPEC.cases if case.model is None or not case.model.is_
 SAMPLE = [case for case in SMALL if not case.clause.id.startswith("STREAM-LAZY")][::17] + [
     case
     for case in SMALL
-    if case.id.startswith(
-        ("special-absent", "pipeline-ways", "pipeline-mapped", "offset-changed", "file-load", "file-save")
-    )
+    if case.id.startswith(("special-absent", "pipeline-ways", "pipeline-mapped", "file-load", "file-save"))
+    or case.id.startswith(("offset-changed", "offset-span"))
 ]
 
 
