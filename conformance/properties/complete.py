@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 
-from ..answer import Acceptable, Answer, Ids
+from ..answer import Acceptable, Answer, AnyError, Ids, Refusal
 from ..cases.judging import MUCH_TIME
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
@@ -35,7 +35,7 @@ from ..operations import (
     Stream,
     Train,
 )
-from ..outcome import Expectation, Mismatch
+from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
 from .asking import Instance, ask, correct_answer, equals_oracle, is_correct, of_each_method, undisturbed
 from .engine import Fixed, Property, Verdicts, first
@@ -477,6 +477,28 @@ def texts(implementation: Implementation) -> Verdicts:
         answer = tokenizer.call(encode)
         if not is_correct(implementation, question, answer, right):
             yield undisturbed(implementation, replace(question, context="after a text that no longer exists"), answer)
+
+
+LOOK_ALIKES = ("?", "\ufffd", "\ufffd\ufffd\ufffd", "", " ", "\ud7ff", "\ue000", "\U00010000")
+"""What programs write in place of a lone surrogate, or what is next to one."""
+
+
+@Fixed("law-cached-surrogates", "ERROR-SURROGATE-1", ("encode",))
+def surrogates(implementation: Implementation) -> Verdicts:
+    """One tokenizer does not confuse a lone surrogate with what others write in its place."""
+    model = strategies.with_ids(())
+    for lone in ("\ud800", "\udfff"):
+        forms = ("\ufffd".encode(), lone.encode("utf-8", "surrogatepass"), 3 * "\ufffd".encode())
+        accepted = Expectation((AnyError("surrogate"), *(Ids(tuple(form)) for form in forms)))
+        question, instance = Question(Encode(lone), model), Instance(implementation, model)
+        for text in LOOK_ALIKES * 2:
+            asked = Question(Encode(text), model, "after lone surrogates")
+            yield undisturbed(implementation, asked, instance.ask(asked))
+            answer = instance.ask(question)
+            if not isinstance(answer, Refusal) and answer not in accepted.alternatives:
+                depends_on = Dependence("undisturbed") if ask(implementation, question) == answer else None
+                asked = replace(question, context=f"after the text {text!a}")
+                yield Mismatch(asked, accepted, answer, depends_on=depends_on)
 
 
 @Fixed("law-cached-tables", "LAW-WAYS-1", ("encode",))
@@ -1048,7 +1070,7 @@ PROPERTIES: tuple[Property, ...] = (
         cuts_in_pipelines,
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
-    *(texts, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
+    *(texts, surrogates, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
     *(grown_texts, grown_spans, grown_streams, grown_rows, grown_ids, grown_streams_of_ids),
     *(encodes_by_expressions, batches_by_expressions, streams_by_expressions, spans_by_expressions),
     *(trains_by_expressions, encodes_names, batches_names, streams_names, spans_of_names, decodes_names),

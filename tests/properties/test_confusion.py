@@ -220,6 +220,14 @@ def test_a_text_that_is_wrong_after_a_longer_one_is_found() -> None:
     assert found.mismatch.depends_on is None
 
 
+@pytest.mark.parametrize(("errors", "context"), [("replace", "after the text '?'"), ("ignore", "after the text ''")])
+def test_a_cache_that_confuses_a_lone_surrogate_is_found(errors: str, context: str) -> None:
+    found = run("law-cached-surrogates", caching("encode", lambda text: text.encode("utf-8", errors)))
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.asked.context == context
+
+
 TRAINING_KEYS: dict[str, Callable[..., Hashable]] = {
     "text": lambda text, size, special, pattern: text,
     "text-and-size": lambda text, size, special, pattern: (text, size),
