@@ -89,6 +89,7 @@ LARGER = (*SIZES, 140_000)  # beyond 131,072 even if an implementation is slow
 LESS = (60, 1_100, 4_400, 17_200)
 FEW = (60, 1_100, 12_000)
 HEADS, LONG_HEAD = (60, 1_100, 4_200, 9_000), (60, 9_000)  # before a surprise
+THREE = (*LONG_HEAD, 70_000)
 FAR = (420_000, 1_100_000)
 """Beyond 131,072, 400,000 and 1,048,576: sizes to add with `--bpe-scale`, and where an implementation is fast."""
 
@@ -236,6 +237,9 @@ COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
 OF_LINES = Pipeline((), (), (Split(r"[^\n]*\n"), ByteLevel(split=False)))
 """A merge goes across each space of a text that is not split there, so no space is a position to cut at."""
+SENTENCES, BY_EXPRESSION = r"[^.]+|\.", "sentences by an expression that has no name"
+SENTENCE = strategies.with_ids([(b"b", b" "), (b"b ", b"c"), (b"d", b"\n"), (b"d\n", b"b")]), "ab cd\nb."
+"""An expression with white space within its pre-tokens, and a text in which merges go across all of it."""
 STEPS = Pipeline((), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
 """No normal form, no added token and no single pattern: nothing keeps an encoder from its path for long texts."""
 
@@ -484,6 +488,12 @@ class Texts:
             model = replace(SURPRISED, special_tokens=None, pattern=name)
             yield self.text(f"plain text, and then others, by {name}", model, PLAIN, end=end)
 
+    def sentences(self, implementation: Implementation) -> Iterator[RepeatedText]:
+        """Yield a text with white space within its pre-tokens, if the constructor takes an expression for it."""
+        if not self.own and implementation.takes_expression(SENTENCES):
+            model, part = SENTENCE
+            yield self.text(BY_EXPRESSION, replace(model, pattern=SENTENCES), part)
+
     def ended(self) -> Iterator[RepeatedText]:
         """Yield texts of exact sizes, each with another end; the last end is a part of a special token."""
         for end in () if self.own else ENDS:
@@ -511,13 +521,14 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         merges: int,
         special: Callable[[int], Sequence[str]] = lambda size: (),
         least: int | None = None,
+        pattern: str = "gpt2",
     ) -> Row:
         """Return a row; a text of the size `least` has the same merges. None: the oracle trains on each text itself."""
         sizes = [size for size in sizes if is_gpt2 or size < FAR[0]]
 
         def pose(size: int) -> Posed:
             listed = tuple(special(size))
-            asked = Train(text(size), 256 + len(listed) + merges, listed)
+            asked = Train(text(size), 256 + len(listed) + merges, listed, pattern)
             alike = Question(replace(asked, text=text(least if is_gpt2 and least is not None else size)))
             right = correct_answer(alike, implementation.conventions)
             assert isinstance(right, Table)
@@ -546,6 +557,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     for ends in ("xy", "ab"):  # without the last letter, its pair occurs less often than the other
         what = f"a text that fills blocks and ends with {ends!a}"
         yield row(what, "TRAIN-STABLE-1", FILLED, partial(_filled_to_train_on, ends), 1, least=FILLED[0])
+    if implementation.takes_expression(SENTENCES, "train-"):
+        text = repeated("za.b c.b\nc.az.")  # if a cut loses one pair, the tie of all pairs ends
+        yield row(BY_EXPRESSION, "TRAIN-SPLIT-1", THREE, text, 6, least=0, pattern=SENTENCES)
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
@@ -715,6 +729,8 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     yield Row(texts.unbroken.what, (*with_more(effort, LARGER), *FAR[: not effort.scale]), texts.unbroken.encode)
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
+    for text in texts.sentences(implementation):
+        yield Row(text.what, THREE, text.encode, clause="SPLIT-DEFAULT-1")
     if not texts.own:
         yield Row("a text that fills blocks", FILLED, partial(_exact, Encode, Ids))
         for number, text in enumerate(texts.ended()):
@@ -892,6 +908,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
     for text in texts.surprising():
         yield Row(f"{text.what}, in two chunks", LONG_HEAD, partial(_in_two_chunks, text.encode))
+    for text in texts.sentences(implementation):
+        yield Row(f"{text.what} in chunks of {CHUNK:,}", THREE, partial(text.stream, chunk=CHUNK, first=2))
     yield Row("empty chunks", (3, 3_000), partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and the others within other tokens
         pose = partial(text.stream, chunk=4_092, first=4)

@@ -325,6 +325,36 @@ class CutsAtLineFeeds(CutsAtSpaces):
     block, cut_at = 50_000, "\n"
 
 
+class CutsOwnExpressionsAtSpaces(CutsAtSpaces):
+    def split(self, segment: str) -> list[str]:
+        is_named = self.pattern in PATTERNS.values()
+        return BaseEncoder.split(self, segment) if is_named else super().split(segment)
+
+
+class CutsStreamsOfOwnExpressions(BaseEncoder):
+    """If a stream is long, it looks for spaces to cut at, whatever the expression is."""
+
+    enough = 50_000
+
+    def ready(self, held: str) -> int:
+        is_cut = self.pattern not in PATTERNS.values() and len(held) > self.enough
+        return held.rfind(" ") if is_cut else super().ready(held)
+
+
+class TrainsByOwnExpressionsInParts(BaseTrainer):
+    cut_at = r"(?<=\S)(?= )"
+
+    def split(self, segment: str, pattern: str) -> list[str]:
+        is_cut = pattern not in PATTERNS.values() and len(segment) > 50_000
+        space = re.compile(self.cut_at).search(segment, 25_000) if is_cut else None
+        parts = [segment[: space.start()], segment[space.start() :]] if space else [segment]
+        return [piece for part in parts for piece in super(TrainsByOwnExpressionsInParts, self).split(part, pattern)]
+
+
+class TrainsByOwnExpressionsInLines(TrainsByOwnExpressionsInParts):
+    cut_at = r"(?<=\n)"
+
+
 class NumbersSpecialsIn8Bits(BaseEncoder):
     def special_id(self, token: str) -> int:
         return super().special_id(self.special[self.special.index(token) & 0xFF])
@@ -747,6 +777,8 @@ class JoinsManyTexts(BaseEncoder):
 
 
 ONLY_IN: dict[type, str] = {
+    **dict.fromkeys((CutsOwnExpressionsAtSpaces, CutsStreamsOfOwnExpressions), scale.BY_EXPRESSION),
+    **dict.fromkeys((TrainsByOwnExpressionsInParts, TrainsByOwnExpressionsInLines), scale.BY_EXPRESSION),
     **dict.fromkeys(JudgesByItsBeginning.__subclasses__(), "plain text"),
     NoRoomAfterAFullText: "ends with '  '",
     NoRoomAfterFullBytes: "ends with '\\xe9  '",
@@ -868,6 +900,10 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", LosesMergesOfFullCache),
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
+        ("law-long-texts", CutsOwnExpressionsAtSpaces),
+        ("law-long-streams", CutsStreamsOfOwnExpressions),
+        ("law-train-large", TrainsByOwnExpressionsInParts),
+        ("law-train-large", TrainsByOwnExpressionsInLines),
         ("law-long-texts", CutsAfterLineFeedsByO200k),
         ("law-long-texts", IdsIn16BitsOfLongTexts),
         ("law-long-texts", TextsOfAtMost131072Characters),
