@@ -557,6 +557,10 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     for ends in ("xy", "ab"):  # without the last letter, its pair occurs less often than the other
         what = f"a text that fills blocks and ends with {ends!a}"
         yield row(what, "TRAIN-STABLE-1", FILLED, partial(_filled_to_train_on, ends), 1, least=FILLED[0])
+    for name in strategies.patterns(implementation, "train-pattern")[1:]:
+        if name != "none":  # the others join a line end to the sign before it, which GPT-2's does not
+            text = repeated("\u00e9\n~\naz\n")
+            yield row(f"lines to train on by {name}", "TRAIN-SPLIT-1", THREE, text, 3, least=0, pattern=name)
     if implementation.takes_expression(SENTENCES, "train-"):
         text = repeated("za.b c.b\nc.az.")  # if a cut loses one pair, the tie of all pairs ends
         yield row(BY_EXPRESSION, "TRAIN-SPLIT-1", THREE, text, 6, least=0, pattern=SENTENCES)

@@ -342,17 +342,23 @@ class CutsStreamsOfOwnExpressions(BaseEncoder):
 
 
 class TrainsByOwnExpressionsInParts(BaseTrainer):
-    cut_at = r"(?<=\S)(?= )"
+    """Divides a long training text once, where some patterns, but not all, divide it."""
+
+    cut_at, is_named = r"(?<=\S)(?= )", False
 
     def split(self, segment: str, pattern: str) -> list[str]:
-        is_cut = pattern not in PATTERNS.values() and len(segment) > 50_000
-        space = re.compile(self.cut_at).search(segment, 25_000) if is_cut else None
-        parts = [segment[: space.start()], segment[space.start() :]] if space else [segment]
+        is_long = len(segment) > 50_000 and (pattern in PATTERNS.values()) == self.is_named
+        cut = re.compile(self.cut_at).search(segment, 25_000) if is_long and pattern != PATTERNS["gpt2"] else None
+        parts = [segment[: cut.start()], segment[cut.start() :]] if cut else [segment]
         return [piece for part in parts for piece in super(TrainsByOwnExpressionsInParts, self).split(part, pattern)]
 
 
 class TrainsByOwnExpressionsInLines(TrainsByOwnExpressionsInParts):
     cut_at = r"(?<=\n)"
+
+
+class TrainsByNamesInLines(TrainsByOwnExpressionsInParts):
+    cut_at, is_named = r"(?<=\S)(?=\n\S)", True
 
 
 class NumbersSpecialsIn8Bits(BaseEncoder):
@@ -779,6 +785,7 @@ class JoinsManyTexts(BaseEncoder):
 ONLY_IN: dict[type, str] = {
     **dict.fromkeys((CutsOwnExpressionsAtSpaces, CutsStreamsOfOwnExpressions), scale.BY_EXPRESSION),
     **dict.fromkeys((TrainsByOwnExpressionsInParts, TrainsByOwnExpressionsInLines), scale.BY_EXPRESSION),
+    TrainsByNamesInLines: "lines to train on by",
     **dict.fromkeys(JudgesByItsBeginning.__subclasses__(), "plain text"),
     NoRoomAfterAFullText: "ends with '  '",
     NoRoomAfterFullBytes: "ends with '\\xe9  '",
@@ -904,6 +911,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-streams", CutsStreamsOfOwnExpressions),
         ("law-train-large", TrainsByOwnExpressionsInParts),
         ("law-train-large", TrainsByOwnExpressionsInLines),
+        ("law-train-large", TrainsByNamesInLines),
         ("law-long-texts", CutsAfterLineFeedsByO200k),
         ("law-long-texts", IdsIn16BitsOfLongTexts),
         ("law-long-texts", TextsOfAtMost131072Characters),
