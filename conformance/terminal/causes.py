@@ -40,6 +40,7 @@ SHARED = (
     "JavaScript, the lastIndex of a regular expression with the flag g. If there is none, look for random numbers, "
     "the time, and threads."
 )
+CHANCE = f"Look first at the code that it tests: each process has another order of sets. {SHARED}"
 STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK-STATE-1")
 """Clauses about the same answer after other calls."""
 RULES = {"lookup": "MERGE-LOOKUP-1", "pattern": "SPLIT-DEFAULT-1", "train_special": "TRAIN-SPECIAL-1"}
@@ -76,7 +77,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     total = counted(len(diagnosis.failing), "failure")
     if diagnosis.passes_alone:
         yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls, or chance, change answers.", ""
-        yield from ((line, "") for line in _row("fix", SHARED))
+        yield from ((line, "") for line in _row("fix", CHANCE))
         yield "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1", ""
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
@@ -286,7 +287,7 @@ def steps(result: RunResult) -> Iterator[str]:
     if not text or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
-        yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
+        yield from _next(f"{alone} passes alone, in a new process. {CHANCE}")
         yield from wrapped("Then run the same command again: other tests may also pass alone.", " " * 14, " " * 14)
     elif after_calls := _after_calls(result):
         yield from _next(f"{after_calls} fails only after other calls. {SHARED}")

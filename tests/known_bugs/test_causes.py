@@ -1048,7 +1048,7 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
     (bug,) = (one for one in known_bugs() if one.id == "large-batches-by-length")
     fitted = causes._fitted_to_property(bug, failed, is_refuted=False)
     assert fitted is not None
-    assert fitted.least_size < 50 < fitted.size
+    assert fitted.least_size < 50 <= fitted.size
     assert f"more than {fitted.least_size} to {fitted.size} texts" in fitted.sentence
 
 
