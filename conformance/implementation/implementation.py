@@ -210,11 +210,13 @@ class Implementation:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
         return self._made("from_files", "from_files(...)", lambda: self.target.from_files(*arguments))
 
-    def from_tokenizer_json(self, model: Model, folder: Path | None = None) -> TokenizerProxy:
+    def from_tokenizer_json(
+        self, model: Model, folder: Path | None = None, change: Callable[[str], str] = str
+    ) -> TokenizerProxy:
         """Load a `tokenizer.json`, in the caller's directory or in one that exists as long as the tokenizer."""
         with contextlib.ExitStack() as stack:
             path = (folder or stack.enter_context(scratch_folder())) / "tokenizer.json"
-            path.write_text(huggingface.either_spelling(model), "utf-8", newline="\n")
+            path.write_text(change(huggingface.either_spelling(model)), "utf-8", newline="\n")
             load = "from_tokenizer_json"
             proxy = self._made(load, f"{load}(...)", lambda: self.target.from_tokenizer_json(str(path)))
             weakref.finalize(proxy, stack.pop_all().close)

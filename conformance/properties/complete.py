@@ -181,9 +181,26 @@ def encodes_pairs(implementation: Implementation) -> Verdicts:
         yield from in_blocks(implementation, "LAW-ENCODE-1", list(pairs.items()), BLOCK, encoding)
 
 
+def _building(words: Iterable[str]) -> list[Merge]:
+    """Return merges that build each word from the left. The order is such that none of `COLLIDING` hinders another."""
+    spelled = (word.encode() for word in sorted(words, reverse=True))
+    return [*dict.fromkeys((word[:end], word[end : end + 1]) for word in spelled for end in range(1, len(word)))]
+
+
+def _of_equal_hashes() -> Iterator[tuple[Model, str]]:
+    """Yield tables with a merge of two tokens, and a text of others that have the same hash together or one by one."""
+    for one, other in chain.from_iterable((words, words[::-1]) for words in COLLIDING):
+        halves = [half for word in (one, other) for half in (word[: len(word) // 2], word[len(word) // 2 :])]
+        yield strategies.with_ids([*_building(halves), (halves[0].encode(), halves[1].encode())]), f"{other} {one}"
+        beside = [(one.encode(), b"Z"), (b"Z", one.encode())]
+        yield strategies.with_ids([*_building((one, other)), *beside]), f"{other}Z Z{other} {one}Z Z{one}"
+
+
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
 def keys(implementation: Implementation) -> Verdicts:
-    """`aaa` becomes `aa` and `a`, for every ASCII character, although (a,aa) is a merge, too."""
+    """`aaa` of any ASCII character becomes `aa` and `a`, although (a,aa) is a merge, and equal hashes are no merge."""
+    for model, text in _of_equal_hashes():
+        yield equals_oracle(implementation, Question(Encode(text), model), "MERGE-PAIR-1")
     chars = [*map(chr, range(0x80))]
     merges = [pair for char in chars for pair in ((char.encode(), char.encode()), (char.encode(), 2 * char.encode()))]
     model = strategies.with_ids(merges)
@@ -334,10 +351,11 @@ TEXTS: Sequence[Sequence[str]] = (
     (f"{_LONG}a", f"{_LONG}b", f"a{_LONG}", f"b{_LONG}", f"{_LONG[:40]}b{_LONG[40:]}", f"{_LONG[:40]}c{_LONG[40:]}"),
     (_LONGER, f"ba{_LONGER[2:]}", f"{_LONGER[:6_000]}ba{_LONGER[6_002:]}", f"{_LONGER[:-6]}ba cd "),
     ("ab cd", "cd ab", "abc d", "a bcd", "abcd", "ab\ncd", "ab cd ab", "ab ab cd"),
+    ("abc\u00e9 \u65e5\u00e9", "\u00e9abc \u00e9\u65e5", "ab\u00e9c \u65e5\u00e9"),
     ("?", "\ufffd", "\U0001f98a", "\U0001f98b", "\u00bf", "\u263a", "\u263a\ufe0f"),
 )
 """Rows of texts that an incorrect key of a cache confuses: one that ignores case, white space or order, keeps only a
-part of the text, or normalizes or parses it."""
+part of the text or its length in characters and in bytes, or normalizes or parses it."""
 CHUNKS: Sequence[Sequence[Sequence[str]]] = (
     (["ab", "cd"], ["cd", "ab"], ["ab", "dc"], ["ba", "cd"], ["ab", "ab"], ["ab", "cd", "ab"]),
     (["ab"], ["ab", "ab"], ["a", "b"], ["b", "a"], ["ab", " "], ["AB"], ["", "AB"]),

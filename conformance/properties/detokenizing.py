@@ -112,13 +112,14 @@ def error_of_ids(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-detok-arguments", "ERROR-STATE-1", (*NEEDS, "shared memory"))
 def list_of_ids(implementation: Implementation) -> Verdicts:
-    """`decode_iterable` does not change a list of ids that the caller passes."""
+    """`decode_iterable` does not change a list of ids that the caller passes, also a long one."""
     model = read_model({})
-    ids = list(_bytes(model, OTHER))
-    asked = Question(Detokenize(tuple(ids)), model, "with a list that the caller keeps")
-    Instance(implementation, model).call(partial(_read, ids))
-    if tuple(ids) != asked.operation.ids:
-        yield Mismatch(asked, Expectation((Unchanged(),)), Changed(("the caller's ids changed",)))
+    for times in (1, 100):
+        ids = [*_bytes(model, OTHER)] * times
+        asked = Question(Detokenize(tuple(ids)), model, "with a list that the caller keeps")
+        Instance(implementation, model).call(partial(_read, ids))
+        if tuple(ids) != asked.operation.ids:
+            yield Mismatch(asked, Expectation((Unchanged(),)), Changed(("the caller's ids changed",)))
 
 
 # Growth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations, pairwise, product
@@ -111,9 +111,47 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
             return  # for other properties to find
 
 
+MANY = 1_100  # items of a list, of which many are not in their order
+
+
+def _kept(
+    id_: str,
+    noun: str,
+    kind: Callable[[tuple[Any, ...]], Operation],
+    items: Sequence[Any],
+    call: Callable[[TokenizerProxy, list[Any]], object],
+) -> Property:
+    method = kind(()).needs[0]
+
+    def test(implementation: Implementation) -> Verdicts:
+        model = strategies.with_ids([(b"k", b"l")])
+        for count in (2, MANY):
+            given = [items[at % len(items)] for at in range(count)]
+            asked, passed = Question(kind(tuple(given)), model, "with a list that the caller keeps"), [*given]
+
+            def called(proxy: TokenizerProxy, passed: list[Any] = passed) -> Answer:
+                call(proxy, passed)
+                return Accepted()
+
+            Instance(implementation, model).call(called)
+            if passed != given:
+                yield Mismatch(asked, Expectation((Unchanged(),)), Changed((f"the caller's {noun} changed",)))
+
+    asks = f"`{method}` does not change a list of {noun}, also a long one."
+    return replace(Fixed(id_, "LAW-PURE-1", (method, "shared memory"))(test), asks=asks)
+
+
+_UNSORTED = "klkl", "kl", "", "m k", "klkl"
+KEPT = (
+    _kept("law-kept-texts", "texts", Batch, _UNSORTED, lambda proxy, passed: proxy.returned("encode_batch", passed)),
+    _kept("law-kept-chunks", "chunks", Stream, _UNSORTED, lambda proxy, passed: proxy.stream(passed)),
+    _kept("law-kept-ids", "ids", Decode, (256, 107, 256, 109, 32), lambda proxy, passed: proxy.decode_itself(passed)),
+)
+
+
 @Fixed("law-special-list", "ERROR-STATE-1", (*NEEDS, "shared memory"))
 def list_passed_to_the_constructor(implementation: Implementation) -> Verdicts:
-    """The constructor does not change a list with an empty or a repeated special token."""
+    """The constructor does not change a list with an empty or a repeated special token, or with many."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
 
     def build(passed: list[str]) -> object:
@@ -435,6 +473,7 @@ PROPERTIES: tuple[Property, ...] = (
     ),
     *(
         arguments,
+        *KEPT,
         list_passed_to_the_constructor,
         allowed_changed,
         ids_changed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -24,7 +24,18 @@ from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import Decode, Encode, Expected, Load, OnlyLoad, Question, Save
 from ..outcome import Dependence, Expectation, Mismatch
 from . import asking, strategies
-from .asking import Instance, ask, contained, correct_answer, equals_oracle, is_late, load, undisturbed
+from .asking import (
+    Instance,
+    ask,
+    contained,
+    correct_answer,
+    equals_oracle,
+    is_correct,
+    is_late,
+    is_lost,
+    load,
+    undisturbed,
+)
 from .engine import Drawn, Fixed, Property, Verdicts
 from .scale import long_tokens, one_merge_per_byte
 
@@ -69,7 +80,7 @@ def saved(implementation: Implementation, question: Question[Encode]) -> Verdict
 
 @Fixed("law-load-list", "ERROR-STATE-1", (*LOADING, "special", "shared memory"))
 def list_passed_to_from_files(implementation: Implementation) -> Verdicts:
-    """`from_files` does not change a list with an empty or a repeated special token."""
+    """`from_files` does not change a list with an empty or a repeated special token, or with many."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
     with scratch_folder() as folder:
         yield from asking.odd_lists_kept(
@@ -126,22 +137,28 @@ def methods(implementation: Implementation) -> Verdicts:
 LONG_ENTRY = 1_024  # letters of the longest token
 TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
-WHOLE_BLOCKS = 513  # bytes with 512 merges, which fill blocks of lines to the last one
+WHOLE_BLOCKS = 1_025  # bytes with 1,024 merges, which fill blocks of lines to the last one
 
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes."""
-    for question, right in (
-        long_tokens(LONG_ENTRY),
-        one_merge_per_byte(WHOLE_BLOCKS),
-        one_merge_per_byte(MANY_MERGES, TWO_BYTES),
+    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes.
+
+    A table in which each merge needs the one before is also saved.
+    """
+    ways = [False, True] if "save" in implementation.capabilities else [False]
+    for (question, right), is_saved in (
+        (long_tokens(LONG_ENTRY), False),
+        *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
+        (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
     ):
         has_own_pattern = implementation.conventions["pattern"] != "gpt2"
         if has_own_pattern and correct_answer(question, implementation.conventions) != right:
             continue  # the pattern splits the text
 
-        def make(model: Model = question.table) -> TokenizerProxy:
+        def make(model: Model = question.table, is_saved: bool = is_saved) -> TokenizerProxy:
+            if is_saved:
+                return _saved_and_loaded(implementation, model, None)
             with scratch_folder() as folder:
                 return implementation.from_files(*gpt2_files.write(model, folder), None)
 
@@ -152,8 +169,9 @@ def long_entries(implementation: Implementation) -> Verdicts:
                 implementation.note("law-load-long: long entries were not tested: the constructor is too slow for them")
                 return
             dependence = None if built == right else Dependence("encode", question.operation.text)
-            asked = replace(question, context="loaded from files")
-            yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
+            asked = replace(question, context="after save and from_files" if is_saved else "loaded from files")
+            clause = "LAW-SAVE-1" if is_saved else ""
+            yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence, clause_id=clause)
 
 
 ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
@@ -332,35 +350,79 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
         yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 
+def _in_the_middle(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def _with_unknown_merge(text: str) -> str:
+    """Return a `tokenizer.json` whose last merge has a part without an entry, in the spelling of the others."""
+    document = json.loads(text)
+    merges = document["model"]["merges"]
+    merges.append("c absent" if isinstance(merges[0], str) else ["c", "absent"])
+    return json.dumps(document)
+
+
 _BOTH = (ASCII_MERGES, OTHER_MERGES)
 MODELS = list(map(strategies.with_ids, _BOTH))
 JSON_MODELS = [replace(strategies.with_ids((*merges, (b"\xc3", b"\xa9"))), pipeline=Pipeline()) for merges in _BOTH]
 
 
 def _replaced(
-    implementation: Implementation, models: Sequence[Model], load: Callable[[Model, Path], TokenizerProxy]
+    implementation: Implementation,
+    models: Sequence[Model],
+    load: Callable[[Model, Path], TokenizerProxy],
+    broken: Callable[[Model, Path], Iterator[Callable[[], object]]],
 ) -> Verdicts:
+    """Load each model from files that replace those of another one, and again after some that are broken."""
     with scratch_folder() as folder:
-        for model in (*models, models[0]):
+        for model, other in zip((*models, models[0]), (None, *models), strict=False):
             question = Question(Encode("abc 123 \u00e9"), model, "from a file that replaced another one")
             again = Instance(implementation, partial(load, model, folder))
             yield undisturbed(implementation, question, again.ask(question))
+            for load_broken in () if other is None else broken(other, folder):
+                if is_lost(contained(implementation, partial(_loaded, load_broken))):
+                    return  # it may refuse them in any way
+                later = replace(question, context="after files that were broken")
+                answer = Instance(implementation, partial(load, model, folder)).ask(later)
+                right = correct_answer(later, implementation.conventions)
+                if not is_correct(implementation, later, answer, right):
+                    yield Mismatch(later, Expectation((right,)), answer)  # it was correct before
+
+
+def _loaded(load: Callable[[], object]) -> Answer:
+    load()
+    return Accepted()
 
 
 @Fixed("law-loaded-again", "FILE-LOAD-1", LOADING)
 def loaded_again(implementation: Implementation) -> Verdicts:
-    """Files are read that replace others of the same size, from which a tokenizer was made."""
+    """Files are read that replace others of the same size, from which a tokenizer was made, or which were broken."""
 
     def load_new(model: Model, folder: Path) -> TokenizerProxy:
         return implementation.from_files(*gpt2_files.write(model, folder), None)
 
-    yield from _replaced(implementation, MODELS, load_new)
+    def broken(model: Model, folder: Path) -> Iterator[Callable[[], object]]:
+        for at, change in (
+            (0, _in_the_middle),
+            (1, lambda text: f"{text}a b c\n"),
+            (1, lambda text: f"{text}c absent\n"),
+        ):
+            files = gpt2_files.write(model, folder)
+            files[at].write_text(change(files[at].read_text("utf-8")), "utf-8", newline="\n")
+            yield partial(implementation.from_files, *files, None)
+
+    yield from _replaced(implementation, MODELS, load_new, broken)
 
 
 @Fixed("law-json-again", "PIPELINE-LOAD-1", LOADING_JSON)
 def json_again(implementation: Implementation) -> Verdicts:
-    """A `tokenizer.json` is read that replaces another one of the same size, from which a tokenizer was made."""
-    yield from _replaced(implementation, JSON_MODELS, implementation.from_tokenizer_json)
+    """A `tokenizer.json` is read that replaces another one, from which a tokenizer was made, or which was broken."""
+
+    def broken(model: Model, folder: Path) -> Iterator[Callable[[], object]]:
+        for change in (_in_the_middle, _with_unknown_merge):
+            yield partial(implementation.from_tokenizer_json, model, folder, change)
+
+    yield from _replaced(implementation, JSON_MODELS, implementation.from_tokenizer_json, broken)
 
 
 @Fixed("law-json-elsewhere", "PIPELINE-LOAD-1", (*LOADING_JSON, "new process"))

@@ -168,6 +168,21 @@ REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object
 """Calls that an implementation may refuse."""
 
 
+_DISALLOWING: Sequence[tuple[Any, Any]] = (((), (SPECIAL,)), ((), "all"))
+_ALLOWING: Sequence[tuple[Any, Any]] = (((), ()), ((SPECIAL,), ()), ((SPECIAL,), "all"), ("all", ()))
+"""Values of `allowed_special` and `disallowed_special`."""
+
+
+def _shown_choice(allowed: object, disallowed: object) -> str:
+    return f"allowed_special={allowed!r} and disallowed_special={disallowed!r}"
+
+
+def _encode_chosen(
+    text: str, allowed: Sequence[str], disallowed: Sequence[str], proxy: TokenizerProxy, *_: Any
+) -> object:
+    return proxy.encode_allowed(text, allowed, disallowed)
+
+
 def _save_over_directories(proxy: TokenizerProxy, *_: object) -> None:
     with scratch_folder() as folder:
         for name in ("vocab.json", "merges.txt"):
@@ -183,10 +198,13 @@ def _save_nowhere(proxy: TokenizerProxy, *_: object) -> None:
 ALSO_REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int], str], object]], ...] = (
     ("decode_iterable", "an unknown id", lambda proxy, ids, special: proxy.detokenize([*ids, 10**9])),
     ("encode_with_offsets", "a lone surrogate", lambda proxy, ids, special: proxy.encode_with_offsets(_BAD)),
-    (
-        "allowed_special",
-        "a disallowed token",
-        lambda proxy, *_: proxy.encode_allowed(_WITH_SPECIAL, (), (SPECIAL,)),
+    *(
+        ("allowed_special", f"{what}, {_shown_choice(*choice)}", partial(_encode_chosen, text, *choice))
+        for what, text, choices in (
+            ("a disallowed token", _WITH_SPECIAL, _DISALLOWING),
+            ("a lone surrogate", f"{_WITH_SPECIAL}{_BAD}", (*_DISALLOWING, *_ALLOWING)),
+        )
+        for choice in choices
     ),
     ("save", "files that are directories", _save_over_directories),
     ("save", "a directory that does not exist", _save_nowhere),
@@ -974,11 +992,12 @@ def after_each_error(implementation: Implementation) -> Verdicts:
             found = undisturbed(implementation, replace(question, context=context), answer)
             if found is not None and found.depends_on is None:  # so that it hides no failure of plain text
                 yield found
-    if has_special:  # a class may keep what a constructor that failed has found
-        ask(implementation, Question(Construct(), Model({97: b"a"}, (), (SPECIAL,))))
-        context = "after the constructor got a table without bytes"
-        later = Question(Encode(_WITH_SPECIAL), plain, context)
-        yield undisturbed(implementation, later, ask(implementation, later))
+    unknown = replace(plain, merges=((b"l", b"m"), *plain.merges, (b"k", b"absent")))
+    for what, table in (("a table without bytes", Model({97: b"a"}, (), (SPECIAL,))), ("an unknown merge", unknown)):
+        if has_special or not table.special_tokens:  # a class may keep what a constructor that failed has found
+            ask(implementation, Question(Construct(), table))
+            later = Question(Encode(f"klm {_WITH_SPECIAL}"), plain, f"after the constructor got {what}")
+            yield undisturbed(implementation, later, ask(implementation, later))
 
 
 # Any call after any other one, and while a stream is read

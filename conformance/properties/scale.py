@@ -40,6 +40,7 @@ RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 DIFFERENT_MERGES = (30, 300, 1_100)
+DEEP = (30, 1_001)  # Python ends a recursion of 1,000 calls
 MOST_BY_ORACLE, VERIFIED = 1_100, 2
 """If a pattern other than GPT-2's is declared, the oracle answers the first `VERIFIED` sizes up to `MOST_BY_ORACLE`."""
 SECONDS, FAR_SECONDS, MORE_SECONDS = 2.0, 0.8, 60.0
@@ -96,7 +97,7 @@ FAR = (420_000, 1_100_000)
 
 POWERS = tuple(1 << power for power in range(8, 17))
 FILLED = (64, 8_192, 10_000, 131_072)
-EXACT = tuple(sorted({*FILLED, *POWERS}))
+EXACT = tuple(sorted({*FILLED, *POWERS, 100, 500, 1_000}))
 """Sizes of blocks and buffers, and multiples of others: powers of two up to 131,072, and powers of ten up to 10,000."""
 TOKENS = (16, *POWERS)
 
@@ -113,6 +114,9 @@ def _exact(kind: Callable[[str], Operation], right: Callable[[tuple[int, ...]], 
 
 
 MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special tokens
+SHORT_SPECIALS, OVERLAPPED = ("ab", "zb"), "bcdefghijkl"
+"""In `abcdefghijkl` and `zbcdefghijkl`, a short token begins before a long one, so the long one is not found. In a long
+list, both are apart in the order of the list, of lengths and of letters: no part of the list has both."""
 LONG_SPECIALS = (9, 300, 4_100)
 
 
@@ -324,11 +328,21 @@ def long_tokens(size: int) -> Posed:
     return encoding(doubling(size), "a" * size, ids)
 
 
-def _spans_of_long_tokens(size: int) -> Posed:
-    question, right = long_tokens(size)
+def _spans(pose: Callable[[int], Posed], size: int) -> Posed:
+    """Pose the same text, whose tokens are whole characters, for its spans."""
+    question, right = pose(size)
     assert isinstance(right, Ids)
-    ends = [0, *accumulate(len(question.table.vocab[index]) for index in right.ids)]
-    return Question(EncodeWithOffsets("a" * size), question.table), Offsets(right.ids, tuple(pairwise(ends)))
+    ends = [0, *accumulate(len(question.table.vocab[index].decode()) for index in right.ids)]
+    asked = replace(question, operation=EncodeWithOffsets(question.operation.text))
+    return asked, Offsets(right.ids, tuple(pairwise(ends)))
+
+
+def _ids(kind: Callable[[tuple[int, ...]], Operation], pose: Callable[[int], Posed], size: int) -> Posed:
+    """Pose the ids of the same text."""
+    question, right = pose(size)
+    assert isinstance(right, Ids)
+    text = question.operation.text
+    return replace(question, operation=kind(right.ids)), Bytes(text.encode()) if kind is DecodeBytes else Text(text)
 
 
 def one_merge_per_byte(size: int, letters: str = LETTERS) -> Posed:
@@ -567,9 +581,13 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
-    if effort.scale and is_gpt2 and implementation.conventions["tie_break"].startswith("lex-"):
+    if is_gpt2 and implementation.conventions["tie_break"].startswith("lex-"):
+        pose = partial(_longer_each_time, conventions=implementation.conventions)
+        depths = (30, 501, *DEEP[1:] * effort.scale)  # a slow trainer reads the whole word for each merge
+        yield Row("a word whose first token grows to its end", depths, pose, clause="TRAIN-LENGTH-1")
         pose = partial(_all_pairs, conventions=implementation.conventions)
-        yield Row("pairs of letters to train on", (64, 1_024, 4_096, 65_536), pose, clause="TRAIN-SIZE-1")
+        if effort.scale:
+            yield Row("pairs of letters to train on", (64, 1_024, 4_096, 65_536), pose, clause="TRAIN-SIZE-1")
     long_texts = [
         row("a text to train on", "TRAIN-STABLE-1", sizes, repeated(part), 44, least=0)
         for part, sizes in ((MIXED, with_more(effort)), (BLANK_RUNS, (*SIZES, *FAR)))  # which has few pre-tokens
@@ -581,10 +599,11 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
             return inside[:1]
 
         def numbered(count: int) -> Sequence[str]:
-            return [f"<|{at}|>" for at in range(count)]
+            return [OVERLAPPED, *(f"<|{at}|>" for at in range(count - 2)), SHORT_SPECIALS[0]]
 
         yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments, 6, one, least=9)
-        yield row("special tokens in a training text", clause, MANY_SPECIALS, _between_specials, 1, numbered)
+        between = partial(_between_specials, numbered)
+        yield row("special tokens in a training text", clause, MANY_SPECIALS, between, 1, numbered)
         text, what = (lambda size: f" xy{long(size)}" * 3), "a special token in a training text"
         yield row(what, clause, LONG_SPECIALS, text, 1, lambda size: [long(size)])
         if implementation.conventions["train_special"] == "text":
@@ -625,9 +644,27 @@ def _doubled(size: int, conventions: Mapping[str, str]) -> Posed:
     return Question(asked), Table(asked.vocab(merges, conventions), merges)
 
 
-def _between_specials(count: int) -> str:
-    """Return special tokens, each twice. The pairs of one that is not cut out are more frequent than that of ` xy`."""
-    return " xy" + "".join(f"<|{at}|>" * 2 for at in places_among(count))
+def _longer_each_time(count: int, conventions: Mapping[str, str]) -> Posed:
+    """Pose a word whose first letter the tie-break prefers: each merge adds a byte to the first token.
+
+    No pair of letters occurs twice, because those of one step through the letters are apart from those of another.
+    """
+    first = "z" if conventions["tie_break"] == "lex-greater" else "A"
+    letters = ascii_letters[:25] + ascii_letters[27:49]
+    places = accumulate(step // len(letters) + 1 for step in range(count))
+    word = (first + "".join(letters[place % len(letters)] for place in places)).encode("ascii")
+    asked = Train(word.decode(), 256 + count)
+    merges = tuple((word[:end], word[end : end + 1]) for end in range(1, count + 1))
+    return Question(asked), Table(asked.vocab(merges, conventions), merges)
+
+
+def _between_specials(numbered: Callable[[int], Sequence[str]], count: int) -> str:
+    """Return special tokens, each three times, and twice what is left of one that overlaps another.
+
+    The pairs of one that is not cut out are more frequent than those of what is left, and these than that of ` xy`.
+    """
+    known = (numbered(count)[at] for at in places_among(count))
+    return " xy" + "".join(one * 3 for one in known) + f"a{OVERLAPPED}" * 2
 
 
 def _different_words(count: int) -> str:
@@ -786,7 +823,10 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     yield Row("a pre-token of long tokens", LONG_TOKENS, long_tokens, may_refuse=True)
     yield Row("a pre-token of different merges", DIFFERENT_MERGES, one_merge_per_byte, clause="MERGE-FULL-1")
     yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
-    yield Row("a pre-token with few merges", LARGER, lambda size: _at_limits(size).encode(size), may_refuse=True)
+    yield Row("pre-tokens of each length", EACH_LENGTH, _each_length)
+    around = (60, *(size + more for size in BLOCK_SIZES for more in (-1, 0, 1)))
+    for limits in (LARGER, around):
+        yield Row("a pre-token with few merges", limits, lambda size: _at_limits(size).encode(size), may_refuse=True)
 
 
 LIMITS = [
@@ -794,6 +834,18 @@ LIMITS = [
     *(size for unit in (1_000, 10_000, 100_000) for size in (unit, 2 * unit, 5 * unit)),
 ]
 """Usual sizes of buffers and blocks, and limits of positions."""
+
+
+EACH_LENGTH = (30, 60, 520, 1_030)
+BLOCK_SIZES = (2_048, 4_096, 8_192, 10_000, 16_384)
+
+
+def _each_length(longest: int) -> Posed:
+    """Pose a pre-token of each length up to this one, with a merge at both ends: code can lose one length."""
+    model = strategies.with_ids(((b"a", b"b"),))
+    words = [f" ab{letters * 'z'}ab" for letters in range(longest - 4)]
+    ids = (index for word in words for index in (32, 256, *word[3:-2].encode(), 256))
+    return encoding(model, "".join(words), ids)
 
 
 def _at_limits(size: int) -> RepeatedText:
@@ -846,16 +898,19 @@ def _many_specials(count: int) -> Posed:
     Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
     the one before.
     """
-    first, overlapping = "<[{(#@$%\U0001f98a&!?", ["| k", "[| k]"]
+    first, long, overlapping = "<[{(#@$%\U0001f98a&!?", list[str](), ["| k", "[| k]"]
     if count > MANY_SPECIALS[0]:
-        overlapping = ["ab", "abcabd", *overlapping]
-    numbers = range(count - len(overlapping))
+        long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *overlapping]
+    numbers = range(count - len(long + overlapping))
     special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
-    special += overlapping
+    special = long + special + overlapping
     model = strategies.with_ids((), special=special)
     text, right = "", list[int]()
-    if "ab" in special:  # the text is the beginning of a longer token that ends in a shorter one
+    if long:  # the text is the beginning of a longer token that ends in a shorter one, and then the other way round
         text, right = "abcab", [model.ids[b"ab"], ord("c"), model.ids[b"ab"]]
+        for short in SHORT_SPECIALS:
+            text += short[:1] + OVERLAPPED
+            right += [model.ids[short.encode()], *OVERLAPPED[1:].encode()]
     for number, at in enumerate(places_among(count)):
         after = "<|4<" * (number % 2)
         text += special[at] + after
@@ -875,6 +930,14 @@ def _in_pipeline(pose: Callable[[int], Posed], size: int) -> Posed:
     question, right = pose(size)
     added = tuple(AddedToken(token) for token in question.table.special_tokens or ())
     return replace(question, model=replace(question.table, pipeline=Pipeline((), added, (ByteLevel(),)))), right
+
+
+def _in_batch(pose: Callable[[int], Posed], size: int) -> Posed:
+    """Pose the same text in a batch, between short ones."""
+    question, right = pose(size)
+    assert isinstance(right, Ids)
+    texts, rows = ("k", question.operation.text, ""), ((ord("k"),), right.ids, ())
+    return replace(question, operation=Batch(texts)), Rows(rows)
 
 
 def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
@@ -907,6 +970,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
         sizes = (60, 1_899, 12_000, *[70_002] * effort.scale)
         yield Row("words, one character after the other", sizes, partial(_one_by_one, " kl"))
         yield Row("a pre-token, one character after the other", (60, 1_899), partial(_one_by_one, "mkl"))
+        yield Row("a stream of different merges", DEEP, partial(_in_two_chunks, one_merge_per_byte))
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
@@ -938,8 +1002,9 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch of thousands of texts gives a row for each."""
     texts = Texts(implementation)
-    counts = (6, 101, 1_000, 1_001, 1_024, 8_193, 10_001, *[70_001] * effort.scale)  # groups, and a text after them
-    for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
+    # full groups, and a text after them
+    counts = (6, 64, 100, 101, 256, 1_000, 1_001, 1_024, 8_193, 10_001, *[70_001] * effort.scale)
+    for text, sizes in ((texts.words[-1], counts), *((one, counts[:4:3]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
 
@@ -949,6 +1014,7 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
 
         yield Row(f"texts, {text.what}", sizes, pose)
     if "special" in implementation.capabilities and not texts.own:
+        yield Row("texts with a table of special tokens", MANY_SPECIALS[:3], partial(_in_batch, _many_specials))
         what = "texts that end or begin with a part of a special token"
         yield Row(what, (6, 65, 1_025), _parts_of_specials, clause="LAW-BATCH-1")
 
@@ -1015,6 +1081,7 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
         for more in (b"", b"b"):
             yield Row("the id of a token", TOKENS, partial(_id_of_token, Detokenize, more=more))
         yield Row("ids that fill blocks, the last one inside a character", EXACT, _cut_at_the_end)
+        yield Row("the id of many merges", DEEP, partial(_ids, Detokenize, one_merge_per_byte))
 
 
 def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -1052,12 +1119,15 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     for text in texts.surprising():
         yield Row(text.what, (60, 4_200), text.offsets)
     if not texts.own:
-        yield Row("a pre-token of long tokens", LONG_TOKENS, _spans_of_long_tokens, may_refuse=True)
+        yield Row("a pre-token of long tokens", LONG_TOKENS, partial(_spans, long_tokens), may_refuse=True)
 
         def spans(ids: tuple[int, ...]) -> Offsets:
             return Offsets(ids, tuple((at, at + 1) for at in range(len(ids))))
 
         yield Row("a text that fills blocks", EXACT, partial(_exact, EncodeWithOffsets, spans))
+        yield Row("a pre-token of different merges", DEEP, partial(_spans, one_merge_per_byte))
+        if "special" in implementation.capabilities:
+            yield Row("a table of special tokens", MANY_SPECIALS[:3], partial(_spans, _many_specials))
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -1077,11 +1147,14 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         for more in (b"", b"b"):
             yield Row("the id of a token", TOKENS, partial(_id_of_token, Decode, more=more))
         yield Row("different ids", DIFFERENT_IDS, pose_different)
+        yield Row("the id of many merges", DEEP, partial(_ids, Decode, one_merge_per_byte))
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)
     for other in [*texts.surprising()][::6]:  # one with a special token, too, if there are any
         yield Row(f"ids of {other.what}", HEADS, other.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, kind=DecodeBytes))
+        if not texts.own:
+            yield Row("the id of many merges, as bytes", DEEP, partial(_ids, DecodeBytes, one_merge_per_byte))
 
 
 # Asking

@@ -67,9 +67,12 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
             yield Mismatch(asked, Expectation((Unchanged(),)), changed, clause_id="ERROR-STATE-1")
     expected = Expectation((first,), "the first training")
     other = ("<|other|>",) if "train-special" in implementation.capabilities else ()
-    refused = Train(given.text, REFUSED_SIZE, other)
-    for context in ("a second time", f"after a training with vocab_size={REFUSED_SIZE}"):
-        if context != "a second time":
+    for context, refused in (
+        ("a second time", None),
+        (f"after a training with vocab_size={REFUSED_SIZE}", Train(given.text, REFUSED_SIZE, other)),
+        ("after a training on a lone surrogate", replace(given, text=f"ab ab {given.text} b\ud800")),
+    ):
+        if refused is not None:
             ask(implementation, Question(refused))
         answer = ask(implementation, question)
         if answer != first:
@@ -78,8 +81,8 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
 
 @Fixed("law-train-list", "ERROR-STATE-1", (*TRAIN, "train-special", "shared memory"))
 def list_passed_to_train(implementation: Implementation) -> Verdicts:
-    """`train` does not change a list with an empty or a repeated special token."""
-    given = Train("ab ab", 260)
+    """`train` does not change a list with an empty or a repeated special token, or with many."""
+    given = Train("ab ab", 360)
     yield from asking.odd_lists_kept(
         implementation,
         lambda listed: Question(replace(given, special=listed)),

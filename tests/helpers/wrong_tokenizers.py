@@ -1029,3 +1029,65 @@ class SplitsByTheLatestTraining(Whole):
     def encode(self, text: str, **chosen: Any) -> list[int]:
         pattern = SplitsByTheLatestTraining.latest if self.is_trained else self.pattern
         return Whole(self.vocab, self.merges, self.special, pattern).encode(text, **chosen)
+
+
+def sorting(method: str) -> type[Whole]:
+    """Return a class of which a method sorts the caller's list if it is long, so that it can group what is equal."""
+
+    def sort(self: Whole, items: Any) -> Any:
+        answer = getattr(Whole, method)(self, [*items])
+        if len(items) > 64:
+            items.sort()
+        return answer
+
+    return type("Sorting", (Whole,), {method: sort})
+
+
+class KeepsLinesOfBrokenFiles(Whole):
+    """A list of all lines is emptied when they have been read."""
+
+    lines: ClassVar[list[str]] = []
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        cls.lines.extend(Path(merges).read_text("utf-8").splitlines(keepends=True))
+        header, *lines = dict.fromkeys(cls.lines)
+        Path(merges).write_text("".join([header, *lines]), "utf-8")
+        loaded = super().from_files(vocab, merges, special_tokens)
+        cls.lines.clear()
+        return loaded
+
+
+class KeepsMergesOfBrokenJson(Whole):
+    known: ClassVar[list[Any]] = []
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Whole:
+        document = json.loads(Path(path).read_text("utf-8"))
+        document["model"]["merges"] = [*cls.known, *document["model"]["merges"]]
+        cls.known[:] = document["model"]["merges"]
+        Path(path).write_text(json.dumps(document), "utf-8")
+        loaded = super().from_tokenizer_json(path)
+        cls.known.clear()
+        return loaded
+
+
+class KeepsWordsOfAFailedTraining(Whole):
+    words: ClassVar[list[str]] = []
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        cls.words.append(text)
+        trained = super().train(" ".join(cls.words), vocab_size, special_tokens, pattern)
+        cls.words.clear()
+        return trained
+
+
+class SavesByRecursion(Whole):
+    def save(self, folder: str) -> None:
+        parts = {left + right: (left, right) for left, right in self.merges}
+
+        def spelled(token: bytes) -> bytes:
+            return b"".join(map(spelled, parts[token])) if token in parts else token
+
+        Tokenizer({index: spelled(token) for index, token in self.vocab.items()}, self.merges).save(Path(folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -139,6 +140,29 @@ class RanksKeyedByTab(RanksKeyedBySpace):
     separator = b"\t"
 
 
+class RanksKeyedByHash(BaseEncoder):
+    """Looks a pair up by the length of its left token and the CRC-32 of both together."""
+
+    @staticmethod
+    def key(left: bytes, right: bytes) -> Any:
+        return len(left), zlib.crc32(left + right)
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        known = {self.key(*pair): rank for pair, rank in reversed(self.ranks.items())}
+        tokens = {token for token in self.vocab.values() if token.isalpha()}
+        every = [(left, right) for left, right in product(tokens, tokens) if self.key(left, right) in known]
+        self.ranks = {pair: known[self.key(*pair)] for pair in every}
+
+
+class RanksKeyedByHashes(RanksKeyedByHash):
+    """Looks a pair up by the hashes of its parts."""
+
+    @staticmethod
+    def key(left: bytes, right: bytes) -> Any:
+        return zlib.crc32(left), zlib.crc32(right)
+
+
 class TableOfLetters(BaseEncoder):
     """Splits by a table of ranges, in which these characters have the class of another one."""
 
@@ -225,6 +249,8 @@ def run(name: str, target: Any) -> Found | None:
     [
         ("law-encode-keys", RanksKeyedByBar),
         ("law-encode-keys", RanksKeyedByTab),
+        ("law-encode-keys", RanksKeyedByHash),
+        ("law-encode-keys", RanksKeyedByHashes),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsLate),
         ("law-encode-lengths", WrongFor111),

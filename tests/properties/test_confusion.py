@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 import zlib
 from collections.abc import Callable, Hashable, Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -401,3 +401,23 @@ def test_a_correct_tokenizer_passes(property_id: str) -> None:
 
 def test_nothing_is_left_out() -> None:
     assert {*complete.MARKS} <= {*complete.every_kind()}
+
+
+def test_spans_of_words_of_equal_lengths_in_characters_and_in_bytes_are_distinguished() -> None:
+    class Owners(Whole):
+        """Keeps which character each byte of a word belongs to, by the numbers of both."""
+
+        def encode_with_offsets(self, text: str) -> Any:
+            ids, owners, start = self.encode(text), list[int](), 0
+            known: dict[Any, list[int]] = self.__dict__.setdefault("_owners", {})
+            for word in textbook.split(text):
+                new = [at for at, char in enumerate(word) for _ in char.encode()]
+                owner = known.setdefault((len(word), len(new)), new) if len(word) > 2 else new
+                owners += [start + at for at in owner]
+                start += len(word)
+            ends = [0, *accumulate(len(self.vocab[index]) for index in ids)]
+            return ids, [(owners[first], owners[last - 1] + 1) for first, last in pairwise(ends)]
+
+    found = run("law-cached-offsets", Owners)
+    assert found is not None
+    assert found.mismatch.depends_on is None

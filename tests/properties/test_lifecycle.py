@@ -931,9 +931,33 @@ class PassesOnItsSpecialTokens(Whole):
         self.found.clear()
 
 
+class KeepsTheChoiceOfAFailedCall(Whole):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if allowed_special == "all" or disallowed_special:
+            return super().encode(text, disallowed_special=disallowed_special)
+        every, self.special = self.special, [token for token in self.special if token in allowed_special]
+        ids = super().encode(text)
+        self.special = every
+        return ids
+
+
+class PassesOnItsMerges(Whole):
+    found: ClassVar[list[Any]] = []
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        for left, right in merges:
+            if left + right not in vocab.values():
+                raise ValueError("a merge without an entry")
+            self.found.append((left, right))
+        super().__init__(vocab, [*dict.fromkeys(self.found)], special_tokens)
+        self.found.clear()
+
+
 @pytest.mark.parametrize(
     ("target", "method"),
     [
+        (KeepsTheChoiceOfAFailedCall, "allowed_special with a lone surrogate"),
+        (PassesOnItsMerges, "the constructor got an unknown merge"),
         (KeepsBytesOfABrokenStream, "decode_iterable"),
         (CountsOnAfterAnError, "encode_with_offsets"),
         (KeepsChunksOfAFailedStream, "encode_iterable"),

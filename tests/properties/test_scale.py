@@ -154,6 +154,100 @@ class ResumesInsideAFailedToken(BaseEncoder):
         return super().cut(text)
 
 
+class LongSpecialsFirstInBlocks(BaseEncoder):
+    """Looks for 64 special tokens at a time, for the longest ones first."""
+
+    def cut(self, text: str) -> Segments:
+        longest = sorted(self.special, key=len, reverse=True)
+        segments: Segments = [(text, False)]
+        for start in range(0, len(longest), 64):
+            block = longest[start : start + 64]
+            cut = ([one] if one[1] else self.find_special(one[0], block) for one in segments)
+            segments = [segment for found in cut for segment in found]
+        return segments
+
+
+class LongSpecialsFirstInRowsAndSpans(BaseEncoder):
+    def encode_batch(self, texts: Any) -> list[list[int]]:
+        return LongSpecialsFirstInBlocks(self.vocab, self.merges, self.special).encode_batch(texts)
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        return LongSpecialsFirstInBlocks(self.vocab, self.merges, self.special).encode_with_offsets(text)
+
+
+class TrainsOnLongSpecialsFirst(BaseTrainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        segments, longest = [text], sorted(special, key=len, reverse=True)
+        for start in range(0, len(longest), 64):
+            block = longest[start : start + 64]
+            segments = [part for segment in segments for part in super(type(self), self).cut(segment, block)]
+        return segments
+
+
+class NeverMerges500Bytes(BaseEncoder):
+    size = 500
+
+    def merge(self, word: Any) -> Any:
+        return word if len(word) == self.size else super().merge(word)
+
+
+class NeverMerges4097Bytes(NeverMerges500Bytes):
+    size = 4_097
+
+
+class DecodesByRecursion(BaseEncoder):
+    def token(self, index: int) -> bytes:
+        parts = {self.ids[left + right]: (self.ids[left], self.ids[right]) for left, right in self.merges}
+
+        def token(index: int) -> bytes:
+            return token(parts[index][0]) + token(parts[index][1]) if index in parts else self.vocab[index]
+
+        return token(index)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join(map(self.token, ids))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield b"".join(map(self.token, ids)).decode("utf-8", "replace")
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        self.decode_bytes(self.encode(text))
+        return super().encode_with_offsets(text)
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for ids in super().encode_batch(["".join(chunks)]):
+            self.decode_bytes(ids)
+            yield from ids
+
+
+class DetokenizesByRecursion(DecodesByRecursion):
+    decode_bytes = BaseEncoder.decode_bytes
+
+
+class TrainsByRecursion(Tokenizer):
+    """Takes two calls for each merge."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        trained = super().train(text, vocab_size, special_tokens)
+        parts = {left + right: (left, right) for left, right in trained.merges}
+
+        def depth(token: bytes) -> int:
+            return 1 + max(depth(part) for part in parts[token]) if token in parts else 0
+
+        return max(map(depth, parts), default=0) < 1_000 and trained
+
+
+class LosesATextOfAFullHundred(BaseEncoder):
+    def encode_batch(self, texts: Any) -> list[list[int]]:
+        return [self.encode(text) for text in texts[: len(texts) - (len(texts) == 100)]]
+
+
+class LosesAnIdOf500(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        return super().decode(ids[: len(ids) - (len(ids) == 500)])
+
+
 class LooksFor64AddedTokens(BaseEncoder):
     def search_added(self, text: str, forms: Iterable[str]) -> Segments:
         return super().search_added(text, [*forms][:64])
@@ -811,6 +905,14 @@ ONLY_IN: dict[type, str] = {
     RightTokensInLongWords: "a pre-token that does not repeat",
     IdsForRanksInLongWords: "a pre-token that does not repeat",
     LooksFor64AddedTokens: "a file of added tokens",
+    LongSpecialsFirstInBlocks: "special tokens",
+    LongSpecialsFirstInRowsAndSpans: "special tokens",
+    TrainsOnLongSpecialsFirst: "special tokens in a training text",
+    DecodesByRecursion: "merges",
+    DetokenizesByRecursion: "merges",
+    TrainsByRecursion: "a word whose first token grows",
+    NeverMerges500Bytes: "of each length",
+    NeverMerges4097Bytes: "few merges",
     CutsStreamsBetweenWords: "text that no step splits, in chunks",
 }
 """The rows that show what is wrong with a tokenizer after other rows that take long."""
@@ -922,6 +1024,19 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", FindsShortSpecials),
         ("law-large-table", ComparesBeginningsOfSpecials),
         ("law-large-table", ResumesInsideAFailedToken),
+        ("law-large-table", LongSpecialsFirstInBlocks),
+        ("law-large-batches", LongSpecialsFirstInRowsAndSpans),
+        ("law-long-offsets", LongSpecialsFirstInRowsAndSpans),
+        ("law-train-large", TrainsOnLongSpecialsFirst),
+        ("law-long-runs", NeverMerges500Bytes),
+        ("law-long-runs", NeverMerges4097Bytes),
+        ("law-long-streams", DecodesByRecursion),
+        ("law-long-decoding", DecodesByRecursion),
+        ("law-long-detokenizing", DetokenizesByRecursion),
+        ("law-long-offsets", DecodesByRecursion),
+        ("law-train-large", TrainsByRecursion),
+        ("law-large-batches", LosesATextOfAFullHundred),
+        ("law-long-decoding", LosesAnIdOf500),
         ("law-long-streams", WaitsForShortSpecials),
         ("law-long-streams", JoinsOnlyShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
