@@ -109,7 +109,8 @@ class BaseEncoder(textbook.Encoding):
 
     def ready(self, held: str) -> int:
         """Return how many characters of `held` no later text can change: those before the last single space."""
-        if len(held) < self.enough or self.pattern == PATTERNS["none"] or self.pipeline is not None:
+        is_safe = self.pattern in PATTERNS.values() and self.pattern != PATTERNS["none"]
+        if len(held) < self.enough or not is_safe or self.pipeline is not None:
             return 0
         settled = held[: max(0, len(held) - max(map(len, self.special), default=0))]
         inside: set[int] = set()

@@ -431,8 +431,7 @@ class CutsStreamsOfOwnExpressions(BaseEncoder):
     enough = 50_000
 
     def ready(self, held: str) -> int:
-        is_cut = self.pattern not in PATTERNS.values() and len(held) > self.enough
-        return held.rfind(" ") if is_cut else super().ready(held)
+        return held.rfind(" ") if len(held) > self.enough else 0
 
 
 class TrainsByOwnExpressionsInParts(BaseTrainer):
