@@ -18,7 +18,17 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
 from ..outcome import Expectation, Mismatch
 from . import scale, strategies
-from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, is_correct, undisturbed
+from .asking import (
+    Instance,
+    Interrupted,
+    ask,
+    equals_oracle,
+    failing,
+    failing_anywhere,
+    in_turn,
+    is_correct,
+    undisturbed,
+)
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("decode_iterable",)
@@ -122,6 +132,15 @@ def list_of_ids(implementation: Implementation) -> Verdicts:
             yield Mismatch(asked, Expectation((Unchanged(),)), Changed(("the caller's ids changed",)))
 
 
+@Fixed("law-detok-twins", "DETOK-EQUAL-1", (*NEEDS, "decode"))
+def twins(implementation: Implementation) -> Verdicts:
+    """If `decode` takes two ids for the same bytes, each of them is its text in a stream, too."""
+    model = read_model({"extra": [[300, "a"], [301, "\u00e9"], [302, "\u00e9"]]})
+    for index in (97, 300, 301, 302):
+        if ask(implementation, Question(Decode((index,)), model)) == Text(model.vocab[index].decode()):
+            yield equals_oracle(implementation, Question(Detokenize((index,)), model), "DETOK-EQUAL-1")
+
+
 # Growth
 
 
@@ -170,7 +189,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-detok", "DETOK-EQUAL-1", NEEDS, _detokenizings, 60).agree(
         "The deltas of any ids are together their bytes, decoded once."
     ),
-    *(side_by_side, error_of_ids, list_of_ids),
+    *(side_by_side, error_of_ids, list_of_ids, twins),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
         "Text comes before 256 ids that end a character are read."
     ),

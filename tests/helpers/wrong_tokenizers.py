@@ -1043,6 +1043,12 @@ def sorting(method: str) -> type[Whole]:
     return type("Sorting", (Whole,), {method: sort})
 
 
+class DetokenizesOneIdForEachToken(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        token_of = {index: token for token, index in self.ids.items()}
+        yield b"".join(map(token_of.__getitem__, ids)).decode("utf-8", "replace")
+
+
 class KeepsLinesOfBrokenFiles(Whole):
     """A list of all lines is emptied when they have been read."""
 

@@ -87,6 +87,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-detok-error", "error-of-ids-ends-stream"),
     ("law-detok-arguments", "callers-ids-consumed"),
     ("law-detok-arguments", wrong.sorting("decode_iterable")),
+    ("law-detok-twins", wrong.DetokenizesOneIdForEachToken),
     ("law-detok-error", wrong.EndsTextsAtOSErrors),
     ("law-detok-error", wrong.DecodesNothingThatIsUnreadable),
     ("law-detok-error", wrong.EndsTextsAtLookupErrors),
