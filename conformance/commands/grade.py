@@ -273,10 +273,12 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
         with Path(tried_file(str(scratch))).open("a+b") as tried:
             tried.seek(0)
             names = sorted({*tried.read(MOST_TRIED).decode("utf-8", "replace").split()})
-        notes = tuple(f"tried to import {ascii_only(one)}" for one in names)
+        refused = [f"tried to import {ascii_only(one)}" for one in names]
+    declared = []
     if report is not None:
+        declared = [f"declares {key}={value}" for key, value in report["adapter"]["conventions"].items()]
         report["adapter"]["name"] = name
-        report["adapter"]["notes"] = [*report["adapter"]["notes"], *notes]
+        report["adapter"]["notes"] = [*report["adapter"]["notes"], *refused]
         if interrupt is not None or not report["run"]["complete"]:
             status = "interrupted" if interrupt else "the run did not end"
         elif not report["verdicts"]:
@@ -285,7 +287,8 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
             status = f"the suite itself failed in {counted(broken, 'test')}"
         else:
             status = GRADED
-    return Grade(name, ascii_only(status), round(time.monotonic() - started), report, notes), interrupt
+    seconds = round(time.monotonic() - started)
+    return Grade(name, ascii_only(status), seconds, report, (*declared, *refused)), interrupt
 
 
 def _children() -> set[int]:

@@ -17,6 +17,7 @@ from . import causes, wording
 from .failure import STYLES, Failure, for_terminal
 
 MOST_IN_FULL = 3  # failures without a named cause that are shown in full; at least one is, whatever the causes
+MOST_STALE = 10
 MOST_CLAUSES = 12
 IN_CHECK = {"--bpe-scale": "scale=True", "--bpe-trainer MODULE:FUNCTION": "trainer=FUNCTION"}  # in notes
 LONGEST_NAME = 60
@@ -102,7 +103,8 @@ def write(terminal: Any, result: RunResult) -> None:
         terminal.write_line(line)
     if stale := [outcome.test for outcome in outcomes if outcome.stale]:
         these = plural(len(stale), "this one passes", "these pass")
-        found = f"listed as known failures, but {these}: {', '.join(stale)}; remove {plural(len(stale), 'it', 'them')}"
+        ids = ", ".join([*stale[:MOST_STALE], *[f"and {len(stale) - MOST_STALE} more"] * (len(stale) > MOST_STALE)])
+        found = f"listed as known failures, but {these}: {ids}; remove {plural(len(stale), 'it', 'them')}"
         found += "" if result.command.argument else ", as --bpe-write-known-failures does"
         _paragraph(terminal, "out of date", found)
     warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)

@@ -455,7 +455,8 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = {"complete": True, "missing": [], **run}
-    report = {"adapter": {"name": "tok", "notes": ["one"]}, "run": run, "verdicts": verdicts, "causes": []}
+    adapter = {"name": "tok", "notes": ["one"], "conventions": {"tie_break": "unspecified"}}
+    report = {"adapter": adapter, "run": run, "verdicts": verdicts, "causes": []}
 
     def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
@@ -470,9 +471,10 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     made, interrupted = grade._graded("ann", packed, {}, "ann, 1 of 2")
     assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
     assert made.report is not None
-    assert made.plain()["notes"] == ("tried to import bpe_conformance.x", "tried to import tiktoken")
-    assert made.report["adapter"] == {"name": "ann", "notes": ["one", *made.notes]}
-    assert made.row(10).endswith("tried to import bpe_conformance.x; tried to import tiktoken")
+    tried = ["tried to import bpe_conformance.x", "tried to import tiktoken"]
+    assert made.plain()["notes"] == ("declares tie_break=unspecified", *tried)
+    assert made.report["adapter"] == {**adapter, "name": "ann", "notes": ["one", *tried]}
+    assert made.row(10).endswith("declares tie_break=unspecified; " + "; ".join(tried))
     passed = "PASS" if status == "graded" else "-"
     expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
     assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}

@@ -1105,6 +1105,13 @@ def test_the_end_of_a_run_names_each_stale_test_the_conventions_and_the_part() -
         )
 
 
+def test_a_long_list_of_stale_tests_is_cut() -> None:
+    stale = [outcome(f"t{at:02}", "failed", mismatch=None, stale=True) for at in range(12)]
+    shown = " ".join(" ".join(end_of(result(*stale))).split())
+    assert ", t09, and 2 more; remove them, as --bpe-write-known-failures does" in shown
+    assert "more" not in " ".join(end_of(result(*stale[:10])))
+
+
 def test_skipped_tests_are_counted_and_are_not_tested() -> None:
     skipped = outcome("skipped", "skipped", reason="train")
     corpus = outcome("book.txt", kind="corpus", clause=None)
