@@ -250,12 +250,19 @@ def _canonical(self: BaseEncoder, text: str) -> str:
     return unicodedata.normalize("NFD" if forms[0] in ("NFD", "NFKD") else "NFC", text) if forms else text
 
 
+def _compatible(self: BaseEncoder, text: str) -> str:
+    for form in self.pipeline.normalizer if self.pipeline is not None else ():
+        text = unicodedata.normalize("NFKD" if form.endswith("D") else "NFKC", text)
+    return text
+
+
 add_variants(
     __name__,
     BaseEncoder,
     normalize={
         "NormalizerLeftOut": lambda self, text: text,
         "CompatibilityForgotten": _canonical,
+        "CompatibilityAdded": _compatible,
         "LatinTextNotNormalized": lambda self, text: (
             text if max(text, default="") < "\u0300" else BaseEncoder.normalize(self, text)
         ),

@@ -96,6 +96,7 @@ class Pack:
 
 def build(model: Model, seed: int) -> Pack:
     reach, draw = Reach(model), Draw(f"pack {seed}")
+    forms = model.pipeline.normalizer if model.pipeline is not None else ()
     texts = {index: text_of(token) for index, token in sorted(model.vocab.items())}
     texts = {index: text for index, text in texts.items() if text and not reach.is_open(text)}
     entries = {index: reach.expected(Encode(text)) for index, text in texts.items()}
@@ -108,7 +109,7 @@ def build(model: Model, seed: int) -> Pack:
         *words,
         *mistakes,
         *cases.special(reach, draw),
-        *cases.raw(draw),
+        *cases.raw(draw, forms),
         *cases.scripts(reach, draw),
         *cases.real(reach),
         *cases.long(draw),

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import regex
 
 from bpe_conformance.fixtures import write_token
-from bpe_conformance.fixtures.characters import agreed
+from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm, agreed
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
@@ -375,19 +375,30 @@ def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
         yield encode("scripts", clause, f"scripts, first {first}", text)
 
 
-def raw(draw: Draw) -> Iterator[Draft]:
-    """Yield texts that some tokenizers change: with decomposed letters, control characters, white space or a BOM."""
+def raw(draw: Draw, forms: Sequence[NormalForm] = ()) -> Iterator[Draft]:
+    """Yield texts that some tokenizers change: with decomposed letters, control characters, white space or a BOM.
+
+    If a model has normal forms, they change some of these texts, and the clauses of unchanged text hold for the others.
+    """
     yield encode("empty", "BYTES-EMPTY-1", "the empty text", "")
     for text in OBJECT_PROPERTIES:
         yield encode("raw", "BYTES-TEXT-2", "the name of a property of every object is plain text", f"{text} {text}")
+    changed = f"text is normalized by {' and then '.join(forms)}, and not changed otherwise"
     for clause, pieces, ends in (
         ("BYTES-TEXT-1", RAW_TEXT[:16], ("",)),
-        ("BYTES-TEXT-2", RAW_TEXT, SPACE),
+        ("BYTES-TEXT-2", tuple(filter(_is_stable, RAW_TEXT)) if forms else RAW_TEXT, SPACE),
         ("BYTES-TEXT-3", ("\ufeff", "\0", "a", r"\p{C}", " "), ("",)),
     ):
         for _ in range(8):
             text = draw.pick(ends) + draw.pieces(pieces, draw.between(6, 20)) + draw.pick(ends)
-            yield encode("raw", clause, "text is not changed", text)
+            if forms and not _is_stable(text):
+                yield encode("raw", "PIPELINE-NORM-1", changed, text)
+            else:
+                yield encode("raw", clause, "text is not changed", text)
+
+
+def _is_stable(text: str) -> bool:
+    return all(unicodedata.is_normalized(form, text) for form in NORMAL_FORMS)
 
 
 # Special tokens

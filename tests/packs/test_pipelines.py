@@ -20,6 +20,7 @@ from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.cases.judging import MUCH_TIME
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.known_bugs.causes import diagnose
 from bpe_conformance.operations import Decode, Encode
@@ -232,6 +233,7 @@ OWN = read_model({"merges": MERGES, "extra": [[300, "qzqz"]], "pipeline": {}}, "
 ENGINES: dict[str, tuple[Model, dict[str, Any]]] = {
     "normalizer-left-out": (SEVERAL, {"normalize": lambda self, text: text}),
     "compatibility-forgotten": (SEVERAL, {"normalize": lambda self, text: unicodedata.normalize("NFC", text)}),
+    "compatibility-added": (COMPOSED, {"normalize": lambda self, text: unicodedata.normalize("NFKC", text)}),
     "normalized-flag-ignored": (SEVERAL, tokens(normalized=False)),
     "normalized-tokens-first": (SEVERAL, {"find_added": raw_last}),
     "lstrip-ignored": (SEVERAL, tokens(lstrip=False)),
@@ -286,6 +288,30 @@ def test_a_mark_after_an_added_token_shows_when_an_engine_normalizes(wrong: dict
     cause = diagnose(outcomes, asked).causes[0]
     assert isinstance(cause, BugCause), cause
     assert cause.bugs[0].id in ("normalized-flag-ignored", "normalized-as-one-text")
+
+
+def test_raw_texts_of_a_model_that_normalizes_say_so() -> None:
+    plain, composed = (list(cases.raw(Draw("pack 0"), forms)) for forms in ((), ("NFC",)))
+    assert {draft.clause for draft in plain} == {"BYTES-EMPTY-1", "BYTES-TEXT-1", "BYTES-TEXT-2", "BYTES-TEXT-3"}
+    assert {draft.clause for draft in composed} == {
+        *("BYTES-EMPTY-1", "PIPELINE-NORM-1", "BYTES-TEXT-2", "BYTES-TEXT-3")
+    }
+    for draft in composed:
+        (text,) = draft.operation.texts()
+        is_changed = any(unicodedata.normalize(form, text) != text for form in NORMAL_FORMS)
+        assert (draft.clause == "PIPELINE-NORM-1") == ("normalized by NFC" in draft.title) == is_changed
+
+
+@pytest.mark.parametrize("form", ["NFD", "NFKC"])
+def test_an_engine_with_another_normal_form_gets_no_advice_to_leave_text_unchanged(form: NormalForm) -> None:
+    reach = Reach(COMPOSED)
+    asked = [*cases_of(COMPOSED), *build.answered(reach, cases.raw(Draw("pack 0"), ("NFC",)))]
+    wrong = {"encode": lambda self, text: Tokenizer.encode(self, unicodedata.normalize(form, text))}
+    wrong |= {"normalize": lambda self, text: unicodedata.normalize(form, text)}
+    causes = diagnose(outcomes_of(type("Engine", (Tokenizer,), wrong), asked), asked).causes
+    named = [bug for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs]
+    assert all(bug.clause != "BYTES-TEXT-1" for bug in named), causes
+    assert form == "NFD" or "compatibility-added" in {bug.id for bug in named}, causes
 
 
 @pytest.mark.parametrize("name", ENGINES)
