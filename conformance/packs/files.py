@@ -152,20 +152,27 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 def fit(implementation: Implementation, model: Model, where: str) -> None:
     """Let a tokenizer be tested on `model`: one that has loaded a model's file, or that takes its own expression.
 
-    It is a CommandError if an id is another token in the file. Ids that only one of the two has do not count, because
-    some formats pad the vocabulary.
+    It is a CommandError if an id is another token in the file, or a merge another pair. Ids that only one of the two
+    has do not count, because some formats pad the vocabulary. Lists of merges of different lengths are not compared,
+    because some formats have several merges for one token.
     """
     if (file := implementation.model_file) is None:
         if implementation.fixed_model is None and model.expression not in PATTERNS.values():
             implementation.take_expression(model.expression)
         return
     try:
-        vocab = read_model_files([str(file)], Overrides()).model.vocab
+        own = read_model_files([str(file)], Overrides()).model
     except CommandError as error:
         implementation.note(f"the vocabulary of the file is not compared with that of {where}: {error}")
-        vocab = {}
-    if (index := first_conflict(vocab, model.vocab)) is not None:
-        other = f"the id {index} is {vocab[index]!r} in its file, and {model.vocab[index]!r} in {where}"
+        own = model
+    other = ""
+    if (index := first_conflict(own.vocab, model.vocab)) is not None:
+        other = f"the id {index} is {own.vocab[index]!r} in its file, and {model.vocab[index]!r} in {where}"
+    elif own.merges != model.merges and len(own.merges) == len(model.merges):
+        pairs = enumerate(zip(own.merges, model.merges, strict=True))
+        rank, (mine, others) = next((rank, pair) for rank, pair in pairs if pair[0] != pair[1])
+        other = f"merge {rank} is {mine!r} in its file, and {others!r} in {where}"
+    if other:
         fix = f"bpe-conformance pack {shlex.quote(str(file))} -o DIR"
         raise CommandError(f"{implementation.name}: {other}; make a pack of this file: {fix}")
     implementation.fixed_model = model.name
