@@ -146,7 +146,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         _conventions(cause) if isinstance(cause, ConventionCause) else "",
         outcome.case,
         outcome.file,
-        reproduce.one_line(found.asked, command),
+        reproduce.one_line(found.asked, command, reproduce.entries(found)),
         rerun,
         "" if is_corpus else command.explain(explained, operation),
     )
@@ -160,7 +160,8 @@ def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | Non
     if failure.reproduce or outcome.mismatch is None or outcome.kind == "corpus":
         return failure
     name = Path(outcome.file).stem if outcome.file else outcome.test
-    return replace(failure, reproduce=reproduce.save(outcome.mismatch.asked, name, result))
+    found = outcome.mismatch
+    return replace(failure, reproduce=reproduce.save(found.asked, name, result, reproduce.entries(found)))
 
 
 def _first_sentences(rule: str) -> str:

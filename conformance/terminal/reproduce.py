@@ -6,6 +6,7 @@ import re
 import shlex
 import tempfile
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,20 @@ from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, gpt2_files
 from bpe_conformance.fixtures.models import FOLDER
 from bpe_conformance.reference.formats import huggingface
 
+from ..answer import Table
 from ..operations import Directory, Load, Question, Train
-from ..outcome import Command, RunResult
+from ..outcome import Command, Mismatch, RunResult
 from . import show
 
 LONGEST = 400  # the longest program that is shown as one line, in characters
 
 
-def one_line(asked: Question[Any], command: Command) -> str:
-    """Return a shell command that repeats the call in plain Python, or "" if it is too long."""
-    head, call = _imported(command, asked), _call(asked, command)
+def one_line(asked: Question[Any], command: Command, entries: slice | None = None) -> str:
+    """Return a shell command that repeats the call in plain Python, or "" if it is too long.
+
+    A training prints these entries of the vocabulary, by id, or the merges.
+    """
+    head, call = _imported(command, asked), _call(asked, command, entries)
     model = asked.model
     if not head or not call or asked.operation.call().uses_files or _is_unknown_table(model, command):
         return ""
@@ -35,9 +40,9 @@ def one_line(asked: Question[Any], command: Command) -> str:
     return f"python -c {_quoted(code)}" if len(code) <= LONGEST else ""
 
 
-def program(asked: Question[Any], command: Command) -> str:
+def program(asked: Question[Any], command: Command, entries: slice | None = None) -> str:
     """Return a short program that repeats the call, or "" if there is none."""
-    head, call = _imported(command, asked), _call(asked, command)
+    head, call = _imported(command, asked), _call(asked, command, entries)
     if not head or not call or _is_unknown_table(asked.model, command):
         return ""
     lines = ["import sys", "", 'sys.path.insert(0, "")  # the current directory', head, ""]
@@ -55,9 +60,9 @@ def program(asked: Question[Any], command: Command) -> str:
     return "\n".join([*lines, call.replace("TOKENIZER", "tokenizer"), ""])
 
 
-def save(asked: Question[Any], name: str, result: RunResult) -> str:
+def save(asked: Question[Any], name: str, result: RunResult, entries: slice | None = None) -> str:
     """Write the program that repeats the call, and return the command that runs it, or "" if there is none."""
-    text = program(asked, result.command)
+    text = program(asked, result.command, entries)
     if not text or result.programs is None:
         return ""
     file = result.programs / f"{name}.py"
@@ -67,6 +72,16 @@ def save(asked: Question[Any], name: str, result: RunResult) -> str:
         return ""
     here = Path.cwd()
     return f"python {shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))}"
+
+
+def entries(found: Mismatch) -> slice | None:
+    """Return which entries of a learned vocabulary show the mistake, or None if the merges do."""
+    match found.answer, found.expected.alternatives:
+        case Table(vocab, merges), [Table() as right, *_] if merges == right.merges and vocab != right.vocab:
+            pairs = zip_longest(sorted(vocab.items()), sorted(right.vocab.items()))
+            first = next(index for index, (mine, other) in enumerate(pairs) if mine != other)
+            return slice(max(0, first - 1), first + 2)
+    return None
 
 
 def _is_unknown_table(model: Model | None, command: Command) -> bool:
@@ -96,11 +111,11 @@ def _quoted(code: str) -> str:
     return shlex.quote(code) if "!" in code else '"' + re.sub(r'(["$`\\])', r"\\\1", code) + '"'
 
 
-def _call(asked: Question[Any], command: Command) -> str:
+def _call(asked: Question[Any], command: Command, entries: slice | None) -> str:
     """Return a statement that calls a method of TOKENIZER, or trains, and prints the result."""
     made = asked.operation.call()
     if made.on == "class" and made.arguments is not None:
-        return _training(asked.operation, command)
+        return _training(asked.operation, command, entries)
     if made.arguments in (None, ("",)) and made.on != "tokenizer":
         return "TOKENIZER"
     shown = f"TOKENIZER.{show.call(made, show.PYTHON)}"
@@ -111,7 +126,7 @@ def _call(asked: Question[Any], command: Command) -> str:
     return f"print(list({shown}))" if made.is_lazy else f"print({shown})"
 
 
-def _training(asked: Train, command: Command) -> str:
+def _training(asked: Train, command: Command, entries: slice | None) -> str:
     if command.trainer is None:
         return ""
     name = command.trainer[1]
@@ -119,12 +134,15 @@ def _training(asked: Train, command: Command) -> str:
     arguments = f"{text}, {asked.vocab_size}, {list(asked.special)!a}"
     if (spelling := command.spellings.get(f"train-{asked.pattern}")) is not None:
         arguments += f", pattern={spelling!a}"
+    index, attribute = ("[1]", ".merges") if entries is None else ("[0]", ".vocab")
+    shown = "{}" if entries is None else f"sorted({{}}.items())[{entries.start}:{entries.stop}]"
     if command.trains_from_file:
-        return f"print({name}({arguments})[1])"
+        return f"print({shown.format(f'{name}({arguments}){index}')})"
     call = f"{name}.train({arguments})"
     if "--bpe-isolate" in command.options:  # the other process does not say whether it returns a pair
-        return f"print(made[1] if isinstance(made := {call}, tuple) else made.merges)"
-    return f"print({call}{'[1]' if command.returns_pair else '.merges'})"
+        either = f"(made{index} if isinstance(made := {call}, tuple) else made{attribute})"
+        return f"print({shown.format(either)})"
+    return f"print({shown.format(call + (index if command.returns_pair else attribute))})"
 
 
 def _arguments(model: Model | None, command: Command) -> list[str]:

@@ -25,7 +25,7 @@ from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.pipeline import Pipeline
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, Load, Question, Save, Train
-from bpe_conformance.outcome import Command, Mismatch, Outcome, RunResult, Tested
+from bpe_conformance.outcome import Command, Expectation, Mismatch, Outcome, RunResult, Tested
 from bpe_conformance.spec import Case, installed_spec
 from bpe_conformance.terminal import reproduce
 from bpe_conformance.terminal.failure import for_terminal
@@ -50,6 +50,20 @@ class Pair(NoSplit):
     @classmethod
     def train(cls, text, vocab_size, special_tokens):
         return super().train(text, vocab_size - 1, special_tokens).vocab, [(b"x", b"y")]
+
+class SpecialLast(NoSplit):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        made = super().train(text, vocab_size, special_tokens)
+        tokens = [token for token in made.vocab.values() if token.decode("latin-1") not in special_tokens]
+        made.vocab = dict(enumerate([*tokens, b"?"]))
+        return made
+
+class SpecialLastPair:
+    @classmethod
+    def train(cls, *arguments):
+        made = SpecialLast.train(*arguments)
+        return made.vocab, made.merges
 
 class NoSpecials(SmallestTie):
     @classmethod
@@ -104,6 +118,8 @@ FAILURES = [
     ("student:Raises", "bytes-atom-four", ()),
     ("others:Patterned", "split-none-words", ()),
     ("others:Pair", "train-tie-space-below-letters", ()),
+    ("others:SpecialLast", "train-ids-of-empty-text", ()),
+    ("others:SpecialLastPair", "train-ids-one-special-token", ()),
     ("others:NoSpecials", "train-tie-space-below-letters", ()),
     ("cs336:adapters", "merge-priority-beats-leftmost", ()),
     ("cs336:adapters", "train-tie-space-below-letters", ()),
@@ -151,8 +167,9 @@ def printed(mismatch: Mismatch) -> Any:
             return list(ids)
         case Rows(rows):
             return [list(row) for row in rows]
-        case Table(_, merges):
-            return list(merges)
+        case Table(vocab, merges):
+            entries = reproduce.entries(mismatch)
+            return list(merges) if entries is None else sorted(vocab.items())[entries]
         case Text(text):
             return text
         case Bytes(data):
@@ -350,6 +367,19 @@ def test_a_training_prints_the_merges(
     run_both(asked, Command("captured:T", spellings={"train-gpt2": "G"}, **known))
     assert captured.calls == [(('$a`\\"b', 260, ["<e>"]), {"pattern": "G"})] * 2
     assert capsys.readouterr().out == "[(b'x', b'y')]\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "shown"),
+    [({}, [(b"a", b"b")], None), ({0: b"a"}, [], slice(0, 3)), ({0: b"a", 1: b"b", 2: b"x", 3: b"d"}, [], slice(1, 4))],
+)
+def test_the_entries_around_the_first_wrong_one_are_shown_if_the_merges_are_right(
+    vocab: dict[int, bytes], merges: list[Any], shown: slice | None
+) -> None:
+    right = Table({0: b"a", 1: b"b", 2: b"c", 3: b"d"}, ())
+    mismatch, _ = failed("student:Greedy", "merge-gpt2-sentence", ())
+    found = replace(mismatch, expected=Expectation((right,)), answer=Table(vocab, tuple(merges)))
+    assert reproduce.entries(found) == shown
 
 
 def test_a_function_that_trains_gets_a_file_with_the_whole_text(
