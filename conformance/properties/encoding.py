@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, cycle, islice, pairwise, product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -205,6 +205,27 @@ def _after_change(operation: Operation, tokenizer: TokenizerProxy) -> Answer:
     return operation.of(tokenizer)
 
 
+SAME_LIST = Changed(("two rows are the same list",))
+
+
+def _rows_apart(operation: Batch, has_encode: bool, tokenizer: TokenizerProxy) -> Answer:
+    """Return `SAME_LIST` if two rows of a batch are the same list, unless `encode` returns one list twice, too."""
+
+    def encode(text: str) -> Any:
+        return tokenizer.returned("encode", text)
+
+    if has_encode and any(_repeats_a_list((encode(text), encode(text))) for text in SHAPES):
+        return Accepted()  # for other properties to find
+    rows = tokenizer.returned("encode_batch", [*operation.batch])
+    return SAME_LIST if _repeats_a_list(rows) else Accepted()
+
+
+def _repeats_a_list(results: Iterable[Any]) -> bool:
+    kept = [*results]  # so that no id is used again
+    lists = [id(one) for one in kept if type(one) is list]
+    return len({*lists}) < len(lists)
+
+
 def _change(result: Any) -> None:
     for part in result if type(result) in (list, tuple) else ():
         _change(part)
@@ -234,8 +255,12 @@ def ids_changed(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-lists-batches", "ERROR-STATE-1", ("encode_batch", "shared memory"))
 def rows_changed(implementation: Implementation) -> Verdicts:
-    """`encode_batch` is correct after returned rows change, whatever the texts."""
+    """`encode_batch` is correct after returned rows change, whatever the texts. No two rows are the same list."""
     yield from _shapes_changed(implementation, lambda text: Batch((text,)), lambda text: Batch((text, "l")))
+    asked = Question(Batch(tuple(islice(cycle(SHAPES[:-1]), MANY))), strategies.with_ids([(b"k", b"l")]))
+    has_encode = "encode" in implementation.capabilities
+    if Instance(implementation, asked.table).call(partial(_rows_apart, asked.operation, has_encode)) == SAME_LIST:
+        yield Mismatch(asked, Expectation((Unchanged(),)), SAME_LIST, clause_id="LAW-PURE-1")
 
 
 @Fixed("law-lists-offsets", "ERROR-STATE-1", ("encode_with_offsets", "shared memory"))

@@ -127,6 +127,14 @@ class HandsOutOneListOfRows(HandsOutOneList):
         return self.kept("rows", texts[0], lambda: make(texts)) if len(texts) == 1 else make(texts)
 
 
+class HandsOutOneListOfEqualTexts(Whole):
+    """Encodes each text of a large batch once."""
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        rows = {text: self.encode(text) for text in texts}
+        return [rows[text] for text in texts] if len(texts) > 256 else super().encode_batch(texts)
+
+
 class HandsOutOneListOfSpans(HandsOutOneList):
     def encode_with_offsets(self, text: str) -> Any:
         return self.kept("spans", text, lambda: super(HandsOutOneList, self).encode_with_offsets(text))

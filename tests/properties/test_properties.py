@@ -65,6 +65,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-lists-allowed", wrong.HandsOutListsOfChoices),
     ("law-lists-texts", wrong.HandsOutOneListOfIds),
     ("law-lists-batches", wrong.HandsOutOneListOfRows),
+    ("law-lists-batches", wrong.HandsOutOneListOfEqualTexts),
     ("law-lists-offsets", wrong.HandsOutOneListOfSpans),
     ("law-lists-offsets", wrong.HandsOutSpans),
     ("law-lists-pipeline", wrong.HandsOutRowsOfPipelines),
