@@ -517,6 +517,8 @@ class Texts:
 
 # Trainings
 
+PARAGRAPHS = "ab\n\nab \nab\r\n\r\n"
+"""Line ends and spaces in it are in several pre-tokens: a text that is cut there has one more pair to merge."""
 COUNTS, SEGMENTS = (4, 260, 65_540), (9, 1_009, 8_009)
 SCALED_COUNT = (1 << 20) + 4  # some counters stop at 2**20
 
@@ -575,11 +577,15 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         if name != "none":  # the others join a line end to the sign before it, which GPT-2's does not
             text = repeated("\u00e9\n~\naz\n")
             yield row(f"lines to train on by {name}", "TRAIN-SPLIT-1", THREE, text, 3, least=0, pattern=name)
+    paragraphs = repeated(PARAGRAPHS)
+    yield row("paragraphs to train on", "TRAIN-STABLE-1", THREE, lambda size: f"{paragraphs(size)}q", 9, least=0)
     if implementation.takes_expression(SENTENCES, "train-"):
         text = repeated("za.b c.b\nc.az.")  # if a cut loses one pair, the tie of all pairs ends
         yield row(BY_EXPRESSION, "TRAIN-SPLIT-1", THREE, text, 6, least=0, pattern=SENTENCES)
     tie = tie_clause(implementation.conventions)
     yield row("pairs that occur once", tie, (9, 90, 700, 4_600), _tied_pairs, 1)
+    yield row("many merges of pairs that occur once", tie, (130, 1_130), _tied_pairs, 110)
+    yield row("pairs that others replace", tie, (4, 52), _replaced_pairs, 41, least=4)
     yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge, 2_000)
     if is_gpt2 and implementation.conventions["tie_break"].startswith("lex-"):
         pose = partial(_longer_each_time, conventions=implementation.conventions)
@@ -720,6 +726,18 @@ def _tied_pairs(count: int) -> str:
     letters = [left + right for left in ascii_letters for right in ascii_letters]
     pairs = letters + [char for char in map(chr, range(0x80, 0x800)) if not char.isspace()]  # each is a pair of bytes
     return "\n".join(pairs[3_227 * at % len(pairs)] for at in range(count))
+
+
+def _replaced_pairs(count: int) -> str:
+    """Return 40 pairs, each before this many letters.
+
+    When they are merged, up to 2,080 pairs are gone, which occurred once and which one tie-break prefers to those that
+    replace them. A heap that keeps them, and only its best entries, loses the others.
+    """
+    letters = sorted(ascii_letters)
+    outside_in = dict.fromkeys(chain.from_iterable(zip(letters, reversed(letters), strict=True)))
+    pairs = zip(cycle(letters[:12]), letters[12:], strict=False)
+    return "\n".join("".join((*pair, last)) for pair, last in product(pairs, [*outside_in][:count]))
 
 
 def _segments(count: int) -> str:

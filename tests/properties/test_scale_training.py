@@ -171,6 +171,55 @@ class BreaksTiesAmong4096(BreaksTiesAmong500):
     candidates = 4_096
 
 
+class ForgetsPairsThatOccurOnce(BaseTrainer):
+    """Forgets the pairs that occur once after 100 merges if there are more than 1,000."""
+
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
+        self.left = 100
+        return super().learn(words, merge_count)
+
+    def choose(self, counts: Any, ids: Any) -> Merge:
+        self.left -= 1
+        if self.left < 0 and len(counts) > 1_000:
+            counts = {pair: count for pair, count in counts.items() if count > 1} or {(b"a", b"a"): 1}
+        return super().choose(counts, ids)
+
+
+class KeepsTheBestOfItsHeap(BaseTrainer):
+    """Keeps the best 2,048 entries of a heap that has more than 4,096 with those of pairs that are gone."""
+
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
+        self.known, self.entries = dict[Merge, int](), set[tuple[int, Merge]]()
+        return super().learn(words, merge_count)
+
+    def choose(self, counts: Any, ids: Any) -> Merge:
+        self.entries |= {(count, pair) for pair, count in counts.items() if self.known.get(pair) != count}
+        self.known = counts
+        if len(self.entries) > 4_096:
+            self.entries = {*sorted(self.entries)[-2_048:]}
+        while (best := max(self.entries))[0] != counts.get(best[1]):
+            self.entries.remove(best)
+        return best[1]
+
+
+class CutsAfterEmptyLines(BaseTrainer):
+    """Cuts a long text once."""
+
+    cut_after = "\n\n"
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        at = text.find(self.cut_after, 50_000) + len(self.cut_after) if len(text) > 60_000 else 0
+        return super().cut(text[:at], special) + super().cut(text[at:], special)
+
+
+class CutsAfterSpacesBeforeLineEnds(CutsAfterEmptyLines):
+    cut_after = " \n"
+
+
+class CutsAfterEmptyLinesOfWindows(CutsAfterEmptyLines):
+    cut_after = "\r\n\r\n"
+
+
 class LosesAFullBlock(BaseTrainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         return super().words(text[:-1] if text and len(text) % 4_096 == 0 else text, special, pattern)
@@ -229,6 +278,11 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
         ("TRAIN-LENGTH-1", TokensOfAtMost65535Bytes),
         ("TRAIN-TIE-1", BreaksTiesAmong500),
         ("TRAIN-TIE-1", BreaksTiesAmong4096),
+        ("TRAIN-TIE-1", ForgetsPairsThatOccurOnce),
+        ("TRAIN-TIE-1", KeepsTheBestOfItsHeap),
+        ("TRAIN-STABLE-1", CutsAfterEmptyLines),
+        ("TRAIN-STABLE-1", CutsAfterSpacesBeforeLineEnds),
+        ("TRAIN-STABLE-1", CutsAfterEmptyLinesOfWindows),
         ("TRAIN-WEIGHT-1", CountsWrap),
         ("TRAIN-WEIGHT-1", CountsStop),
         ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
