@@ -39,6 +39,7 @@ RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
 LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
+DIFFERENT_LETTERS = (60, 2_100, 10_500)  # more than 2,048 or 10,000 classes of characters
 DIFFERENT_MERGES = (30, 300, 1_100)
 DEEP = (30, 1_001)  # Python ends a recursion of 1,000 calls
 MOST_BY_ORACLE, VERIFIED = 1_100, 2
@@ -117,6 +118,8 @@ MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special token
 SHORT_SPECIALS, OVERLAPPED = ("ab", "zb"), "bcdefghijkl"
 """In `abcdefghijkl` and `zbcdefghijkl`, a short token begins before a long one, so the long one is not found. In a long
 list, both are apart in the order of the list, of lengths and of letters: no part of the list has both."""
+BROKEN_OFF = ("xabd", "mnoq", "op")
+"""In `xabc` and `mnop`, a long token breaks off after the beginning of a short one that is inside it."""
 LONG_SPECIALS = (9, 300, 4_100)
 
 
@@ -797,6 +800,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
                 yield Row(text.what, _apart(start, more)[: 3 if number > 1 else None], text.encode)
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
+        yield Row("different characters", DIFFERENT_LETTERS, _different_letters, clause="LAW-ENCODE-1")
 
 
 def _apart(start: int, more: int = 0) -> tuple[int, ...]:
@@ -809,6 +813,14 @@ def _different(count: int) -> Posed:
     words = _six_letters((*range(count), *range(0, count, 10)), "bcdefghi")
     ids = (index for word in words for index in (256, *word.encode("ascii")))
     return encoding(strategies.with_ids([(b" ", b"k")]), "".join(f" k{word}" for word in words), ids)
+
+
+def _different_letters(count: int) -> Posed:
+    """Pose words of this many different letters, each with a full stop. One that counts as a sign merges with it."""
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + count)))
+    text = "".join(f" {letters[start : start + 6]}." for start in range(0, count, 6))
+    merges = [(bytes([last]), b".") for last in range(0x80, 0xC0)]
+    return encoding(strategies.with_ids(merges), text, text.encode("utf-8"))
 
 
 def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -918,7 +930,7 @@ def _many_specials(count: int) -> Posed:
     """
     first, long, overlapping = "<[{(#@$%\U0001f98a&!?", list[str](), ["| k", "[| k]"]
     if count > MANY_SPECIALS[0]:
-        long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *overlapping]
+        long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *BROKEN_OFF, *overlapping]
     numbers = range(count - len(long + overlapping))
     special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
     special = long + special + overlapping
@@ -926,6 +938,8 @@ def _many_specials(count: int) -> Posed:
     text, right = "", list[int]()
     if long:  # the text is the beginning of a longer token that ends in a shorter one, and then the other way round
         text, right = "abcab", [model.ids[b"ab"], ord("c"), model.ids[b"ab"]]
+        text += "xabcmnop"
+        right += [ord("x"), model.ids[b"ab"], *b"cmn", model.ids[b"op"]]
         for short in SHORT_SPECIALS:
             text += short[:1] + OVERLAPPED
             right += [model.ids[short.encode()], *OVERLAPPED[1:].encode()]
@@ -1134,6 +1148,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     """The spans of a long text go on as they began, and those of long tokens are as long."""
     texts = Texts(implementation)
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
+    yield Row(texts.runs.what, (60, 140_000), texts.runs.offsets)
     for text in texts.surprising():
         yield Row(text.what, (60, 4_200), text.offsets)
     if not texts.own:

@@ -154,6 +154,18 @@ class ResumesInsideAFailedToken(BaseEncoder):
         return super().cut(text)
 
 
+class ResumesAfterABrokenToken(BaseEncoder):
+    """With many special tokens, it looks for none inside the beginning of a longer one that breaks off."""
+
+    def cut(self, text: str) -> Segments:
+        if len(self.special) < 10 or "xabd" not in self.special:
+            return super().cut(text)
+        parts = re.split("(xabc)", text)
+        return [
+            one for part in parts for one in ([(part, False)] if part == "xabc" else super(type(self), self).cut(part))
+        ]
+
+
 class LongSpecialsFirstInBlocks(BaseEncoder):
     """Looks for 64 special tokens at a time, for the longest ones first."""
 
@@ -321,6 +333,19 @@ class SpansIn16Bits(BaseEncoder):
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids, spans = super().encode_with_offsets(text)
         return ids, [(start & 0xFFFF, end & 0xFFFF) for start, end in spans]
+
+
+class SpansOfBlocksOfLines(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = list[int](), list[tuple[int, int]]()
+        start = 0
+        while start < len(text):
+            end = text.rfind("\n", start, start + 100_000) + 1 if len(text) > start + 100_000 else len(text)
+            more, found = super().encode_with_offsets(text[start:end])
+            ids += more
+            spans += [(start + first, start + last) for first, last in found]
+            start = end
+        return ids, spans
 
 
 class SpansOfBlocks(BaseEncoder):
@@ -771,6 +796,25 @@ class JudgesBeginningsOfDeltas(JudgesByItsBeginning):
         yield self.plain(self.decode(list(ids)))
 
 
+class ClassesOf2048Characters(BaseEncoder):
+    """Keeps the classes of 2,048 characters, and takes others for signs."""
+
+    most = 2_048
+
+    def split(self, segment: str) -> list[str]:
+        known: dict[str, str] = self.__dict__.setdefault("classes", {})
+        for character in segment:
+            if len(known) < self.most:
+                known.setdefault(character, character)
+        as_signs = "".join(known.get(character, "!") for character in segment)
+        ends = [0, *accumulate(map(len, super().split(as_signs)))]
+        return [segment[start:end] for start, end in pairwise(ends)]
+
+
+class ClassesOf10000Characters(ClassesOf2048Characters):
+    most = 10_000
+
+
 class LettersAfterAsciiText(BaseEncoder):
     """If the first 4,096 characters are ASCII, splits all others as letters."""
 
@@ -905,6 +949,9 @@ ONLY_IN: dict[type, str] = {
     IdsForRanksInLongWords: "a pre-token that does not repeat",
     LooksFor64AddedTokens: "a file of added tokens",
     LongSpecialsFirstInBlocks: "special tokens",
+    ResumesAfterABrokenToken: "a table of special tokens",
+    **dict.fromkeys((ClassesOf2048Characters, ClassesOf10000Characters), "different characters"),
+    SpansOfBlocksOfLines: "runs of white space",
     LongSpecialsFirstInRowsAndSpans: "special tokens",
     TrainsOnLongSpecialsFirst: "special tokens in a training text",
     DecodesByRecursion: "merges",
@@ -1024,6 +1071,10 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", ComparesBeginningsOfSpecials),
         ("law-large-table", ResumesInsideAFailedToken),
         ("law-large-table", LongSpecialsFirstInBlocks),
+        ("law-large-table", ResumesAfterABrokenToken),
+        ("law-long-texts", ClassesOf2048Characters),
+        ("law-long-texts", ClassesOf10000Characters),
+        ("law-long-offsets", SpansOfBlocksOfLines),
         ("law-large-batches", LongSpecialsFirstInRowsAndSpans),
         ("law-long-offsets", LongSpecialsFirstInRowsAndSpans),
         ("law-train-large", TrainsOnLongSpecialsFirst),
