@@ -352,8 +352,10 @@ class PipelineEncoder(TextEncoder):
         self, part: str, origins: Sequence[Origin], vocab: Mapping[int, bytes]
     ) -> Iterator[Sequence[Origin]]:
         pieces: list[tuple[str, Sequence[Origin]]] = [(part, origins)]
-        for step, cutter in zip(self.pipeline.steps, self._cutters, strict=True):
-            pieces = [one for piece, own in pieces for one in _traced(step, cutter, self._is_mapped, piece, own)]
+        steps = self.pipeline.steps
+        for number, (step, cutter) in enumerate(zip(steps, self._cutters, strict=True), start=1):
+            is_mapped = self._is_mapped or number < len(steps)
+            pieces = [one for piece, own in pieces for one in _traced(step, cutter, is_mapped, piece, own)]
         for piece, own in pieces:
             word = unspell(piece) if self._is_mapped else piece.encode("utf-8")
             kept = iter([one for byte, one in zip(word, own, strict=True) if self.encoder.byte_ids[byte] != NO_ID])

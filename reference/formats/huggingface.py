@@ -212,8 +212,8 @@ def _expression(pattern: Mapping[str, Any], where: str) -> str:
 
 def _check_pipeline(pipeline: Pipeline, keys: Mapping[str, Any], model: Mapping[str, Any], where: str) -> None:
     """Reject what tokenizers does not do reliably, and what a pipeline cannot say."""
-    if sum(isinstance(step, ByteLevel) for step in pipeline.steps) != 1:
-        fix = "expected one ByteLevel step, which makes the model byte-level"
+    if not any(isinstance(step, ByteLevel) for step in pipeline.steps):
+        fix = "expected a ByteLevel step, which makes the model byte-level"
         raise ValueError(f"{where}: pre_tokenizer: {fix}")
     contents = {token.content for token in pipeline.added_tokens}
     for token in pipeline.added_tokens:

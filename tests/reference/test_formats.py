@@ -339,7 +339,7 @@ class TestHuggingFace:
             ("model.merges", [7], "model.merges[0] is not a pair"),
             ("pre_tokenizer", None, "pre_tokenizer: None is not supported; write it as Split, Digits, Punctuation or"),
             ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: 'Whitespace' is not supported; write it as"),
-            ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "pre_tokenizer: expected one ByteLevel"),
+            ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "pre_tokenizer: expected a ByteLevel"),
             ("pre_tokenizer", {"type": "Punctuation", "behavior": "x"}, "pre_tokenizer: the behavior is 'x'; expected"),
             ("pre_tokenizer", {"type": "Split", "pattern": {}, "behavior": "Removed", "invert": True}, "a Regex or a"),
             ("added_tokens", [{"id": 258, "content": " x", "lstrip": True}], "added_tokens: ' x' has lstrip"),

@@ -302,3 +302,11 @@ def test_spans_begin_in_order_where_a_space_is_added_between_parts_of_one_charac
     assert bytes(ids).decode() == " e \u0301"
     assert spans == [(0, 0), (0, 1), (0, 0), (0, 1), (0, 1)]
     assert (ids, spans) == book(model).encode_with_offsets("\u00e9")
+
+
+def test_spans_go_through_every_byte_level_step() -> None:
+    steps = (ByteLevel(split=False), ByteLevel(prefix_space=True), Punctuation())
+    model = replace(read_model({}), pipeline=Pipeline((), (), steps))
+    ids, spans = Tokenizer.from_model(model).encode_with_offsets("\u00e9 a")
+    assert bytes(ids).decode() == " \u00c3\u00a9\u0120a"
+    assert (ids, spans) == book(model).encode_with_offsets("\u00e9 a")
