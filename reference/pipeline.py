@@ -143,11 +143,17 @@ class AddedTokens:
 
     def cut(self, text: str) -> Iterator[tuple[str, AddedToken | None]]:
         """Yield each non-empty segment of a text, and the added token if it is one."""
+        return ((text[start:end], token) for start, end, token in self.locate(text))
+
+    def locate(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:
+        """Yield where each segment begins and ends, which can be within white space that the token before took."""
+        done = position = 0
         if not self._has_flags:
             for segment, is_added in self.special.cut(text):
-                yield segment, self._token_of[segment] if is_added else None
+                position += len(segment)
+                yield done, position, self._token_of[segment] if is_added else None
+                done = position
             return
-        done = position = 0
         while span := self.special.find(text, position):
             start, position = span
             token = self._token_of[text[start:position]]
@@ -155,15 +161,14 @@ class AddedTokens:
             if token.single_word and any(map(_WORD_CHARACTER.fullmatch, beside)):
                 continue
             if token.lstrip:
-                start = max(done, _SPACES_BEFORE.match(text, 0, start).start())  # type: ignore[union-attr]
+                start = min(start, max(done, _SPACES_BEFORE.match(text, 0, start).start()))  # type: ignore[union-attr]
             end = _SPACES.match(text, position).end() if token.rstrip else position  # type: ignore[union-attr]
             if done < start:
-                yield text[done:start], None
-            if start < end:
-                yield text[start:end], token
+                yield done, start, None
+            yield start, end, token
             done = end
         if done != len(text):
-            yield text[done:], None
+            yield done, len(text), None
 
 
 # Split steps
@@ -335,18 +340,16 @@ class PipelineEncoder(TextEncoder):
             yield first, known[-1][1] if known else first
 
     def _origins(self, text: str, vocab: Mapping[int, bytes]) -> Iterator[Sequence[Origin]]:
-        forms, end = self.pipeline.normalizer, 0
-        for segment, token in self._raw.cut(text):
-            start, end = end, end + len(segment)
+        forms = self.pipeline.normalizer
+        for start, end, token in self._raw.locate(text):
             if token:
                 yield [(start, end)]
                 continue
-            origins = list(origins_of(segment, forms, start))
-            position = 0
-            for part, late_token in self._normalized.cut(normalize(segment, forms)):
-                own = origins[position : position + len(part)]
-                position += len(part)
-                yield from [own] if late_token else self._origins_of_part(part, own, vocab)
+            part = normalize(text[start:end], forms)
+            origins = list(origins_of(text[start:end], forms, start))
+            for first, last, late_token in self._normalized.locate(part):
+                own = origins[first:last]
+                yield from [own] if late_token else self._origins_of_part(part[first:last], own, vocab)
 
     def _origins_of_part(
         self, part: str, origins: Sequence[Origin], vocab: Mapping[int, bytes]

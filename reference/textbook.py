@@ -483,8 +483,8 @@ class Encoding:
             start, stop = stop, stop + len(match)
             if is_added and not (forms[match].single_word and self.touches_word(text, start, stop)):
                 first, last = self.stripped(text, start, stop, forms[match])
-                first = max(first, end)
-                parts += [(end, first, ""), (first, max(first, last), forms[match].content)]
+                first = min(max(first, end), start)  # a match can begin in white space that the token before took
+                parts += [(end, first, ""), (first, last, forms[match].content)]
                 end = last
         return [part for part in [*parts, (end, len(text), "")] if part[0] < part[1] or part[2]]
 

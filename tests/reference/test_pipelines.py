@@ -30,6 +30,7 @@ from bpe_conformance.fixtures.pipeline import (
 from bpe_conformance.operations import EncodeWithOffsets, Setting
 from bpe_conformance.operations.offsets import EXACT
 from bpe_conformance.reference import Tokenizer, dispatch, file_encoding, textbook
+from bpe_conformance.reference.encoder import SINGLE_BYTES
 from bpe_conformance.reference.formats import huggingface
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -80,6 +81,8 @@ PIECES = [
         "\x00",
         "\u200b",
         "\u212a",
+        "<s>  x",
+        "<s>\t\t  b",
     ],
 ]
 CONTENTS = ["<s>", "ab", "abc", "b", "<a>", "<a>b", " x", "é", "e\u0301", "éé", "\n", "  ", "1", "K", "ﬁ", "Ġ", "日本"]
@@ -126,11 +129,10 @@ def models(draw: st.DrawFn) -> Model:
     tokens = list(dict.fromkeys([*tokens, *whole]))
     form = st.sampled_from([(), (), ("NFC",), *((name,) for name in NORMAL_FORMS), ("NFD", "NFKC")])
     flags = st.sampled_from([False, False, True])
-    added = draw(
-        st.lists(
-            st.builds(AddedToken, st.sampled_from(CONTENTS), *[flags] * 4), max_size=4, unique_by=lambda t: t.content
-        )
-    )
+    chosen = st.builds(AddedToken, st.sampled_from(CONTENTS), *[flags] * 4)
+    late = draw(st.booleans())
+    begun = [AddedToken("<s>", late, rstrip=True), AddedToken(" x", late), AddedToken("\t\t", late)]
+    added = draw(st.lists(chosen, max_size=4, unique_by=lambda t: t.content) | st.just(begun).map(list))
     vocab = dict(enumerate(tokens))
     for number, token in enumerate(added):
         index = next((index for index, known in vocab.items() if known == unspelled(token.content)), len(vocab))
@@ -180,14 +182,16 @@ def test_random_pipelines_round_trip_and_encode_as_tokenizers_does(
         assert dict(back.vocab) == dict(model.vocab)
     theirs, ours = tokenizers.Tokenizer.from_file(str(file)), Tokenizer.from_model(back)
     setting = Setting(back, clause=EXACT)
+    drops = not {*back.vocab.values()}.issuperset(SINGLE_BYTES)  # bytes, which the offsets of tokenizers leave out
     for text in texts:
         encoding = theirs.encode(text, add_special_tokens=False)
         assert book(model).encode(text) == encoding.ids, text
         assert ours.encode(text) == encoding.ids, text
         right = EncodeWithOffsets(text).computed(setting)
+        assert all(0 <= start <= end <= len(text) for start, end in right.spans), (text, right)
         assert ours.encode_with_offsets(text) == (list(right.ids), list(right.spans)), text
         answer = Offsets(tuple(encoding.ids), tuple(encoding.offsets))
-        assert EncodeWithOffsets(text).accepts(right, answer, setting), (text, right, answer)
+        assert drops or EncodeWithOffsets(text).accepts(right, answer, setting), (text, right, answer)
 
 
 @profile
