@@ -303,6 +303,21 @@ def cuts_in_pipelines(implementation: Implementation) -> Verdicts:
         yield from _cut_anywhere(implementation, model, CUT_IN_PIPELINES, BEFORE)
 
 
+BESIDE_BLANKS = tuple("".join(parts) for parts in product(("<s>", " x", "x ", "\n\n", " ", "b"), repeat=3))
+
+
+@Fixed("law-pipeline-blanks", "OFFSET-SPECIAL-1", ("encode_with_offsets", "from_tokenizer_json"))
+def blanks_in_pipelines(implementation: Implementation) -> Verdicts:
+    """Tokens that take white space, and those that begin, end or are within it, cover all of themselves."""
+    added = [AddedToken("<s>", lstrip=True, rstrip=True), *map(AddedToken, (" x", "x ", "\n\n"))]
+    for tokens in (added, [replace(token, normalized=True) for token in added]):
+        model = strategies.with_ids((), special=[token.content for token in tokens])
+        pipeline = Pipeline(("NFC",), tuple(tokens), (ByteLevel(),))
+        model = replace(model, special_tokens=None, pipeline=pipeline)
+        whole, *alone = (Question(EncodeWithOffsets(one), model) for one in ("".join(BESIDE_BLANKS), *BESIDE_BLANKS))
+        yield from together(implementation, "OFFSET-SPECIAL-1", whole, None, alone)
+
+
 BLANKS = " \t\n\r\u00a0\u3000"
 NEARLY_BLANKS = "\x1c\x1d\x1e\x1f\u00ad\u180e\u200b\u200d\u2060\ufeff"
 """Characters that `str.isspace`, an older Unicode or a reader takes for white space, and the patterns do not."""
@@ -1086,6 +1101,7 @@ PROPERTIES: tuple[Property, ...] = (
         lengths,
         cuts,
         cuts_in_pipelines,
+        blanks_in_pipelines,
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, surrogates, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),

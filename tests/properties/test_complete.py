@@ -240,6 +240,13 @@ class TakesACharacterForASpecialToken(Whole):
         return super().encode(text.replace("\U0010fffd", found[0]) if found else text, **choice)
 
 
+class CoversWhiteSpaceOnce(Whole):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = super().encode_with_offsets(text)
+        ends = [0, *(end for _, end in spans)]
+        return ids, [(max(start, before), end) for before, (start, end) in zip(ends, spans, strict=False)]
+
+
 def run(name: str, target: Any) -> Found | None:
     return PROPERTIES[name].run(Implementation("x", target), Effort())
 
@@ -271,6 +278,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-detok-subparts", OverlongFormsAwaited),
         ("law-cached-batches", RowsByEndsOfTexts),
         ("law-pipeline-cuts", StreamCutAfterRstrip),
+        ("law-pipeline-blanks", CoversWhiteSpaceOnce),
         ("law-train-characters", JoinsTheTextAtSpecials),
         ("law-encode-characters", TakesACharacterForASpecialToken),
         ("law-encode-swapped", LooksAtThreeIds),
