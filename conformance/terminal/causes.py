@@ -37,10 +37,9 @@ MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
 GROSS = 0.5  # the share of the cases of splits that fail if the splits are wrong in a way that cuts plain words
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
-    "JavaScript, the lastIndex of a regular expression with the flag g. If there is none, look for random numbers, "
-    "the time, and threads."
+    "JavaScript, the lastIndex of a regular expression with the flag g. If there is none, look for "
+    "random numbers, the time, threads, and the order of a set, which differs from process to process."
 )
-CHANCE = f"Look first at the code that it tests: each process has another order of sets. {SHARED}"
 STATE = ("MERGE-STATE-1", "LAW-PURE-1", "ERROR-STATE-1", "ERROR-AFTER-1", "DETOK-STATE-1")
 """Clauses about the same answer after other calls."""
 RULES = {"lookup": "MERGE-LOOKUP-1", "pattern": "SPLIT-DEFAULT-1", "train_special": "TRAIN-SPECIAL-1"}
@@ -77,7 +76,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     total = counted(len(diagnosis.failing), "failure")
     if diagnosis.passes_alone:
         yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls, or chance, change answers.", ""
-        yield from ((line, "") for line in _row("fix", CHANCE))
+        yield from ((line, "") for line in _row("fix", SHARED))
         yield "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1", ""
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
@@ -287,7 +286,7 @@ def steps(result: RunResult) -> Iterator[str]:
     if not text or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
-        yield from _next(f"{alone} passes alone, in a new process. {CHANCE}")
+        yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
         yield from wrapped("Then run the same command again: other tests may also pass alone.", " " * 14, " " * 14)
     elif after_calls := _after_calls(result):
         yield from _next(f"{after_calls} fails only after other calls. {SHARED}")

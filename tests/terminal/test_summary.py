@@ -863,7 +863,7 @@ def test_an_undeclared_convention_says_where_to_declare_it(
 def test_a_test_that_passes_alone_comes_first() -> None:
     made = result(outcome("one", "failed"), diagnosis=Diagnosis((), ("one",), passes_alone="one"))
     assert lines_of(made)[0] == "one passes alone, in a new process: earlier calls, or chance, change answers."
-    assert lines_of(made)[1].startswith("  fix        Look first at the code that it tests: each process")
+    assert lines_of(made)[1].startswith("  fix        Look for state that calls or instances share")
     assert "  rule       LAW-PURE-1: bpe-conformance explain LAW-PURE-1" in lines_of(made)
     assert not any(line.startswith("  reproduce ") for line in end_of(made))
 
