@@ -271,12 +271,12 @@ def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers
 
 
 def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_lost() -> None:
-    """The share is 95 %, and two names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
+    """The share is 96 %, and two names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
     published, spec = read(), _spec()
     clauses = {case.id: case.clause.id for case in spec.cases}
     rows = {bug: row for bug, row in published.answers.items() if row}
     random, named, wrong = Random(3), 0, 0
-    for _ in range(100):
+    for _ in range(200):
         three = random.sample(sorted(rows), 3)
         answers = {case: mark for bug in three for case, mark in rows[bug].items()}
         answered_by = {case: bug for bug in three for case in rows[bug]}
@@ -285,8 +285,8 @@ def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_l
         found = cover(of_bugs(Evidence(clauses, answers, dependent), published, known_bugs()), answers)
         named += len({*three}.intersection(*[set().union(*(candidate.bugs for candidate, _ in found))]))
         wrong += sum(not candidate.bugs & {*three} for candidate, _ in found)
-    assert named >= 280
-    assert wrong <= 2
+    assert named >= 560
+    assert wrong <= 4
 
 
 # The diagnosis of a run

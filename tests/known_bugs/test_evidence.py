@@ -293,7 +293,8 @@ def test_only_a_trainer_follows_the_conventions_of_training() -> None:
 )
 def test_a_case_differs_if_it_has_two_values(by_convention: bool, values: dict[str, int], differs: bool) -> None:
     expected = SimpleNamespace(by_convention=by_convention, under=values.get)
-    case: Any = SimpleNamespace(expected=expected, operation=SimpleNamespace(key=lambda values: values["lookup"]))
+    operation, clause = SimpleNamespace(key=lambda values: values["lookup"]), SimpleNamespace(id="MERGE-LOOKUP-1")
+    case: Any = SimpleNamespace(expected=expected, operation=operation, clause=clause)
     declared = {"lookup": "pair", "pattern": "gpt2"}
     assert causes._differs(case, declared, {**declared, "lookup": "bytes"}) == differs
 
