@@ -41,12 +41,29 @@ class EncodeWithOffsets(Encoding):
     def accepts(self, correct: Acceptable, answer: Answer, setting: Setting, receiver: Any = None) -> bool:
         if answer == correct:
             return True  # without the search for what each byte comes from, which takes long
-        if not isinstance(correct, Offsets) or not isinstance(answer, Offsets) or self._is_spelled(correct, setting):
+        if not isinstance(correct, Offsets) or not isinstance(answer, Offsets):
+            return super().accepts(correct, answer, setting, receiver)
+        answer = self._settled(correct, answer, setting)
+        if self._is_spelled(correct, setting):
             return super().accepts(correct, answer, setting, receiver)
         starts = [start for start, _ in answer.spans]
         inside = all(0 <= start <= end <= len(self.text) for start, end in answer.spans)
         known = answer.ids == correct.ids and len(starts) == len(answer.ids) and inside and starts == sorted(starts)
         return known and (setting.clause != EXACT or all(map(_covers, answer.spans, setting.oracle.origins(self.text))))
+
+    def _settled(self, correct: Offsets, answer: Offsets, setting: Setting) -> Offsets:
+        """Return the answer with the correct span for each token that was found in changed text, if it is inside it."""
+        if setting.table.pipeline is None or len(answer.spans) != len(correct.spans):
+            return answer
+        added = setting.table.pipeline.added_tokens
+        late = {setting.oracle.special_id(token.content) for token in added if token.normalized}
+
+        def settled(index: int, mine: tuple[int, int], span: tuple[int, int]) -> tuple[int, int]:
+            part = self.text[slice(*span)]
+            is_open = index in late and setting.oracle.normalize(part) != part
+            return span if is_open and span[0] <= mine[0] <= mine[1] <= span[1] else mine
+
+        return Offsets(answer.ids, tuple(map(settled, correct.ids, answer.spans, correct.spans)))
 
     def _is_spelled(self, correct: Offsets, setting: Setting) -> bool:
         """Return whether the tokens spell the text, apart from white space that added tokens took."""
@@ -55,11 +72,6 @@ class EncodeWithOffsets(Encoding):
         added = {setting.oracle.special_id(token) for token in setting.oracle.special}
         tokens = (token_of(index, setting.table) or b"" for index in correct.ids if index not in added)
         rows = [*zip(correct.ids, correct.spans, strict=True)]
-        of_pipeline = () if setting.table.pipeline is None else setting.table.pipeline.added_tokens
-        late = {setting.oracle.special_id(token.content) for token in of_pipeline if token.normalized}
-        changed = (self.text[slice(*span)] for index, span in rows if index in late)
-        if any(setting.oracle.normalize(part) != part for part in changed):
-            return False  # it was found in the normalized text
         taken = {at for index, span in rows if index in added for at in range(*span)}
         taken -= {at for index, span in rows if index not in added for at in range(*span)}  # PIPELINE-STRIP-1
         outside = "".join(char for at, char in enumerate(self.text) if at not in taken)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations, cycle, islice, pairwise, product
@@ -137,7 +137,7 @@ def _kept(
             if passed != given:
                 yield Mismatch(asked, Expectation((Unchanged(),)), Changed((f"the caller's {noun} changed",)))
 
-    asks = f"`{method}` does not change a list of {noun}, also a long one."
+    asks = f"`{method}` does not change a list of {noun}, even a long one."
     return replace(Fixed(id_, "LAW-PURE-1", (method, "shared memory"))(test), asks=asks)
 
 
@@ -220,9 +220,8 @@ def _rows_apart(operation: Batch, has_encode: bool, tokenizer: TokenizerProxy) -
     return SAME_LIST if _repeats_a_list(rows) else Accepted()
 
 
-def _repeats_a_list(results: Iterable[Any]) -> bool:
-    kept = [*results]  # so that no id is used again
-    lists = [id(one) for one in kept if type(one) is list]
+def _repeats_a_list(results: Any) -> bool:
+    lists = [id(one) for one in results if type(one) is list] if type(results) in (list, tuple) else []
     return len({*lists}) < len(lists)
 
 

@@ -357,6 +357,27 @@ def test_what_normalization_does_not_change_has_exact_spans_under_a_pipeline() -
     assert not operation.accepts(right, replace(right, spans=((0, 1), (1, 3))), setting)
 
 
+@pytest.mark.parametrize(
+    ("spans", "accepted"),
+    [
+        (((0, 1), (1, 2), (2, 4), (4, 5)), True),
+        (((0, 1), (1, 2), (2, 3), (4, 5)), True),  # as tokenizers gives it
+        (((0, 1), (1, 2), (1, 3), (4, 5)), False),
+        (((0, 1), (1, 2), (2, 4), (3, 5)), False),
+        (((0, 0), (0, 0), (0, 0), (0, 0)), False),
+    ],
+)
+def test_only_the_span_of_a_token_found_in_changed_text_is_open(
+    spans: tuple[tuple[int, int], ...], accepted: bool
+) -> None:
+    token = {"content": "\u00e9", "normalized": True}
+    model = read_model({"extra": [[256, "\u00e9"]], "pipeline": {"normalizer": ["NFC"], "added_tokens": [token]}})
+    operation, setting = EncodeWithOffsets("a e\u0301b"), Setting(model, DEFAULTS, "OFFSET-SPECIAL-1")
+    right = operation.answer(setting)
+    assert right.ids == (97, 32, 256, 98)
+    assert operation.accepts(right, Offsets(right.ids, spans), setting) is accepted
+
+
 @pytest.mark.parametrize(("span", "exact"), [((2, 4), True), ((1, 4), False), ((2, 3), False), ((3, 4), False)])
 def test_where_normalization_changes_a_text_a_span_covers_every_other_character(
     span: tuple[int, int], exact: bool

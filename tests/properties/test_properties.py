@@ -57,6 +57,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-special-list", wrong.cleaning(dict.fromkeys)),
     ("law-special-list", wrong.cleaning(lambda special: filter(None, special))),
     ("law-special-list", wrong.cleaning(longest_first)),
+    ("law-special-list", wrong.cleaning(lambda special: sorted(special) if len(special) > 64 else special)),
     ("law-load-list", wrong.cleaning(longest_first, at_load=True)),
     ("law-load-list", wrong.cleaning(dict.fromkeys, at_load=True)),
     ("law-load-list", wrong.cleaning(lambda special: filter(None, special), at_load=True)),
@@ -604,6 +605,17 @@ def test_a_list_that_the_next_call_fills_again_is_found(name: str, method: str) 
     assert failure is not None
     assert failure.mismatch.answer == Changed(("a later call changed the result",))
     assert failure.mismatch.clause_id == "LAW-PURE-1"
+
+
+@pytest.mark.parametrize("is_lazy", [True, False])
+def test_a_large_batch_without_rows_is_no_list_that_two_rows_share(is_lazy: bool) -> None:
+    class Refuses(wrong.Whole):
+        def encode_batch(self, texts: list[str]) -> Any:
+            if len(texts) < 1_000:
+                return super().encode_batch(texts)
+            return (self.encode(text) for text in [*texts, None]) if is_lazy else None
+
+    assert found("law-lists-batches", Refuses) is None
 
 
 def test_an_array_that_the_next_call_fills_again_is_found() -> None:
