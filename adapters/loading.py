@@ -86,7 +86,7 @@ def resolve(spec: str) -> object:
         return _command(spec)
     prefix, _, rest = spec.partition(":")
     if prefix in _OF_MODULES and not rest:
-        raise AdapterError(f"{spec!a} names nothing; write {spec}MODULE:NAME")
+        raise AdapterError(f"{spec!a} names no module; write {spec}MODULE:NAME")
     if prefix in SHAPES:
         make: Any = load(SHAPES[prefix])
         return make(rest)

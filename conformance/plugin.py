@@ -39,7 +39,7 @@ HOW = {
     "fails the run, and so does a listed test that passes",
     "--bpe-write-known-failures FILE": "write the failures of this run as known failures; keep the reasons, and the "
     "tests that are not selected; a run that is stopped (Ctrl-C, -x) writes nothing",
-    "--bpe-show WHAT": "print every failure in full, or only the warnings, in full; -v prints both",
+    "--bpe-show WHAT": "print every failure (failures) or every warning (warnings) in full; -v prints both",
     "--bpe-report PATH": "write a report: FILE.json, FILE.md, badge.json, FILE.html, or all of them into DIR/; "
     "repeatable",
 }

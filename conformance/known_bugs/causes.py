@@ -461,7 +461,7 @@ class _Search:
             wrong = {test: found for test in asked if test in self.wrong and (found := self.wrong[test].mismatch)}
             passed = _spread([test for test in asked if test not in wrong], REPLAYED)
             few = _spread(sorted(wrong), 2 * MOST_CAUSES)
-            undeclared = [{**self.declared, "pattern": name} for name in PATTERNS if name != "none"]  # which is a bug
+            undeclared = [{**self.declared, "pattern": name} for name in PATTERNS if name != "none"]  # a known bug
             likely = [
                 values
                 for values in undeclared

@@ -172,7 +172,7 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
     if own.merges != model.merges and len(own.merges) == len(model.merges):
         pairs = enumerate(zip(own.merges, model.merges, strict=True))
         rank, (mine, others) = next((rank, pair) for rank, pair in pairs if pair[0] != pair[1])
-        implementation.note(f"merge {rank} is {mine!r} in its file, and {others!r} in {where}; if tests fail, {fix}")
+        implementation.note(f"merge {rank} of its file is {mine!r}, but {others!r} in {where}; if tests fail, {fix}")
     implementation.fixed_model = model.name
 
 

@@ -198,7 +198,7 @@ def _of_equal_hashes() -> Iterator[tuple[Model, str]]:
 
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
 def keys(implementation: Implementation) -> Verdicts:
-    """`aaa` of any ASCII character becomes `aa` and `a`, although (a,aa) is a merge, and equal hashes are no merge."""
+    """For every ASCII character, `aaa` becomes `aa` and `a`, and pairs with equal hashes are not confused."""
     for model, text in _of_equal_hashes():
         yield equals_oracle(implementation, Question(Encode(text), model), "MERGE-PAIR-1")
     chars = [*map(chr, range(0x80))]
@@ -308,7 +308,7 @@ BESIDE_BLANKS = tuple("".join(parts) for parts in product(("<s>", " x", "x ", "\
 
 @Fixed("law-pipeline-blanks", "OFFSET-SPECIAL-1", ("encode_with_offsets", "from_tokenizer_json"))
 def blanks_in_pipelines(implementation: Implementation) -> Verdicts:
-    """Tokens that take white space, and those that begin, end or are within it, cover all of themselves."""
+    """An added token covers all of itself, even if it begins, ends or lies in white space that another one took."""
     added = [AddedToken("<s>", lstrip=True, rstrip=True), *map(AddedToken, (" x", "x ", "\n\n"))]
     for tokens in (added, [replace(token, normalized=True) for token in added]):
         model = strategies.with_ids((), special=[token.content for token in tokens])
@@ -518,7 +518,7 @@ LOOK_ALIKES = ("?", "\ufffd", "\ufffd\ufffd\ufffd", "", " ", "\ud7ff", "\ue000",
 
 @Fixed("law-cached-surrogates", "ERROR-SURROGATE-1", ("encode",))
 def surrogates(implementation: Implementation) -> Verdicts:
-    """One tokenizer does not confuse a lone surrogate with what others write in its place."""
+    """`encode` does not confuse a lone surrogate with the text that some programs write in its place."""
     model = strategies.with_ids(())
     for lone in ("\ud800", "\udfff"):
         forms = ("\ufffd".encode(), lone.encode("utf-8", "surrogatepass"), 3 * "\ufffd".encode())

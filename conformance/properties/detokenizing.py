@@ -122,7 +122,7 @@ def error_of_ids(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-detok-arguments", "ERROR-STATE-1", (*NEEDS, "shared memory"))
 def list_of_ids(implementation: Implementation) -> Verdicts:
-    """`decode_iterable` does not change a list of ids that the caller passes, also a long one."""
+    """`decode_iterable` does not change a list of ids that the caller passes, even a long one."""
     model = read_model({})
     for times in (1, 100):
         ids = [*_bytes(model, OTHER)] * times
@@ -134,7 +134,7 @@ def list_of_ids(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-detok-twins", "DETOK-EQUAL-1", (*NEEDS, "decode"))
 def twins(implementation: Implementation) -> Verdicts:
-    """If `decode` takes two ids for the same bytes, each of them is its text in a stream, too."""
+    """If `decode` accepts two ids with the same bytes, `decode_iterable` decodes each of them, too."""
     model = read_model({"extra": [[300, "a"], [301, "\u00e9"], [302, "\u00e9"]]})
     for index in (97, 300, 301, 302):
         if ask(implementation, Question(Decode((index,)), model)) == Text(model.vocab[index].decode()):

@@ -114,6 +114,7 @@ def _exact(kind: Callable[[str], Operation], right: Callable[[tuple[int, ...]], 
     return Question(kind(text), strategies.with_ids(())), right(tuple(text.encode("ascii")))
 
 
+SCAN = "SPECIAL-SCAN-1"
 MANY_SPECIALS = (3, 20, 300, 1_100)  # published tables have 1,000 special tokens
 SHORT_SPECIALS, OVERLAPPED = ("ab", "zb"), "bcdefghijkl"
 """In `abcdefghijkl` and `zbcdefghijkl`, a short token begins before a long one, so the long one is not found. In a long
@@ -918,7 +919,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
     if implementation.conventions["lookup"] != "bytes":
         yield Row("a table", tuple(tables), pose)
     if "special" in implementation.capabilities:
-        yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause="SPECIAL-SCAN-1")
+        yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause=SCAN)
         yield Row("a special token, and its beginning", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")
 
 
@@ -1046,7 +1047,9 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
 
         yield Row(f"texts, {text.what}", sizes, pose)
     if "special" in implementation.capabilities and not texts.own:
-        yield Row("texts with a table of special tokens", MANY_SPECIALS[:3], partial(_in_batch, _many_specials))
+        yield Row(
+            "texts with a table of special tokens", MANY_SPECIALS[:3], partial(_in_batch, _many_specials), clause=SCAN
+        )
         what = "texts that end or begin with a part of a special token"
         yield Row(what, (6, 65, 1_025), _parts_of_specials, clause="LAW-BATCH-1")
 
@@ -1160,7 +1163,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row("a text that fills blocks", EXACT, partial(_exact, EncodeWithOffsets, spans))
         yield Row("a pre-token of different merges", DEEP, partial(_spans, one_merge_per_byte))
         if "special" in implementation.capabilities:
-            yield Row("a table of special tokens", MANY_SPECIALS[:3], partial(_spans, _many_specials))
+            yield Row("a table of special tokens", MANY_SPECIALS[:3], partial(_spans, _many_specials), clause=SCAN)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:

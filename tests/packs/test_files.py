@@ -426,7 +426,7 @@ def test_the_file_of_an_engine_has_the_ids_of_the_model(tmp_path: Path) -> None:
         other = f"the id {index} is {ABC.vocab[index]!r} in its file, and b'zz' in DIR"
         assert str(caught.value) == f"mine: {other}; make a pack of this file: bpe-conformance pack {file} -o DIR"
     exchanged = fitted(replace(padded, merges=(*ABC.merges[1::-1], *ABC.merges[2:])), model_file=file)
-    other = f"merge 0 is {ABC.merges[0]!r} in its file, and {ABC.merges[1]!r} in DIR"
+    other = f"merge 0 of its file is {ABC.merges[0]!r}, but {ABC.merges[1]!r} in DIR"
     assert exchanged.noted == f"{other}; if tests fail, make a pack of this file: bpe-conformance pack {file} -o DIR"
     assert fitted(replace(padded, merges=ABC.merges[:-1]), model_file=file).fixed_model == "abc"
     file.write_text("{}")
