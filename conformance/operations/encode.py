@@ -110,8 +110,13 @@ class EncodeAllowed(Encoding):
 
     def without_choice(self, model: Model) -> Model:
         named = model.special_tokens or ()
-        allowed = (token for token in named if self.allowed_special == "all" or token in self.allowed_special)
-        return replace(model, special_tokens=tuple(allowed))
+        allowed = tuple(token for token in named if self.allowed_special == "all" or token in self.allowed_special)
+        built = {left + right for left, right in model.merges}
+        others = {
+            data for token in named if token not in allowed and len(data := token.encode("utf-8", "replace")) > 1
+        } - built
+        vocab = {index: token for index, token in model.vocab.items() if token not in others}  # no token of a lookup
+        return replace(model, vocab=vocab, special_tokens=allowed)
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
         like = self.without_choice(setting.table)

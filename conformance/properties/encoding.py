@@ -328,6 +328,19 @@ def each_choice(implementation: Implementation) -> Verdicts:
         yield undisturbed(implementation, question, tokenizer.ask(question))
 
 
+@Fixed("law-lookup-special", "MERGE-LOOKUP-1", CHOOSING)
+def special_as_pre_token(implementation: Implementation) -> Verdicts:
+    """A special token that the call does not allow is no token of the lookups `bytes` and `whole`."""
+    if implementation.conventions["lookup"] == "pair":
+        return
+    model = strategies.with_ids(((b"k", b"l"),), special=("<|kl|>", "klm", "mm"))
+    for text in ("<|kl|>", "klm", "mm", "klmm"):
+        found = equals_oracle(implementation, Question(EncodeAllowed(text, (), ()), model), "MERGE-LOOKUP-1")
+        if found is not None and text == "<|kl|>":
+            return  # SPECIAL-ALLOWED-1 is a SHOULD
+        yield found
+
+
 def _absent_tokens(implementation: Implementation) -> Encodings:
     def without_entries(question: Question[Encode], unrelated: bool) -> Question[Encode]:
         model = question.table
@@ -523,7 +536,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-disallowed", "SPECIAL-DISALLOWED-1", CHOOSING, _with_disallowed, 60).agree(
         "A text with a disallowed special token is refused."
     ),
-    *(each_choice, absent, decoded_first, hash_seed),
+    *(each_choice, special_as_pre_token, absent, decoded_first, hash_seed),
     Drawn("law-round-trip", "LAW-ROUNDTRIP-1", ("decode",), strategies.encoded_texts, 36).agree(
         "The correct ids of a text decode to it."
     ),

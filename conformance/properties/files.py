@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from bpe_conformance.fixtures import Merge, Model, gpt2_files
-from bpe_conformance.fixtures.pipeline import Pipeline
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 
 from ..answer import Accepted, Answer, AnyError, Changed, Ids, Refusal, Unchanged
 from ..implementation.implementation import Implementation
@@ -425,6 +425,57 @@ def json_again(implementation: Implementation) -> Verdicts:
     yield from _replaced(implementation, JSON_MODELS, implementation.from_tokenizer_json, broken)
 
 
+def _in_reverse(value: Any) -> Any:
+    """Return a JSON value with the members of each object in reverse order."""
+    if isinstance(value, dict):
+        return {key: _in_reverse(value[key]) for key in reversed(value)}
+    return [*map(_in_reverse, value)] if isinstance(value, list) else value
+
+
+NOTATIONS: dict[str, Callable[[str], str]] = {
+    "on one line, with escapes": lambda text: json.dumps(json.loads(text)).replace("/", r"\/"),
+    "without white space": lambda text: json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")),
+    "with tabs and line feeds around each colon, and lines that end with CRLF": lambda text: json.dumps(
+        json.loads(text), ensure_ascii=False, indent="\t", separators=("\t,", "\n:\t\n")
+    ).replace("\n", "\r\n"),
+    "with the members of each object in reverse order": lambda text: json.dumps(_in_reverse(json.loads(text))),
+}
+_OF_EACH_KIND = Pipeline(
+    normalizer=("NFC",),
+    added_tokens=(AddedToken("<\U0001f98a>"), AddedToken('\u00ab\t"/\\')),
+    steps=(Split('\u00e9|\U0001f98a| ?[a-z"\\\\]+|/'), ByteLevel(split=False)),
+)
+
+
+@Fixed("law-json-notations", "PIPELINE-LOAD-1", LOADING_JSON)
+def json_notations(implementation: Implementation) -> Verdicts:
+    """A `tokenizer.json` is read in each notation that JSON has for the same value."""
+    merges = ((b'"', b"\\"), (b"\xc3", b"\xa9"), (b"\xf0", b"\x9f"), (b" ", b"a"))
+    added = [token.content for token in _OF_EACH_KIND.added_tokens]
+    model = replace(strategies.with_ids(merges, special=added), special_tokens=None, pipeline=_OF_EACH_KIND)
+    text = 'e\u0301\u00e9 a/<\U0001f98a>\U0001f98a"\\ ab\u00ab\t"/\\ab'
+    for notation, change in NOTATIONS.items():
+        question = Question(Encode(text), model, f"from a file {notation}")
+        again = Instance(implementation, partial(implementation.from_tokenizer_json, model, change=change))
+        yield undisturbed(implementation, question, again.ask(question))
+
+
+@Fixed("law-load-notations", "FILE-LOAD-1", (*LOADING, "special"))
+def notations(implementation: Implementation) -> Verdicts:
+    """A special token whose text is a key is read alike from escapes and from the characters themselves."""
+    for special in ("<\U0001f98a>", "\u00e9"):
+        model = strategies.with_ids(ASCII_MERGES, special=(special,))
+        question = Question(Encode(f"ab{special}a"), model, "loaded from files with escapes")
+
+        def make(is_escaped: bool, model: Model = model, special: str = special) -> TokenizerProxy:
+            with scratch_folder() as folder:
+                return implementation.from_files(*gpt2_files.write(model, folder, ascii=is_escaped), [special])
+
+        plain, escaped = (Instance(implementation, partial(make, way)).ask(question) for way in (False, True))
+        if plain != escaped and isinstance(plain, Ids):
+            yield Mismatch(question, Expectation((plain,), "without escapes"), escaped)
+
+
 @Fixed("law-json-elsewhere", "PIPELINE-LOAD-1", (*LOADING_JSON, "new process"))
 def json_in_ascii_locale(implementation: Implementation) -> Verdicts:
     """A `tokenizer.json` is read as UTF-8 in a locale whose encoding is ASCII."""
@@ -449,7 +500,9 @@ PROPERTIES: tuple[Property, ...] = (
         saved_over,
         saved_again,
         ascii_locale,
+        notations,
         json_again,
+        json_notations,
         json_in_ascii_locale,
     ),
 )

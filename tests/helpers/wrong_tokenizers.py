@@ -6,8 +6,9 @@ import codecs
 import contextlib
 import functools
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -175,6 +176,31 @@ class CachesByTheNumberAllowed(Whole):
         if key not in cache:
             cache[key] = super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         return list(cache[key])
+
+
+class TakesDisallowedTokensForPreTokens(Whole):
+    """Has all entries in one table of ranks, those of special tokens, too."""
+
+    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+    byte_ranks = property(lambda self: self.ids)
+
+
+def _reads_escapes_one_by_one(file: str) -> None:
+    """Replace each half of a surrogate pair that is escaped."""
+    text = Path(file).read_text("utf-8")
+    Path(file).write_text(re.sub(r"\\u[dD][89a-fA-F]..", "\ufffd", text), "utf-8")
+
+
+class ReadsEscapesOneByOne(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        _reads_escapes_one_by_one(vocab)
+        return super().from_files(vocab, merges, special_tokens)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> Whole:
+        _reads_escapes_one_by_one(path)
+        return super().from_tokenizer_json(path)
 
 
 class SortsTheCallersSpecialsWhenLoaded(Whole):
