@@ -470,8 +470,8 @@ class _Search:
             correct = ((test, _correct(asked[test], self.declared)) for test in (*wrong, *passed) if likely)
             right = {test: answer for test, answer in correct if isinstance(answer, Ids | Table)}
             for values in likely:
-                same = {test for test, found in wrong.items() if _is_right(asked[test], found.answer, values)}
                 differing = {test for test, answer in right.items() if not _is_right(asked[test], answer, values)}
+                same = {test for test in differing & {*wrong} if _is_right(asked[test], wrong[test].answer, values)}
                 yield self._of_conventions((("pattern", values["pattern"]),), same, differing)
 
     def _open_ties(self, found: Iterable[tuple[Candidate, Set[str]]]) -> Iterator[Candidate]:

@@ -211,6 +211,12 @@ class AbsentSpecialGetsLength(_Absent):
         return [(token, len(self.vocab) + position) for position, token in enumerate(absent)]
 
 
+class KnownSpecialGetsNewId(_Absent):
+    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
+        first = max(self.vocab) + 1
+        return [(token, first + position) for position, token in enumerate(dict.fromkeys(listed))]
+
+
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1

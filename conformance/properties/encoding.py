@@ -151,7 +151,7 @@ KEPT = (
 
 @Fixed("law-special-list", "ERROR-STATE-1", (*NEEDS, "shared memory"))
 def list_passed_to_the_constructor(implementation: Implementation) -> Verdicts:
-    """The constructor does not change a list with an empty or a repeated special token, or with many."""
+    """The constructor does not change its list of special tokens, which can be long, or have empty or repeated ones."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
 
     def build(passed: list[str]) -> object:

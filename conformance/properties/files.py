@@ -80,7 +80,7 @@ def saved(implementation: Implementation, question: Question[Encode]) -> Verdict
 
 @Fixed("law-load-list", "ERROR-STATE-1", (*LOADING, "special", "shared memory"))
 def list_passed_to_from_files(implementation: Implementation) -> Verdicts:
-    """`from_files` does not change a list with an empty or a repeated special token, or with many."""
+    """`from_files` does not change its list of special tokens, which can be long, or have empty or repeated ones."""
     model = strategies.with_ids((), special=["<e>", "<f>"])
     with scratch_folder() as folder:
         yield from asking.odd_lists_kept(
@@ -396,7 +396,7 @@ def _loaded(load: Callable[[], object]) -> Answer:
 
 @Fixed("law-loaded-again", "FILE-LOAD-1", LOADING)
 def loaded_again(implementation: Implementation) -> Verdicts:
-    """Files are read that replace others of the same size, from which a tokenizer was made, or which were broken."""
+    """Files are read as they are now, also if files with the same names and sizes, or broken ones, were read before."""
 
     def load_new(model: Model, folder: Path) -> TokenizerProxy:
         return implementation.from_files(*gpt2_files.write(model, folder), None)
@@ -416,7 +416,7 @@ def loaded_again(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-json-again", "PIPELINE-LOAD-1", LOADING_JSON)
 def json_again(implementation: Implementation) -> Verdicts:
-    """A `tokenizer.json` is read that replaces another one, from which a tokenizer was made, or which was broken."""
+    """A `tokenizer.json` is read as it is now, also if another one, or a broken one, was there before."""
 
     def broken(model: Model, folder: Path) -> Iterator[Callable[[], object]]:
         for change in (_in_the_middle, _with_unknown_merge):

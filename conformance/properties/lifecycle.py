@@ -993,7 +993,8 @@ def after_each_error(implementation: Implementation) -> Verdicts:
             if found is not None and found.depends_on is None:  # so that it hides no failure of plain text
                 yield found
     unknown = replace(plain, merges=((b"l", b"m"), *plain.merges, (b"k", b"absent")))
-    for what, table in (("a table without bytes", Model({97: b"a"}, (), (SPECIAL,))), ("an unknown merge", unknown)):
+    without_bytes = Model({97: b"a"}, (), (SPECIAL,))
+    for what, table in (("a table without bytes", without_bytes), ("a merge of an unknown token", unknown)):
         if has_special or not table.special_tokens:  # a class may keep what a constructor that failed has found
             ask(implementation, Question(Construct(), table))
             later = Question(Encode(f"klm {_WITH_SPECIAL}"), plain, f"after the constructor got {what}")

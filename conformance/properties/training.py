@@ -81,7 +81,7 @@ def again(implementation: Implementation, question: Question[Train]) -> Verdicts
 
 @Fixed("law-train-list", "ERROR-STATE-1", (*TRAIN, "train-special", "shared memory"))
 def list_passed_to_train(implementation: Implementation) -> Verdicts:
-    """`train` does not change a list with an empty or a repeated special token, or with many."""
+    """`train` does not change its list of special tokens, which can be long, or have empty or repeated ones."""
     given = Train("ab ab", 360)
     yield from asking.odd_lists_kept(
         implementation,

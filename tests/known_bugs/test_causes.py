@@ -807,6 +807,20 @@ def test_another_pattern_that_explains_all_failures_is_not_named_if_it_would_fai
     assert not [cause for cause in found.causes if isinstance(cause, ConventionCause)]
 
 
+def test_the_default_pattern_is_no_undeclared_one_of_a_trainer_with_too_many_entries() -> None:
+    class AddsSpecialsAgain(textbook.Tokenizer):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+            trained = textbook.Tokenizer.train(text, vocab_size, special_tokens)
+            trained.vocab.update(enumerate((token.encode() for token in special_tokens), max(trained.vocab) + 1))
+            return trained
+
+    asked = [case for case in _cases() if case.operation.name == "train" and case.clause.id.startswith("TRAIN-IDS-")]
+    found = diagnose(outcomes_of(AddsSpecialsAgain, asked), _cases())
+    assert len(found.failing) > 2
+    assert not [cause for cause in found.causes if isinstance(cause, ConventionCause)]
+
+
 def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
     asked = Question(Train("ab cd", 257))
     table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))

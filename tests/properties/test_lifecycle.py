@@ -957,7 +957,7 @@ class PassesOnItsMerges(Whole):
     ("target", "method"),
     [
         (KeepsTheChoiceOfAFailedCall, "allowed_special with a lone surrogate"),
-        (PassesOnItsMerges, "the constructor got an unknown merge"),
+        (PassesOnItsMerges, "the constructor got a merge of an unknown token"),
         (KeepsBytesOfABrokenStream, "decode_iterable"),
         (CountsOnAfterAnError, "encode_with_offsets"),
         (KeepsChunksOfAFailedStream, "encode_iterable"),
