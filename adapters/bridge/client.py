@@ -39,7 +39,7 @@ from ..errors import (
 )
 from . import wire
 from .confinement import Confinement
-from .process import Environment, Process
+from .process import STACK_SIGNAL, Environment, Process
 
 ONE_REPLY = (
     "a program writes one reply to each request to standard output, and nothing else",
@@ -87,10 +87,19 @@ class ModelRequest:
 
 
 class Client:
-    """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start."""
+    """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start.
+
+    `prints_stack`: it writes the stack of the call that it is in to standard error when it gets `STACK_SIGNAL`.
+    """
 
     def __init__(
-        self, argv: Sequence[str], *, time_limit: float = 10.0, start_limit: float = 60.0, env: Environment = None
+        self,
+        argv: Sequence[str],
+        *,
+        time_limit: float = 10.0,
+        start_limit: float = 60.0,
+        env: Environment = None,
+        prints_stack: bool = False,
     ) -> None:
         self.argv = list(argv)
         self.time_limit = time_limit
@@ -99,6 +108,7 @@ class Client:
         self.lock = threading.RLock()
         self.process: Process | None = None
         self._env = env
+        self._prints_stack = prints_stack
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._sequence = 0
         self._hello: dict[str, Any] = {}
@@ -260,6 +270,8 @@ class Client:
             fix = "reply to every line; if the tokenizer is too slow, make it faster"
             if operation == "start":
                 fix = "reply to start; is this a program that speaks the protocol of PROTOCOL.md?"
+            if self._prints_stack:
+                process.signal_for_stack()
             raise self._fail(HangError, operation, f"no reply within {limit:g} s", rule, fix) from None
         if line is None:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
@@ -461,9 +473,11 @@ def _streamed(name: str) -> Any:
     return stream
 
 
-def bridge(argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None) -> type[RemoteTokenizer]:
+def bridge(
+    argv: Sequence[str], *, time_limit: float = 10.0, env: Environment = None, prints_stack: bool = False
+) -> type[RemoteTokenizer]:
     """Start a program and return an adapter class with exactly the methods that it announces."""
-    client = Client(argv, time_limit=time_limit, env=env)
+    client = Client(argv, time_limit=time_limit, env=env, prints_stack=prints_stack)
     hello = client.start()
     capabilities, conventions = hello.get("capabilities"), hello.get("conventions", {})
     if not isinstance(capabilities, list) or not isinstance(conventions, dict):
@@ -505,4 +519,5 @@ def isolated(
     argv = [sys.executable, *program, spec, *(confinement.options if confinement else ())]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
     argv += [] if has_sample else ["--no-sample"]
-    return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)
+    argv += ["--trainer", trainer] if trainer else []
+    return bridge(argv, time_limit=time_limit, env=env, prints_stack=STACK_SIGNAL is not None)

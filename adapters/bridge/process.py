@@ -26,6 +26,8 @@ _ROUNDS = 50
 _PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
+STACK_SIGNAL = getattr(signal, "SIGUSR1", None)
+_STACK_PAUSE = 0.3
 Environment = Mapping[str, str] | None  # environment variables to add
 
 
@@ -121,6 +123,13 @@ class Process:
             if not _kill_marked(f"{_MARK}={self._mark}".encode()):
                 break
             time.sleep(_PAUSE)
+
+    def signal_for_stack(self) -> None:
+        """Have the program write the stack of the call that it is in to standard error, and wait for a moment."""
+        if STACK_SIGNAL is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                self.popen.send_signal(STACK_SIGNAL)
+                time.sleep(_STACK_PAUSE)
 
     def stderr_tail(self) -> str:
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")

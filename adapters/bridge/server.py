@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
+from itertools import count, dropwhile
+from types import FrameType
 from typing import Any
 
 from bpe_conformance.fixtures import answers
@@ -24,6 +25,7 @@ from ..errors import ENDINGS
 from ..signature import takes, version_of
 from . import wire
 from .confinement import Confinement
+from .process import STACK_SIGNAL
 
 GIBIBYTES = 4.0  # GiB of memory that the adapter may allocate, unless `--memory` says otherwise
 
@@ -256,14 +258,26 @@ def _describe(error: BaseException) -> dict[str, str]:
     except BaseException as again:
         message = f"(its message cannot be read: {type(again).__name__})"
     try:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in _PLUMBING]
+        lines = _own_frames(traceback.extract_tb(error.__traceback__))
     except BaseException:
-        frames = []
-    lines = "".join(traceback.format_list(frames)).splitlines()[-_TRACEBACK_LINES:] if frames else []
+        lines = []
     name = type(error).__name__
     if not isinstance(error, Exception) and name not in ENDINGS:
         name, message = "BaseException", f"{name}: {message}"
     return {"type": name, "message": message[:10_000], "traceback": "\n".join(lines)}
+
+
+def _own_frames(stack: Iterable[traceback.FrameSummary]) -> list[str]:
+    frames = [frame for frame in stack if frame.filename not in _PLUMBING]
+    return "".join(traceback.format_list(frames)).splitlines()[-_TRACEBACK_LINES:]
+
+
+def _write_stack(number: int, frame: FrameType | None) -> None:
+    """Write to standard error where a call is that takes too long."""
+    stack = dropwhile(lambda frame: frame.filename != __file__, traceback.extract_stack(frame))
+    lines = _own_frames(stack)
+    with contextlib.suppress(OSError):
+        os.write(2, "".join(f"{line}\n" for line in lines).encode("ascii", "backslashreplace"))
 
 
 def _leave_with(parent: int) -> None:
@@ -296,6 +310,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         adapter = resolve(options.spec)
         return with_trainer(adapter, options.trainer) if options.trainer else adapter
 
+    if STACK_SIGNAL is not None:
+        signal.signal(STACK_SIGNAL, _write_stack)
     threading.Thread(target=_leave_with, args=(os.getppid(),), name="parent", daemon=True).start()
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -165,9 +165,13 @@ def test_hanging_program_is_killed_with_its_children(naughty):
     pid = naughty.client.pid
     naughty.client.time_limit = 0.5
     started = time.monotonic()
-    with pytest.raises(HangError, match=r"0\.5 s"):
+    with pytest.raises(HangError, match=r"0\.5 s") as raised:
         tokenizer.encode("hang")
     assert time.monotonic() - started < 5
+    where = [line.strip() for line in raised.value.stderr.splitlines()]
+    assert [line for line in where if line.startswith("File ")] == [where[-2]]  # not the frames of the server
+    assert where[-2].endswith("in encode")
+    assert "time.sleep" in where[-1]
     assert gone(pid)
     assert gone(child)
     naughty.client.time_limit = 20
