@@ -191,7 +191,6 @@ class Client:
         self._sequence = 0
         self._loaded.clear()
         self._made.clear()
-        self._later.clear()
         return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
 
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:

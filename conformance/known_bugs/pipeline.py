@@ -125,6 +125,14 @@ class MatchesOfFinditer(BaseEncoder):
         return super().apply(step, piece)
 
 
+class OverlappingTextsCut(BaseEncoder):
+    def apply(self, step: Step, piece: str) -> list[str]:
+        if isinstance(step, Split) and step.expression.isalnum():
+            found = regex.finditer(step.expression, piece, overlapped=True)
+            return self.cut_at(piece, [match.span() for match in found], step.behavior, step.invert)
+        return super().apply(step, piece)
+
+
 class CapturedGroupsAsPieces(BaseEncoder):
     def apply(self, step: Step, piece: str) -> list[str]:
         if isinstance(step, Split) and step.behavior == "Isolated" and not step.invert:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import regex
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from bpe_conformance.fixtures import Merge, Model, gpt2_files
+from bpe_conformance.fixtures import Merge, Model, gpt2_files, gpt2_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 
 from ..answer import Accepted, Answer, AnyError, Changed, Ids, Refusal, Unchanged
@@ -140,9 +141,22 @@ MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 
 WHOLE_BLOCKS = 1_025  # bytes with 1,024 merges, which fill blocks of lines to the last one
 
 
+@cache
+def _words_of_gpt2() -> tuple[Question[Encode], Ids]:
+    """Pose every tenth word of GPT-2's vocabulary and every run of signs, each of which is one token."""
+    model, text, ids = gpt2_model(), "", list[int]()
+    signs, letters = regex.compile(r" ?[^\s\p{L}\p{N}\ufffd]+"), regex.compile(r" ?\p{L}+")
+    for index, token in model.vocab.items():
+        word = token.decode("utf-8", "replace")
+        if signs.fullmatch(word) or (index % 10 == 0 and letters.fullmatch(word)):
+            text += f"\n{word}"
+            ids += [model.ids[b"\n"], index]
+    return Question(Encode(text), model), Ids(tuple(ids))
+
+
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and files of 400,000 bytes.
+    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and GPT-2's files.
 
     A table in which each merge needs the one before is also saved.
     """
@@ -151,6 +165,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
         (long_tokens(LONG_ENTRY), False),
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
         (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
+        (_words_of_gpt2(), False),
     ):
         has_own_pattern = implementation.conventions["pattern"] != "gpt2"
         if has_own_pattern and correct_answer(question, implementation.conventions) != right:
@@ -474,6 +489,12 @@ def notations(implementation: Implementation) -> Verdicts:
         plain, escaped = (Instance(implementation, partial(make, way)).ask(question) for way in (False, True))
         if plain != escaped and isinstance(plain, Ids):
             yield Mismatch(question, Expectation((plain,), "without escapes"), escaped)
+    for special in ("\u00c2\u00b6", "\u00b6"):  # spellings of the result of a merge, and of a byte
+        model = strategies.with_ids(((b"\xc2", b"\xb6"),), special=None)
+        loading = Question(Load("a\u00b6", ()), replace(model, special_tokens=(special,)))
+        right = correct_answer(loading, implementation.conventions)
+        expected = Expected({"": (right, AnyError("a special token without an entry"))})
+        yield asking.judged(implementation, loading, expected, "FILE-SPECIAL-1")
 
 
 @Fixed("law-json-elsewhere", "PIPELINE-LOAD-1", (*LOADING_JSON, "new process"))

@@ -39,6 +39,11 @@ RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
 LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
+FULL_TABLES = (
+    *(size + more for size in (128, 512, 1_024, 4_096, 8_192, 10_000) for more in (-1, 0)),
+    *(size - 1 for size in (16_384, 20_000, 32_768)),
+)
+"""Numbers of different words that, with the line end between them, fill a block or a cache, or are one more."""
 DIFFERENT_LETTERS = (60, 2_100, 10_500)  # more than 2,048 or 10,000 classes of characters
 DIFFERENT_MERGES = (30, 300, 1_100)
 DEEP = (30, 1_001)  # Python ends a recursion of 1,000 calls
@@ -121,11 +126,12 @@ SHORT_SPECIALS, OVERLAPPED = ("ab", "zb"), "bcdefghijkl"
 list, both are apart in the order of the list, of lengths and of letters: no part of the list has both."""
 BROKEN_OFF = ("xabd", "mnoq", "op")
 """In `xabc` and `mnop`, a long token breaks off after the beginning of a short one that is inside it."""
+WIDE_SPECIAL = "\u00e9\u65e5"  # has more bytes than characters
 LONG_SPECIALS = (9, 300, 4_100)
 
 
 def long_special(length: int) -> str:
-    return f"<|{'pq' * (length // 2)}|>"
+    return f"<|{'p q' * (length // 3)}|>"  # with spaces, at which a stream could be cut
 
 
 def places_among(count: int) -> list[int]:
@@ -245,7 +251,10 @@ COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
 OF_LINES = Pipeline((), (), (Split(r"[^\n]*\n"), ByteLevel(split=False)))
 """A merge goes across each space of a text that is not split there, so no space is a position to cut at."""
-SENTENCES, BY_EXPRESSION = r"[^.]+|\.", "sentences by an expression that has no name"
+SENTENCES, BY_EXPRESSION = (
+    rf"{PATTERNS['gpt2'].partition(' ')[0]}[^.]+|\.",
+    "sentences by an expression that has no name",
+)
 SENTENCE = strategies.with_ids([(b"b", b" "), (b"b ", b"c"), (b"d", b"\n"), (b"d\n", b"b")]), "ab cd\nb."
 """An expression with white space within its pre-tokens, and a text in which merges go across all of it."""
 STEPS = Pipeline((), (), (Split(PATTERNS["llama3"]), Digits(True), Punctuation(), ByteLevel(split=False)))
@@ -563,10 +572,11 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         """Return `more` so many times, and `fewer` 3 times less, or less than half as often."""
         return lambda count: fewer * max(1, count // divisor - 3) + more * count
 
+    loses_ties = " ab" if implementation.conventions["tie_break"] == "lex-greater" else " xy"
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
             what = f"{more!a} {'three more times than' if divisor == 1 else 'more than twice as often as'} {fewer!a}"
-            sizes = [*(COUNTS if more == " ab" or effort.scale else COUNTS[:2])]
+            sizes = [*(COUNTS if more == loses_ties or effort.scale else COUNTS[:2])]
             sizes += [SCALED_COUNT] * (effort.scale and divisor == 1)
             yield row(what, "TRAIN-WEIGHT-1", sizes, counted(more, fewer, divisor), 1, least=2)
     different = (60, 1_000, 11_000, 70_000)  # more than 16 bits count
@@ -801,6 +811,10 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
                 yield Row(text.what, _apart(start, more)[: 3 if number > 1 else None], text.encode)
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
+        yield Row("exactly so many different pre-tokens", FULL_TABLES, _filled_with_different, clause="LAW-ENCODE-1")
+        if "special" in implementation.capabilities:
+            one = strategies.with_ids((), special=("<e>",))
+            yield Row("special tokens alone", (60, 9_000, 200_000), texts.text("special tokens", one, "<e>").encode)
         yield Row("different characters", DIFFERENT_LETTERS, _different_letters, clause="LAW-ENCODE-1")
 
 
@@ -810,10 +824,20 @@ def _apart(start: int, more: int = 0) -> tuple[int, ...]:
 
 
 def _different(count: int) -> Posed:
-    """Pose a text of this many different pre-tokens, each with a merge, followed by every tenth of them again."""
+    """Pose a text of this many different pre-tokens, each with a merge, followed by every tenth of them again.
+
+    The first one is short.
+    """
     words = _six_letters((*range(count), *range(0, count, 10)), "bcdefghi")
+    words[0] = words[count] = ""
     ids = (index for word in words for index in (256, *word.encode("ascii")))
     return encoding(strategies.with_ids([(b" ", b"k")]), "".join(f" k{word}" for word in words), ids)
+
+
+def _filled_with_different(count: int) -> Posed:
+    """Pose a text of exactly this many different words, of which the first comes again at the end."""
+    between = "\n".join(["", *_six_letters(range(count - 1), "bcdefghi"), ""])
+    return encoding(strategies.with_ids([(b"k", b"l")]), f"kl{between}kl", (256, *between.encode("ascii"), 256))
 
 
 def _different_letters(count: int) -> Posed:
@@ -853,16 +877,18 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield Row("a pre-token of long tokens", LONG_TOKENS, long_tokens, may_refuse=True)
     yield Row("a pre-token of different merges", DIFFERENT_MERGES, one_merge_per_byte, clause="MERGE-FULL-1")
-    yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
+    yield Row("pre-tokens that differ in one letter", (30, 120, 250, *RUN_SIZES[1:4]), _alike, may_refuse=True)
+    pose = partial(_one_after_the_other, mixed, ids_of)
+    yield Row("pre-tokens that do not repeat, one after the other", (2, 24), pose, may_refuse=True)
     yield Row("pre-tokens of each length", EACH_LENGTH, _each_length)
     around = (60, *(size + more for size in BLOCK_SIZES for more in (-1, 0, 1)))
-    for limits in (LARGER, around):
+    for limits in ((*LARGER, *FAR), around):
         yield Row("a pre-token with few merges", limits, lambda size: _at_limits(size).encode(size), may_refuse=True)
 
 
 LIMITS = [
-    *(1 << power for power in range(4, 18)),
-    *(size for unit in (1_000, 10_000, 100_000) for size in (unit, 2 * unit, 5 * unit)),
+    *(1 << power for power in range(4, 21)),
+    *(times * unit for unit in (1_000, 10_000, 100_000) for times in (1, 2, 3, 5, 10)),
 ]
 """Usual sizes of buffers and blocks, and limits of positions."""
 
@@ -877,6 +903,16 @@ def _each_length(longest: int) -> Posed:
     words = [f" ab{letters * 'z'}ab" for letters in range(longest - 4)]
     ids = (index for word in words for index in (32, 256, *word[3:-2].encode(), 256))
     return encoding(model, "".join(words), ids)
+
+
+def _one_after_the_other(model: Model, ids_of: Callable[[str], Sequence[int]], count: int) -> Posed:
+    """Pose this many pre-tokens of up to 700 letters. What one leaves in a buffer must not matter to the next."""
+    blocks, text, right = irregular_blocks(), "", list[int]()
+    for first in range(count):
+        chosen = blocks[first : first + first * 7 % 24 + 1]
+        text += "\n" + "".join(chosen)
+        right += [model.ids[b"\n"], *(index for block in chosen for index in ids_of(block))]
+    return encoding(model, text, right)
 
 
 def _at_limits(size: int) -> RepeatedText:
@@ -931,7 +967,7 @@ def _many_specials(count: int) -> Posed:
     """
     first, long, overlapping = "<[{(#@$%\U0001f98a&!?", list[str](), ["| k", "[| k]"]
     if count > MANY_SPECIALS[0]:
-        long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *BROKEN_OFF, *overlapping]
+        long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *BROKEN_OFF, WIDE_SPECIAL, *overlapping]
     numbers = range(count - len(long + overlapping))
     special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
     special = long + special + overlapping
@@ -939,8 +975,15 @@ def _many_specials(count: int) -> Posed:
     text, right = "", list[int]()
     if long:  # the text is the beginning of a longer token that ends in a shorter one, and then the other way round
         text, right = "abcab", [model.ids[b"ab"], ord("c"), model.ids[b"ab"]]
-        text += "xabcmnop"
-        right += [ord("x"), model.ids[b"ab"], *b"cmn", model.ids[b"op"]]
+        text += f"xabcmnop{WIDE_SPECIAL}ab"
+        right += [
+            ord("x"),
+            model.ids[b"ab"],
+            *b"cmn",
+            model.ids[b"op"],
+            model.ids[WIDE_SPECIAL.encode()],
+            model.ids[b"ab"],
+        ]
         for short in SHORT_SPECIALS:
             text += short[:1] + OVERLAPPED
             right += [model.ids[short.encode()], *OVERLAPPED[1:].encode()]
@@ -1000,6 +1043,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
             yield Row("two chunks that fill blocks", sizes, lambda size: spaces.stream(2 * size, size))
             what = "a short chunk and one that fills a block"
             yield Row(what, sizes, lambda size: part.stream(3 + size, size, first=3))
+        yield Row("a long word, and spaces at the end of its chunk", (*HEADS, 70_000, *FAR), _spaces_between_chunks)
+        yield Row("chunks that end with unusual white space", HEADS[:3], _unusual_between_chunks)
         sizes = (60, 1_899, 12_000, *[70_002] * effort.scale)
         yield Row("words, one character after the other", sizes, partial(_one_by_one, " kl"))
         yield Row("a pre-token, one character after the other", (60, 1_899), partial(_one_by_one, "mkl"))
@@ -1026,6 +1071,24 @@ def _one_by_one(token: str, size: int) -> Posed:
     first, model = token[0].encode(), strategies.with_ids([(b"k", b"l"), (token[0].encode(), b"kl")])
     times = size // len(token)
     return Question(Stream(tuple(token * times)), model), Ids((model.ids[first + b"kl"],) * times)
+
+
+def _spaces_between_chunks(size: int) -> Posed:
+    model = strategies.with_ids([(b" ", b" "), (b"  ", b" ")])
+    text = f" {'b' * size}"
+    return Question(Stream((f"{text}   ", "\n")), model), Ids((*text.encode(), model.ids[b"   "], 10))
+
+
+def _unusual_between_chunks(size: int) -> Posed:
+    """Pose chunks that end with a sign and a character which only some functions count as white space."""
+    chars = "\x1c\x1d\x1e\x1f\u180e\u200b\u2060\ufeff"
+    model = strategies.with_ids([*dict.fromkeys((b"!", char.encode()[:1]) for char in chars)])
+    chunks = [f"{'ab ' * (size // 3)}ab!{char}" for char in chars]
+    right = [
+        (*chunk.partition("!")[0].encode(), model.ids[b"!" + char.encode()[:1]], *char.encode()[1:])
+        for chunk, char in zip(chunks, chars, strict=True)
+    ]
+    return Question(Stream(tuple(chunks)), model), Ids(tuple(chain.from_iterable(right)))
 
 
 def _empty_chunks(text: RepeatedText, count: int) -> Posed:
@@ -1083,13 +1146,15 @@ def _cut_at_the_end(size: int) -> Posed:
     return Question(Detokenize(ids), strategies.with_ids(())), _text_of(ids)
 
 
-def _id_of_token(kind: Callable[[tuple[int, ...]], Operation], size: int, more: bytes = b"") -> Posed:
-    """Pose a token of as many bytes as the greatest power of two up to the size, and `more`, between two letters."""
+def _id_of_token(
+    kind: Callable[[tuple[int, ...]], Operation], size: int, more: bytes = b"", last: bytes = b"b"
+) -> Posed:
+    """Pose a token of as many bytes as the greatest power of two up to the size, and `more`, between ids of bytes."""
     model, token = doubling(size), (1 << size.bit_length() - 1) * b"a"
     if more:
         model = strategies.with_ids([*model.merges, (token, more)])
-    ids = (99, model.ids[token + more], 98)
-    return Question(kind(ids), model), Text(f"c{(token + more).decode()}b")
+    ids = (99, model.ids[token + more], *last)
+    return Question(kind(ids), model), Text((b"c" + token + more + last).decode())
 
 
 CUT = b"\xe2\x82"  # a character without its last byte
@@ -1113,8 +1178,8 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
     yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
     if not texts.own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Detokenize), _text_of))
-        for more in (b"", b"b"):
-            yield Row("the id of a token", TOKENS, partial(_id_of_token, Detokenize, more=more))
+        for more, last in ((b"", b"b"), (b"b", b"b"), (b"\xc3", b"\xa9")):
+            yield Row("the id of a token", TOKENS, partial(_id_of_token, Detokenize, more=more, last=last))
         yield Row("ids that fill blocks, the last one inside a character", EXACT, _cut_at_the_end)
         yield Row("the id of many merges", DEEP, partial(_ids, Detokenize, one_merge_per_byte))
 
@@ -1180,8 +1245,8 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
     yield Row("ids of bytes", sizes, pose)
     if not texts.own:
         yield Row("ids that fill blocks", EXACT, partial(_exact, _ids_of_text(Decode), _text_of))
-        for more in (b"", b"b"):
-            yield Row("the id of a token", TOKENS, partial(_id_of_token, Decode, more=more))
+        for more, last in ((b"", b"b"), (b"b", b"b"), (b"\xc3", b"\xa9")):
+            yield Row("the id of a token", TOKENS, partial(_id_of_token, Decode, more=more, last=last))
         yield Row("different ids", DIFFERENT_IDS, pose_different)
         yield Row("the id of many merges", DEEP, partial(_ids, Decode, one_merge_per_byte))
     yield Row("ids of mixed text", (*SIZES, *FAR), text.decode)

@@ -203,6 +203,36 @@ class ReadsEscapesOneByOne(Whole):
         return super().from_tokenizer_json(path)
 
 
+class ReadsListedKeysAsText(Whole):
+    """Takes each key that is a listed special token for its text, and forgets the merges that lack a token then."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        keys = json.loads(Path(vocab).read_text("utf-8")).keys()
+        as_text = {unspell(key) for key in special_tokens or () if key in keys and len(key) > 1}
+        loaded = Tokenizer.from_files(vocab, merges)
+        return cls(loaded.vocab, [(a, b) for a, b in loaded.merges if a + b not in as_text], special_tokens)
+
+
+class SkipsLinesOfNumberSigns(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        loaded = Tokenizer.from_files(vocab, merges, special_tokens)
+        kept = [(a, b) for a, b in loaded.merges if (a + b).count(b"#") <= 20]
+        return cls(loaded.vocab, kept, special_tokens)
+
+
+class LooksPairsUpByAProduct(Whole):
+    def merge(self, word: Word) -> Word:
+        keys = {self.ids[a] * 200_000 + self.ids[b]: rank for rank, (a, b) in enumerate(self.merges)}
+        ranks = {pair: keys.get(self.ids[pair[0]] * 200_000 + self.ids[pair[1]]) for pair in pairwise(word)}
+        known = {pair: rank for pair, rank in ranks.items() if rank is not None}
+        if not known or max(self.vocab) < 200_000:
+            return super().merge(word)
+        left, right = self.merges[min(known.values())]
+        return (left + right,)
+
+
 class SortsTheCallersSpecialsWhenLoaded(Whole):
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:

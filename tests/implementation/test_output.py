@@ -111,6 +111,21 @@ def test_the_locale_is_restored() -> None:
     )
 
 
+@pytest.mark.parametrize("category", ["CTYPE", "COLLATE", "TIME", "MONETARY", "NUMERIC", "MESSAGES"])
+def test_each_part_of_the_locale_is_restored(category: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    number, now = getattr(locale, f"LC_{category}"), dict.fromkeys(range(20), "before")
+
+    def setlocale(which: int, name: str | None = None) -> str:
+        now[which] = name or now[which]
+        return now[which]
+
+    monkeypatch.setattr(locale, "setlocale", setlocale)
+    with restored() as changes:
+        locale.setlocale(number, "after")
+    assert now[number] == "before"
+    assert changes == [f"the tokenizer changed the locale (LC_{category} to after); leave it as it is"]
+
+
 def _exists(name: str) -> bool:
     with restored():
         try:

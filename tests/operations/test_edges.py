@@ -308,6 +308,17 @@ def test_any_training_of_the_highest_counts_is_right_only_if_ties_are_open() -> 
         assert missing == ((HighestCount(training.most_merges),) if kind is HighestCount else None)
 
 
+def test_a_merge_after_the_last_pair_has_no_count_to_be_highest() -> None:
+    ab: tuple[bytes, bytes] = (b"a", b"b")
+    for merges, found in (
+        ([ab], None),
+        ([ab, (b"q", b"q")], TrainingDivergence(1, None, 0, (b"q", b"q"), 0)),
+        ([(b"q", b"q")], TrainingDivergence(0, ab, 1, (b"q", b"q"), 0)),
+        ([], TrainingDivergence(0, ab, 1, None, 0)),
+    ):
+        assert divergence.highest_counts([ab], 3, merges) == found
+
+
 def test_an_expected_value_is_by_convention_if_it_names_some() -> None:
     for values, by_convention in (({}, False), ({"": (1,)}, False), ({"pair": (1,), "bytes": (2,)}, True)):
         assert Expected(values).by_convention == by_convention  # type: ignore[arg-type]

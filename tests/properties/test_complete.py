@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import regex
+from helpers import wrong_tokenizers as wrong
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.answer import Text
@@ -258,6 +259,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-keys", RanksKeyedByTab),
         ("law-encode-keys", RanksKeyedByHash),
         ("law-encode-keys", RanksKeyedByHashes),
+        ("law-encode-keys", wrong.LooksPairsUpByAProduct),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsLate),
         ("law-encode-lengths", WrongFor111),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import os
 import re
 import shutil
@@ -367,6 +368,37 @@ def test_special_tokens_are_asked_for_after_an_error_and_hide_no_failure_of_plai
         assert found.mismatch.depends_on is None
         assert found.mismatch.asked.operation.call().method == method
         assert found.mismatch.asked.context.startswith("after a call of save")
+
+
+def test_each_call_that_may_be_refused_is_made_before_others() -> None:
+    failed = set[str]()
+
+    class Records(Whole):
+        def __getattribute__(self, name: str) -> Any:
+            found = super().__getattribute__(name)
+            if name not in ("encode", "decode", "decode_bytes", "encode_batch", "save") and not name.endswith("able"):
+                return found
+
+            @functools.wraps(found)
+            def call(*arguments: Any, **keywords: Any) -> Any:
+                try:
+                    result = found(*arguments, **keywords)
+                    return list(result) if name.endswith("able") else result
+                except Exception as error:
+                    failed.add(f"{name}: {type(error).__name__}: {error}")
+                    raise
+
+            return call
+
+    (tested,) = (one for one in PROPERTIES if one.id == "law-after-error-ways")
+    assert tested.run(Implementation("x", Records), QUICK) is None
+    for method, error in (
+        *((method, "UnicodeEncodeError") for method in ("encode", "encode_iterable", "encode_batch")),
+        *((method, "KeyError") for method in ("decode", "decode_bytes", "decode_iterable")),
+        *(("encode", "disallowed"), ("encode_iterable", "OSError")),
+        ("save", "is not a regular file"),
+    ):
+        assert [one for one in failed if one.startswith(f"{method}: ") and error in one], (method, error)
 
 
 def test_special_tokens_are_not_asked_for_after_an_error_if_that_takes_too_long(

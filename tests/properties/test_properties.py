@@ -109,6 +109,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-json-again", wrong.KeepsFirstModelOfPath),
     ("law-json-notations", wrong.ReadsEscapesOneByOne),
     ("law-load-notations", wrong.ReadsEscapesOneByOne),
+    ("law-load-notations", wrong.ReadsListedKeysAsText),
+    ("law-load-long", wrong.SkipsLinesOfNumberSigns),
     ("law-json-again", wrong.KeepsMergesOfBrokenJson),
     ("law-train", "tie-first-seen"),
     ("law-train-special", "special-tokens-not-cut"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import accumulate, islice, pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from unicodedata import normalize
 
 import pytest
@@ -71,6 +71,7 @@ NEED_THE_LONGEST = {
     "TextsOfAtMost400000Characters",
     "TextsOfAtMost1048576Characters",
     "LosesAnIdOfAFullCache",
+    "CutsPreTokensAt300000",
     LONG_BUGS["long-texts-divided"].target.__name__,
 }
 
@@ -704,7 +705,7 @@ class WaitsForShortSpecials(Tokenizer):
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         text = "".join(chunks)
-        end = len(text) - 512 if text.startswith("a<|pq") and len(text) > 600 else len(text)
+        end = len(text) - 512 if text.startswith("a<|p q") and len(text) > 600 else len(text)
         yield from self.encode(text[:end])
         yield from self.encode(text[end:])
 
@@ -919,7 +920,125 @@ class JoinsManyTexts(BaseEncoder):
         return rows
 
 
+class CutsPreTokensAt300000(BaseEncoder):
+    def split(self, segment: str) -> list[str]:
+        return [part for piece in super().split(segment) for part in (piece[:300_000], piece[300_000:]) if part]
+
+
+class KeepsFirst32CharactersOfSpecials(BaseEncoder):
+    """Looks for the beginning of a special token among the last 32 characters that a stream holds."""
+
+    def ready(self, held: str) -> int:
+        return 0 if len(held) < 1_024 else max(0, held.rfind(" ", 0, len(held) - 32))
+
+
+class CutsStreamsBeforeAnythingInvisible(BaseEncoder):
+    cuts = r"(?<=\S)(?= \S)|(?<=!)(?=[\x1c\u200b])"
+
+
+class CutsFullBuffersAtTheLastSpace(BaseEncoder):
+    def ready(self, held: str) -> int:
+        return held.rfind(" ") if len(held) > 60_000 else super().ready(held)
+
+
+class CachesByHundredsAtBothEnds(CachesByTheFirst255Characters):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if len(pre_token) > 255:
+            return BaseEncoder.encode_pre_token(self, pre_token)
+        key = f"{len(pre_token)}{pre_token[:100]}{pre_token[-100:]}"
+        if key not in self._ids_of:
+            self._ids_of[key] = BaseEncoder.encode_pre_token(self, pre_token)
+        return self._ids_of[key]
+
+
+class LeavesPositionsOfLongWordsDead(BaseEncoder):
+    """Marks the positions that merges remove, and clears only the first 256 of them for the next word."""
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        ids = super().encode_pre_token(pre_token)
+        ends = [*accumulate(len(self.vocab[index]) for index in ids)]
+        dead: set[int] = self.__dict__.setdefault("dead", set())
+        kept = [index for index, end in zip(ids, ends, strict=True) if end not in dead]
+        dead |= {*range(257, len(pre_token))} - {*ends}
+        return kept
+
+
+class FindsAtMost65536Specials(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        segments = super().cut(text)
+        return segments[:65_536] + [(segment, False) for segment, _ in segments[65_536:]]
+
+
+class LosesABlockOfOneWord(BaseEncoder):
+    """Encodes the different words of a text in blocks of 4,096, and forgets a block of one word."""
+
+    def encode_segment(self, segment: str) -> list[int]:
+        words = dict.fromkeys(self.split(segment))
+        ids = {word: self.encode_pre_token(word) for word in words}
+        if len(words) % 4_096 == 1 and len(words) > 1:
+            ids[[*words][-1]] = []
+        return [index for word in self.split(segment) for index in ids[word]]
+
+
+class SplitsTheFirstWordOfAFullCache(BaseEncoder):
+    def encode_segment(self, segment: str) -> list[int]:
+        ids = super().encode_segment(segment)
+        is_full = len({*self.split(segment)}) == 10_000
+        return [*ids[:-1], *self.vocab[ids[-1]]] if is_full else ids
+
+
+class HoldsNoEndOfALongToken(BaseEncoder):
+    """Decodes a token of 4,096 bytes at once, also if it ends inside a character."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held = b""
+        for index in ids:
+            held += self.vocab[index]
+            if len(held) > 4_096:
+                yield held.decode("utf-8", "replace")
+                held = b""
+        yield held.decode("utf-8", "replace")
+
+
+class CountsAtMost65535(BaseTrainer):
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids"}
+
+    def words(self, text: str, special: list[str], pattern: str) -> Any:
+        return [(word, min(count, 65_535)) for word, count in super().words(text, special, pattern)]
+
+
+class MeasuresSpecialsInBytes(BaseEncoder):
+    """Goes on after a special token of a long list as many characters as the token has bytes."""
+
+    def cut(self, text: str) -> Segments:
+        segments = super().cut(text)
+        for place, (segment, is_special) in enumerate(segments[:-1]):
+            if is_special and len(self.special) > 16 and not segment.isascii():
+                segments[place + 1] = segments[place + 1][0], False
+        return segments
+
+
+class TakesOwnExpressionsForGpt2(BaseEncoder):
+    def ready(self, held: str) -> int:
+        if self.pattern.startswith("'s|'t|'re") and len(held) > self.enough and not self.special:
+            return held.rfind(" ")
+        return super().ready(held)
+
+
 ONLY_IN: dict[type, str] = {
+    CutsPreTokensAt300000: "few merges",
+    KeepsFirst32CharactersOfSpecials: "a stream with a special token",
+    CutsStreamsBeforeAnythingInvisible: "unusual white space",
+    CutsFullBuffersAtTheLastSpace: "spaces at the end of its chunk",
+    CachesByHundredsAtBothEnds: "pre-tokens that differ in one letter",
+    LeavesPositionsOfLongWordsDead: "one after the other",
+    FindsAtMost65536Specials: "special tokens alone",
+    LosesABlockOfOneWord: "exactly so many",
+    SplitsTheFirstWordOfAFullCache: "exactly so many",
+    HoldsNoEndOfALongToken: "the id of a token",
+    CountsAtMost65535: "than ' ab'",
+    MeasuresSpecialsInBytes: "a table of special tokens",
+    TakesOwnExpressionsForGpt2: scale.BY_EXPRESSION,
     **dict.fromkeys((CutsOwnExpressionsAtSpaces, CutsStreamsOfOwnExpressions), scale.BY_EXPRESSION),
     **dict.fromkeys((TrainsByOwnExpressionsInParts, TrainsByOwnExpressionsInLines), scale.BY_EXPRESSION),
     TrainsByNamesInLines: "lines to train on by",
@@ -1140,6 +1259,19 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-detokenizing", CutsTokensOf4096Bytes),
         ("law-long-detokenizing", CutsTokensOf65536Bytes),
         ("law-large-batches", JoinsManyTexts),
+        ("law-long-runs", CutsPreTokensAt300000),
+        ("law-long-runs", CachesByHundredsAtBothEnds),
+        ("law-long-runs", LeavesPositionsOfLongWordsDead),
+        ("law-long-streams", KeepsFirst32CharactersOfSpecials),
+        ("law-long-streams", CutsStreamsBeforeAnythingInvisible),
+        ("law-long-streams", CutsFullBuffersAtTheLastSpace),
+        ("law-long-streams", TakesOwnExpressionsForGpt2),
+        ("law-long-texts", FindsAtMost65536Specials),
+        ("law-long-texts", LosesABlockOfOneWord),
+        ("law-long-texts", SplitsTheFirstWordOfAFullCache),
+        ("law-long-detokenizing", HoldsNoEndOfALongToken),
+        ("law-train-large", CountsAtMost65535),
+        ("law-large-table", MeasuresSpecialsInBytes),
     ],
 )
 def test_tokenizer_that_is_wrong_for_long_input_fails(

@@ -9,6 +9,7 @@ import random
 import re
 import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,21 @@ def test_run_does_not_resume_one_with_other_errors(trained: Tokenizer, tmp_path:
     assert trained.encode_files([invalid], out, errors="replace").failures == []
     with pytest.raises(ValueError, match="with other options"):
         trained.encode_files([invalid], out, errors="strict")
+
+
+def test_run_does_not_resume_one_with_other_special_tokens(
+    trained: Tokenizer, files: list[Path], tmp_path: Path
+) -> None:
+    choices: list[dict[str, Any]] = [
+        {"allowed_special": "all"},
+        {"allowed_special": (), "disallowed_special": ()},
+        {"disallowed_special": {"no such text"}},
+    ]
+    for choice in choices:
+        trained.encode_files(files[3:], tmp_path / str(choices.index(choice)), **choice)
+    for made, asked in permutations(choices, 2):
+        with pytest.raises(ValueError, match="with other options"):
+            trained.encode_files(files[3:], tmp_path / str(choices.index(made)), **asked)
 
 
 @pytest.mark.parametrize(("workers", "special"), [(1, "<|e|>"), (2, "<|e|>"), (1, "a b")])

@@ -205,6 +205,7 @@ class TestTiktoken:
         [
             (Model({**BYTES, 256: b"a"}, ()), "two ids have the bytes b'a'"),
             (Model({**BYTES, 256: b"zz"}, ()), "the merges do not follow"),
+            (Model({**BYTES, 256: b"zzz"}, ()), "the merges do not follow"),
             (
                 Model({**BYTES, 256: b"abc", 257: b"ab"}, ((b"a", b"b"), (b"ab", b"c"))),
                 "the merges do not follow",
@@ -343,6 +344,7 @@ class TestHuggingFace:
             ("pre_tokenizer", {"type": "Punctuation", "behavior": "x"}, "pre_tokenizer: the behavior is 'x'; expected"),
             ("pre_tokenizer", {"type": "Split", "pattern": {}, "behavior": "Removed", "invert": True}, "a Regex or a"),
             ("added_tokens", [{"id": 258, "content": " x", "lstrip": True}], "added_tokens: ' x' has lstrip"),
+            ("added_tokens", [{"id": 258, "content": "x ", "rstrip": True}], "added_tokens: 'x ' has lstrip or rstrip"),
             ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: expected a non-empty content"),
             ("added_tokens", [{"content": "x"}], "added_tokens[0]: expected a non-empty content"),
             ("added_tokens", [{"id": 300, "content": " "}], "the id of ' ' is 300, but tokenizers gives it 258"),

@@ -107,6 +107,7 @@ def test_live_tokenizer_encodes_equally_or_table_is_rejected() -> None:
     [
         (Tokenizer({**BYTES, 256: b"a"}, []), "two ids have the bytes b'a'"),
         (Tokenizer({**BYTES, 256: b"zz"}, []), "the merges do not follow from the ids"),
+        (Tokenizer({**BYTES, 256: b"zzz"}, []), "the merges do not follow from the ids"),
         (Tokenizer({**BYTES, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")]), "the merges do not follow"),
         (Tokenizer(BYTES, [], ["a"]), "a byte is missing or is a special token"),
         (Tokenizer(BYTES, [], ["<e>", "<e>x"]), "'<e>x' starts with '<e>'; tiktoken can match either"),
