@@ -40,8 +40,8 @@ RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of two
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 FULL_TABLES = (
-    *(size + more for size in (128, 512, 1_024, 4_096, 8_192, 10_000) for more in (-1, 0)),
-    *(size - 1 for size in (16_384, 20_000, 32_768)),
+    *(tuple(size + more for size in sizes) for sizes in ((64, 512, 4_096), (128, 1_024, 8_192)) for more in (-1, 0)),
+    *((60, size - 1) for size in (10_000, 16_384, 20_000, 32_768)),
 )
 """Numbers of different words that, with the line end between them, fill a block or a cache, or are one more."""
 DIFFERENT_LETTERS = (60, 2_100, 10_500)  # more than 2,048 or 10,000 classes of characters
@@ -811,7 +811,8 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
                 yield Row(text.what, _apart(start, more)[: 3 if number > 1 else None], text.encode)
         sizes = (*DIFFERENT, *[280_000] * effort.scale)
         yield Row("different pre-tokens", sizes, _different, clause="LAW-ENCODE-1")
-        yield Row("exactly so many different pre-tokens", FULL_TABLES, _filled_with_different, clause="LAW-ENCODE-1")
+        for sizes in FULL_TABLES:
+            yield Row("exactly so many different pre-tokens", sizes, _filled_with_different, clause="LAW-ENCODE-1")
         if "special" in implementation.capabilities:
             one = strategies.with_ids((), special=("<e>",))
             yield Row("special tokens alone", (60, 9_000, 200_000), texts.text("special tokens", one, "<e>").encode)
