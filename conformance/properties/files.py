@@ -489,9 +489,10 @@ def notations(implementation: Implementation) -> Verdicts:
         plain, escaped = (Instance(implementation, partial(make, way)).ask(question) for way in (False, True))
         if plain != escaped and isinstance(plain, Ids):
             yield Mismatch(question, Expectation((plain,), "without escapes"), escaped)
-    for special in ("\u00c2\u00b6", "\u00b6"):  # spellings of the result of a merge, and of a byte
-        model = strategies.with_ids(((b"\xc2", b"\xb6"),), special=None)
-        loading = Question(Load("a\u00b6", ()), replace(model, special_tokens=(special,)))
+    # The special tokens are also the spellings of the result of a merge, and of a byte.
+    of_merge, of_byte = strategies.with_ids(((b"\xc2", b"\xb6"),)), strategies.with_ids(())
+    for special, text, model in (("\u00c2\u00b6", "a\u00b6", of_merge), ("\u00b6", "a\u0136", of_byte)):
+        loading = Question(Load(text), replace(model, special_tokens=(special,)))
         right = correct_answer(loading, implementation.conventions)
         expected = Expected({"": (right, AnyError("a special token without an entry"))})
         yield asking.judged(implementation, loading, expected, "FILE-SPECIAL-1")

@@ -41,7 +41,7 @@ LONG_TOKENS = (30, 100, 300, 600, *RUN_SIZES[2:])  # a token of each power of tw
 DIFFERENT = (10, 1_000, 11_000, 70_000)  # more pre-tokens than many caches hold: 10,000 or 65,536
 FULL_TABLES = (
     *(tuple(size + more for size in sizes) for sizes in ((64, 512, 4_096), (128, 1_024, 8_192)) for more in (-1, 0)),
-    *((60, size - 1) for size in (10_000, 16_384, 20_000, 32_768)),
+    (60, 9_999, 16_383, 19_999, 32_767),
 )
 """Numbers of different words that, with the line end between them, fill a block or a cache, or are one more."""
 DIFFERENT_LETTERS = (60, 2_100, 10_500)  # more than 2,048 or 10,000 classes of characters

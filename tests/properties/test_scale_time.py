@@ -37,16 +37,21 @@ def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) ->
     assert note in implementation.notes
 
 
-def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
-    class Hangs(BaseEncoder):
-        def encode(self, text: str) -> list[int]:
-            while len(text) > 1_000:
-                pass
-            return super().encode(text)
+def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = scale.timed
 
-    implementation = Implementation("x", Hangs, limit=0.02)
+    def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
+        if len(question.operation.text) > 1_000:
+            return Fault(TIMED_OUT, "no answer within 0.12 s"), 0.12, 0.12
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(implementation, "limit", 10.0)  # of the machine of the test, which can be busy
+            return ask(implementation, question, instance)[0], 0.001, 0.001
+
+    monkeypatch.setattr(scale, "timed", timed)
+    implementation = Implementation("x", BaseEncoder)
+    monkeypatch.setattr(implementation, "limit", 0.02)
     assert PROPERTIES["law-long-texts"].run(implementation, Effort()) is None
-    assert any("no answer within" in note for note in implementation.notes)
+    assert len([note for note in implementation.notes if "no answer within" in note]) > 20
 
 
 @pytest.mark.parametrize(
