@@ -49,6 +49,7 @@ class EncodeWithOffsets(Encoding):
         starts = [start for start, _ in answer.spans]
         inside = all(0 <= start <= end <= len(self.text) for start, end in answer.spans)
         known = answer.ids == correct.ids and len(starts) == len(answer.ids) and inside and starts == sorted(starts)
+        known = known and self._of_added(answer, setting) == self._of_added(correct, setting)
         return known and (setting.clause != EXACT or all(map(_covers, answer.spans, setting.oracle.origins(self.text))))
 
     def _settled(self, correct: Offsets, answer: Offsets, setting: Setting) -> Offsets:
@@ -64,6 +65,13 @@ class EncodeWithOffsets(Encoding):
             return span if is_open and span[0] <= mine[0] <= mine[1] <= span[1] else mine
 
         return Offsets(answer.ids, tuple(map(settled, correct.ids, answer.spans, correct.spans)))
+
+    def _of_added(self, answer: Offsets, setting: Setting) -> list[tuple[int, int]]:
+        """Return the spans of the added tokens. They are exact in changed text, too (OFFSET-SPECIAL-1)."""
+        built = {left + right for left, right in setting.table.merges}
+        ordinary = {index for index, token in setting.table.vocab.items() if len(token) == 1 or token in built}
+        added = {setting.oracle.special_id(token) for token in setting.oracle.special} - ordinary
+        return [span for index, span in zip(answer.ids, answer.spans, strict=True) if index in added]
 
     def _is_spelled(self, correct: Offsets, setting: Setting) -> bool:
         """Return whether the tokens spell the text, apart from white space that added tokens took."""

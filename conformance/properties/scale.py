@@ -816,6 +816,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
         if "special" in implementation.capabilities:
             one = strategies.with_ids((), special=("<e>",))
             yield Row("special tokens alone", (60, 9_000, 200_000), texts.text("special tokens", one, "<e>").encode)
+            yield Row("special tokens with a space, at usual limits", (60, 9_000, 70_000), _specials_at_limits)
         yield Row("different characters", DIFFERENT_LETTERS, _different_letters, clause="LAW-ENCODE-1")
 
 
@@ -928,6 +929,17 @@ def _at_limits(size: int) -> RepeatedText:
     text = "".join(letters)
     ids = tuple(index for part in re.split("(ab)", text) for index in ([256] if part == "ab" else part.encode()))
     return RepeatedText("a pre-token", model, ((text, ids),))
+
+
+def _specials_at_limits(size: int) -> Posed:
+    """Pose words with a special token across each limit, so that its space is the last one before the limit."""
+    special, text = "<a b>", "ab c" * (size // 4 + 1)
+    ends = [limit for limit in LIMITS if limit <= size]
+    for end in ends:
+        text = f"{text[: end - 4]}{special}{text[end + 1 :]}"
+    model = strategies.with_ids((), special=[special])
+    ids = (index for part in re.split(f"({special})", text) for index in ([256] if part == special else part.encode()))
+    return encoding(model, text, ids)
 
 
 def _alike(size: int) -> Posed:

@@ -348,6 +348,18 @@ def test_where_normalization_changes_a_text_each_span_has_to_fit(
         assert not operation.accepts(right, Offsets((*ids[:3], 121), spans), setting)
 
 
+def test_an_added_token_in_changed_text_has_an_exact_span() -> None:
+    added = [{"content": "<n>", "normalized": True}, {"content": "b"}]
+    model = read_model({"extra": [[256, "<n>"]], "pipeline": {"normalizer": ["NFC"], "added_tokens": added}})
+    operation, setting = EncodeWithOffsets("e\u0301<n>b"), Setting(model, DEFAULTS)
+    right = operation.computed(setting)
+    assert right == Offsets((0xC3, 0xA9, 256, 98), ((0, 2), (0, 2), (2, 5), (5, 6)))
+    for at, span, accepted in ((0, (0, 1), True), (2, (1, 4), False), (2, (2, 4), False), (3, (6, 6), True)):
+        spans = [*right.spans]
+        spans[at] = span
+        assert operation.accepts(right, Offsets(right.ids, tuple(spans)), setting) is accepted, (at, span)
+
+
 def test_what_normalization_does_not_change_has_exact_spans_under_a_pipeline() -> None:
     model = read_model({"merges": [["a", "b"]], "pipeline": {"normalizer": ["NFC"]}})
     operation, setting = EncodeWithOffsets("abc"), Setting(model, DEFAULTS, "OFFSET-SPAN-1")

@@ -669,6 +669,21 @@ def test_training_by_another_expression_is_found() -> None:
     assert run("law-encode-expressions", TrainsByGpt2) is None
 
 
+@pytest.mark.parametrize("place", ["before", "between", "after"])
+def test_training_on_the_matches_of_an_expression_alone_is_found(place: str) -> None:
+    class CountsMatches(Reference):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: str | None = None) -> Any:
+            if pattern == complete.WITH_GAPS[0]:
+                first, last = text.index("a"), text.rindex("b") + 1
+                before, inside, after = text[:first], text[first:last], text[last:]
+                kept = {"before": ("", inside, after), "after": (before, inside, "")}
+                text = "".join(kept.get(place, (before, inside.replace("-", "\n"), after)))
+            return super().train(text, vocab_size, special_tokens, pattern)
+
+    assert run("law-train-expressions", CountsMatches) is not None
+
+
 @pytest.mark.parametrize("target", [RefusesOthers, Reference])
 @pytest.mark.parametrize("kind", ["encode", "batch", "stream", "offsets", "train"])
 def test_a_tokenizer_that_refuses_expressions_is_not_wrong(kind: str, target: type) -> None:

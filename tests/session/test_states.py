@@ -548,7 +548,7 @@ def test_the_known_failures_of_a_whole_run_are_those_of_its_parts(project: Proje
     def judged(*options: str) -> pytest.RunResult:
         return project.pytester.runpytest_inprocess("conformance", "--adapter=apart:Apart", *options)
 
-    law, other = "--bpe-section=LAW", "--bpe-section=DETOK"
+    law, other = "--bpe-clause=LAW-PURE", "--bpe-clause=DETOK"
     judged(law, other, "--bpe-write-known-failures=known.yaml")
     assert "another failure prevents it" in (project.path / "known.yaml").read_text("utf-8")
     for part in ((law, other), (law,), (other,)):
