@@ -89,7 +89,7 @@ class ModelRequest:
 class Client:
     """One program that speaks the protocol. `time_limit` is for one request, `start_limit` for the first start.
 
-    `prints_stack`: it writes the stack of the call that it is in to standard error when it gets `STACK_SIGNAL`.
+    `prints_stack`: whether it writes the stack of the call that it is in to standard error when it gets `STACK_SIGNAL`.
     """
 
     def __init__(

@@ -27,7 +27,6 @@ _PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
 STACK_SIGNAL = getattr(signal, "SIGUSR1", None)
-_STACK_PAUSE = 0.3
 Environment = Mapping[str, str] | None  # environment variables to add
 
 
@@ -125,11 +124,15 @@ class Process:
             time.sleep(_PAUSE)
 
     def signal_for_stack(self) -> None:
-        """Have the program write the stack of the call that it is in to standard error, and wait for a moment."""
-        if STACK_SIGNAL is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                self.popen.send_signal(STACK_SIGNAL)
-                time.sleep(_STACK_PAUSE)
+        """Have the program write the stack of the call that it is in to standard error, and wait until it has."""
+        if STACK_SIGNAL is None:
+            return
+        lengths = [len(self._tail)]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            self.popen.send_signal(STACK_SIGNAL)
+            while len(lengths) < _ROUNDS and not lengths[0] < lengths[-1] == lengths[-2]:
+                time.sleep(_PAUSE)
+                lengths.append(len(self._tail))
 
     def stderr_tail(self) -> str:
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")

@@ -273,11 +273,14 @@ def _own_frames(stack: Iterable[traceback.FrameSummary]) -> list[str]:
 
 
 def _write_stack(number: int, frame: FrameType | None) -> None:
-    """Write to standard error where a call is that takes too long."""
-    stack = dropwhile(lambda frame: frame.filename != __file__, traceback.extract_stack(frame))
-    lines = _own_frames(stack)
-    with contextlib.suppress(OSError):
-        os.write(2, "".join(f"{line}\n" for line in lines).encode("ascii", "backslashreplace"))
+    """Write to standard error where a call is that takes too long. A stream runs in a thread of its own."""
+    try:
+        for top in sys._current_frames().values():
+            stack = dropwhile(lambda frame: frame.filename != __file__, traceback.extract_stack(top))
+            text = "".join(f"{line}\n" for line in _own_frames(stack))
+            os.write(2, text.encode("ascii", "backslashreplace"))
+    except BaseException:  # in the middle of the call, which must not get it
+        return
 
 
 def _leave_with(parent: int) -> None:
@@ -290,6 +293,8 @@ def _leave_with(parent: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    if STACK_SIGNAL is not None:
+        signal.signal(STACK_SIGNAL, _write_stack)
     parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge", description=__doc__)
     parser.add_argument("spec", help="the adapter, as in --adapter")
     parser.add_argument("--trainer", help="the training function, as in --bpe-trainer")
@@ -310,8 +315,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         adapter = resolve(options.spec)
         return with_trainer(adapter, options.trainer) if options.trainer else adapter
 
-    if STACK_SIGNAL is not None:
-        signal.signal(STACK_SIGNAL, _write_stack)
     threading.Thread(target=_leave_with, args=(os.getppid(),), name="parent", daemon=True).start()
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -95,7 +95,8 @@ def _of_operation(mismatch: Mismatch, model: Model, clause: str, implementation:
         if isinstance(right := mismatch.expected.alternatives[0], Offsets):
             is_wrong = _encoded(text, model, implementation) != Ids(right.ids)
             return Dependence("encode", text) if is_wrong and "encode" in implementation.capabilities else None
-        found = _on_encode(text, operation.without_choice(model), implementation, mismatch.answer)
+        plain = operation.without_choice(model, implementation.conventions["lookup"])
+        found = _on_encode(text, plain, implementation, mismatch.answer)
         is_in_parts = operation.conformance_class == "streaming"
         return found or (_on_parts(text, model, implementation, mismatch.answer) if is_in_parts else None)
     if has_surrogate(text) or not isinstance(mismatch.answer, Ids):

@@ -108,18 +108,22 @@ class EncodeAllowed(Encoding):
         except ValueError:
             return AnyError("disallowed")
 
-    def without_choice(self, model: Model) -> Model:
+    def without_choice(self, model: Model, lookup: str) -> Model:
         named = model.special_tokens or ()
         allowed = tuple(token for token in named if self.allowed_special == "all" or token in self.allowed_special)
+        if lookup == "pair":
+            return replace(model, special_tokens=allowed)
         built = {left + right for left, right in model.merges}
         others = {
             data for token in named if token not in allowed and len(data := token.encode("utf-8", "replace")) > 1
         } - built
-        vocab = {index: token for index, token in model.vocab.items() if token not in others}  # no token of a lookup
+        vocab = {
+            index: token for index, token in model.vocab.items() if token not in others
+        }  # or the lookup finds them
         return replace(model, vocab=vocab, special_tokens=allowed)
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:
-        like = self.without_choice(setting.table)
+        like = self.without_choice(setting.table, setting.conventions["lookup"])
         ids = answer.ids if isinstance(answer, Ids) else ()
         found = divergence.chosen_token(setting.table, ids, like.special_tokens or ())
         return found or super().divergence(correct, answer, replace(setting, model=like))

@@ -127,7 +127,7 @@ class Operation(ABC):
 
     # The input
 
-    def without_choice(self, model: Model) -> Model:
+    def without_choice(self, model: Model, lookup: str) -> Model:
         """Return a model whose tokenizer encodes in the same way without a choice of special tokens."""
         return model
 

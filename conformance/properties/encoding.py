@@ -337,7 +337,7 @@ def special_as_pre_token(implementation: Implementation) -> Verdicts:
     for text in ("<|kl|>", "klm", "mm", "klmm"):
         found = equals_oracle(implementation, Question(EncodeAllowed(text, (), ()), model), "MERGE-LOOKUP-1")
         if found is not None and text == "<|kl|>":
-            return  # SPECIAL-ALLOWED-1 is a SHOULD
+            return  # it ignores the choice, or refuses it; SPECIAL-ALLOWED-1 is a SHOULD
         yield found
 
 

@@ -43,7 +43,7 @@ FULL_TABLES = (
     *(tuple(size + more for size in sizes) for sizes in ((64, 512, 4_096), (128, 1_024, 8_192)) for more in (-1, 0)),
     (60, 9_999, 16_383, 19_999, 32_767),
 )
-"""Numbers of different words that, with the line end between them, fill a block or a cache, or are one more."""
+"""Numbers of different words that, with the line end between them, fill a block or a cache, or exceed it by one."""
 DIFFERENT_LETTERS = (60, 2_100, 10_500)  # more than 2,048 or 10,000 classes of characters
 DIFFERENT_MERGES = (30, 300, 1_100)
 DEEP = (30, 1_001)  # Python ends a recursion of 1,000 calls
@@ -932,7 +932,7 @@ def _at_limits(size: int) -> RepeatedText:
 
 
 def _specials_at_limits(size: int) -> Posed:
-    """Pose words with a special token across each limit, so that its space is the last one before the limit."""
+    """Pose words with a special token across each limit, whose space is the last one before the limit."""
     special, text = "<a b>", "ab c" * (size // 4 + 1)
     ends = [limit for limit in LIMITS if limit <= size]
     for end in ends:

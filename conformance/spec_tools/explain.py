@@ -362,7 +362,7 @@ def _encoding(case: Case, view: View) -> Iterator[str]:
     if AnyError("disallowed") in case.expected.alternatives:
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
-    model = operation.without_choice(model)
+    model = operation.without_choice(model, view.lookup)
     yield "  replay, each pair ranked by the id of its concatenation" if view.lookup == "bytes" else "  replay"
     for text in operation.texts():
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))

@@ -178,6 +178,21 @@ def test_hanging_program_is_killed_with_its_children(naughty):
     assert tokenizer.encode("a") == [97]
 
 
+def test_the_place_of_a_stream_that_hangs_is_written(tmp_path, monkeypatch):
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom bpe_conformance.adapters.minimal import Tokenizer as Minimal\n\n\n"
+        "class Tokenizer(Minimal):\n    def encode_iterable(self, chunks):\n        time.sleep(60)\n        yield 1\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    adapter = isolated("slow:Tokenizer", time_limit=20)
+    adapter.client.time_limit = 0.5
+    with pytest.raises(HangError) as raised:
+        list(adapter(VOCAB, MERGES).encode_iterable(["a"]))
+    assert "in encode_iterable" in raised.value.stderr
+    assert raised.value.stderr.splitlines()[-1].strip() == "time.sleep(60)"
+    adapter.close()
+
+
 def test_hang_during_a_long_request_is_ended(tmp_path):
     program = tmp_path / "deaf.py"
     program.write_text(
