@@ -114,12 +114,9 @@ class EncodeAllowed(Encoding):
         if lookup == "pair":
             return replace(model, special_tokens=allowed)
         built = {left + right for left, right in model.merges}
-        others = {
-            data for token in named if token not in allowed and len(data := token.encode("utf-8", "replace")) > 1
-        } - built
-        vocab = {
-            index: token for index, token in model.vocab.items() if token not in others
-        }  # or the lookup finds them
+        others = {token.encode("utf-8", "replace") for token in named if token not in allowed} - built
+        # The lookup would find the entries of the others.
+        vocab = {index: token for index, token in model.vocab.items() if len(token) == 1 or token not in others}
         return replace(model, vocab=vocab, special_tokens=allowed)
 
     def divergence(self, correct: Sequence[Acceptable], answer: Answer, setting: Setting) -> Divergence | None:

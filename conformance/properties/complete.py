@@ -197,16 +197,16 @@ def _of_equal_hashes() -> Iterator[tuple[Model, str]]:
 
 
 FACTORS = (1_000, 1 << 12, 1 << 16, 50_257, 100_000, 1 << 17, 200_000, 1 << 18, 500_000, 1_000_000)
+"""Factors in usual keys of pairs. Ids of 2**20 and more need not work (MERGE-ID-2)."""
 
 
 def _of_equal_keys() -> Iterator[tuple[Model, str]]:
     """Yield tables with an id so great that `left * factor + right`, or the reverse, is equal for two pairs."""
-    one, two, three = b'"', b"#", b"!!"
-    merges = ((b"!", b"!"), (one, three), (three, one))
+    merges = ((b"!", b"!"), (b'"', b"!!"), (b"!!", b'"'))
     for factor in FACTORS:
         ids = range(factor + ord("!"), factor + ord("!") + len(merges))
         vocab = {at: bytes([at]) for at in range(256)} | dict(zip(ids, map(b"".join, merges), strict=True))
-        yield Model(vocab, merges), f"{two.decode()}! !{two.decode()}"
+        yield Model(vocab, merges), "#! !#"
 
 
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
@@ -918,7 +918,7 @@ EXPRESSIONS = (
     r"(.)\1*|\n",
 )
 """Each matches every character. Some need no class of characters, or have white space within a pre-token."""
-WITH_GAPS, GAPS = ("[a-z]+",), "++ab--ab**"
+WITH_GAPS, GAPS = "[a-z]+", "++ab--ab**"
 """An expression that does not match each character, and a text with a pair before, between and after its matches."""
 EXPRESSED = (
     "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
@@ -976,10 +976,10 @@ def spans_by_expressions(implementation: Implementation) -> Verdicts:
 @Fixed("law-train-expressions", "TRAIN-SPLIT-1", ("train", "train-pattern"))
 def trains_by_expressions(implementation: Implementation) -> Verdicts:
     """Pairs are counted within the pre-tokens of any expression that `train` takes, also outside its matches."""
-    gaps = [one for one in WITH_GAPS if implementation.takes_expression(one, "train-")]
-    for expression in (*_taken(implementation, "train-"), *gaps):
-        asked = Train(GAPS if expression in gaps else EXPRESSED, 256 + FEW, (), expression)
-        yield equals_oracle(implementation, Question(asked), "TRAIN-SPLIT-1")
+    asked = [Train(EXPRESSED, 256 + FEW, (), expression) for expression in _taken(implementation, "train-")]
+    if implementation.takes_expression(WITH_GAPS, "train-"):
+        asked.append(Train(GAPS, 256 + FEW, (), WITH_GAPS))
+    yield from (equals_oracle(implementation, Question(one), "TRAIN-SPLIT-1") for one in asked)
 
 
 # Names of special tokens of well-known models, and marks

@@ -477,7 +477,7 @@ def json_notations(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-load-notations", "FILE-LOAD-1", (*LOADING, "special"))
 def notations(implementation: Implementation) -> Verdicts:
-    """A special token whose text is a key is read alike from escapes and from the characters themselves."""
+    """A key is read alike with and without escapes, and one that spells a merge or a byte is never a special token."""
     for special in ("<\U0001f98a>", "<\u00e9\u65e5>"):
         model = strategies.with_ids(ASCII_MERGES, special=(special,))
         question = Question(Encode(f"ab{special}a"), model, "loaded from files with escapes")
