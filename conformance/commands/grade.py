@@ -29,7 +29,7 @@ from bpe_conformance.adapters.bridge.confinement import SHARED, SUBMISSION, Conf
 from bpe_conformance.adapters.errors import signal_name
 from bpe_conformance.adapters.loading import SHAPES
 from bpe_conformance.fixtures.files import check_folder, write_files
-from bpe_conformance.fixtures.one_line import ascii_only, counted
+from bpe_conformance.fixtures.one_line import ascii_only, counted, one_line
 
 from .. import plugin
 from ..command_line import CommandError, check_limit, print_lines
@@ -340,7 +340,7 @@ def _suite(
         return json.loads(out.replace(place, b"")), status, interrupt
     err = err.replace(place, b"").replace(place[:-1], b"the submission")
     lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
-    said = lines[-1][:300].removeprefix("ERROR: ") if lines else ""
+    said = one_line(lines[-1].removeprefix("ERROR: ")) if lines else ""
     said = re.sub(r"there is no module '([^']*)'; looked in .*", r"the submission has no \1.py", said)
     if process.returncode < 0 and interrupt is None:
         said = f"{signal_name(-process.returncode)} ended the suite's process"

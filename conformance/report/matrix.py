@@ -16,6 +16,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from bpe_conformance.fixtures.files import write_text
+from bpe_conformance.fixtures.one_line import one_line
 
 from ..command_line import CommandError, command_errors, print_lines
 from ..operations import CLASSES
@@ -221,7 +222,7 @@ class _Runs:
             finally:
                 self._processes.discard(process)
         lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]
-        last = lines[-1][:300] if lines else "no output"
+        last = one_line(lines[-1]) if lines else "no output"
         if process.returncode == USAGE_ERROR:
             return USAGE_ERROR, last.removeprefix("ERROR: ")
         return process.returncode, f"the run ended with status {process.returncode} and wrote no report: {last}"

@@ -553,6 +553,7 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
         "at = job['scratch'] + '/submission'; sys.exit(f'in {at}/tok.py of {at}')",
         "in tok.py of the submission",
     ),
+    "says much": ("sys.exit('x' * 400 + '(tok.py:1)')", f"{'x' * 140} ... {'x' * 140}(tok.py:1)"),
     "says nothing": ("sys.exit(3)", "the run ended with status 3"),
     "has no module": (
         "sys.exit(\"ERROR: there is no module 'tok'; looked in here and there; run from elsewhere\")",
