@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             for number, file in enumerate(texts.files, start=1):
                 _compare(file, sides, found, same)
                 progress("comparing", number, len(texts.files))
-    for line in _lines(sides, found, same, len(texts.files)):
+    for line in _lines(sides, found, same, texts.files):
         print(line)
     return 1 if found.different or not same else 0
 
@@ -164,10 +164,13 @@ def _conflict(sides: tuple[Side, Side]) -> str:
     return f"; the id {index} is {shortened(first[index])} in one, {shortened(second[index])} in the other"
 
 
-def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: int) -> Iterator[str]:
+def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: Sequence[Path]) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
-    yield f"compared      {names} on {size(counts.read)} in {counted(files, 'file')}, model {served}"
+    yield f"compared      {names} on {size(counts.read)} in {counted(len(files), 'file')}, model {served}"
+    if invalid := [file for file in files if not corpus.is_utf8(file)]:
+        example = f"{counted(len(invalid), 'file')}, for example {invalid[0]}"
+        yield f"not UTF-8     {example}; invalid bytes were read as U+FFFD"
     if same or counts.different:
         alike = "none" if not counts.different else f"{counts.different:,}"
         yield f"different     {alike} of {counted(counts.blocks, 'block')}"

@@ -76,6 +76,14 @@ def blocks(file: Path) -> Iterator[str]:
         start = end
 
 
+def is_utf8(file: Path) -> bool:
+    try:
+        file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
     """Return the first difference, or None. Each block of about 64 kB is encoded separately."""
     engine = _tiktoken()

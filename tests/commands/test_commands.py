@@ -710,6 +710,16 @@ def test_compare_reports_agreement(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+def test_compare_says_that_a_file_is_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("texts").mkdir()
+    Path("texts", "a").write_bytes(b"valid \xef\xbf\xbd")
+    Path("texts", "b").write_bytes(b"not \xff")
+    assert main(["compare", "reference", "textbook", "--corpus", "texts"]) == 0
+    example = Path("texts", "b")
+    said = f"not UTF-8     1 file, for example {example}; invalid bytes were read as U+FFFD"
+    assert said in capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.usefixtures("adapters")
 def test_compare_takes_a_table_with_an_expression_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "text", "--vocab-size", "260", "--pattern", r"\w+|\W+", "-o", "own"]) == 0
