@@ -791,13 +791,14 @@ def _few(asked: Asked) -> Asked:
 
 def _wrong_answers(bug: KnownBug, asked: Asked, **changes: object) -> dict[str, str]:
     """Return the fingerprints of the incorrect answers that a known bug gives to these questions; errors have none."""
-    encoders: dict[str, Any] = {}
+    encoders: dict[str | int, Any] = {}
     marks = {}
     for test, (operation, model, expected) in asked.items():
-        if model.name not in encoders:
-            encoders[model.name] = like(oracle(model), bug.target, **changes)
+        key = model.name or id(model)  # the models of most golden cases have no name
+        if key not in encoders:
+            encoders[key] = like(oracle(model), bug.target, **changes)
         with suppress(Exception):
-            if (answer := operation.of(encoders[model.name])) != expected:
+            if (answer := operation.of(encoders[key])) != expected:
                 marks[test] = fingerprint(answer)
     return marks
 

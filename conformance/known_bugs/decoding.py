@@ -137,6 +137,8 @@ add_variants(
         "BytesAsLatin1": lambda self, ids: self.decode_bytes(ids).decode("latin-1"),
         "ByteOrderMarkDropped": lambda self, ids: self.decode_bytes(ids).decode("utf-8-sig", errors="replace"),
         "FirstSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).removeprefix(" "),
+        "LeadingWhiteSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).lstrip(),
+        "DecodedTextStripped": lambda self, ids: BaseEncoder.decode(self, ids).strip(),
         "TrailingSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).rstrip(),
         "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", BaseEncoder.decode(self, ids)),
         "SpacesCleanedUp": lambda self, ids: re.sub(

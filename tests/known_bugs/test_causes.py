@@ -54,7 +54,7 @@ from bpe_conformance.outcome import (
 from bpe_conformance.properties import bind
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.scale import DOUBLED, UNBROKEN, UNBROKEN_PART
-from bpe_conformance.reference import textbook
+from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.spec import Case, Spec, installed_spec
 from bpe_conformance.terminal.causes import name
 
@@ -908,6 +908,15 @@ def test_a_bug_of_an_encoder_is_named_under_the_lookup_that_it_declares() -> Non
     target = type("T", (bug.target,), {"conventions": {"lookup": "bytes"}})
     ((found, count),) = _diagnosed(target, "MERGE-ORDER")
     assert (found, count > 5) == ("rank-of-first-pair-kept", True)
+
+
+def test_a_bug_of_a_decoder_is_named_although_the_models_of_cases_with_pipelines_have_no_name() -> None:
+    class StripsText(Tokenizer):
+        def decode(self, ids: Iterable[int]) -> str:
+            return super().decode(ids).lstrip()
+
+    ((found, count),) = _diagnosed(StripsText, "DECODE-TEXT", "PIPELINE-WAYS")
+    assert (found, count > 3) == ("leading-white-space-stripped", True)
 
 
 def test_a_bug_of_streams_is_named_where_decode_joins_their_text() -> None:
