@@ -98,6 +98,25 @@ Asked = dict[str, tuple[Encode | Stream | Decode | Detokenize, Model, Any]]
 UNNORMALIZED = "BYTES-TEXT-1"  # the clause against normal forms
 ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
+
+
+def _has_other_space(text: str, got: str) -> bool:
+    return "".join(text.split()) == "".join(got.split())
+
+
+def _has_no_replacement(text: str, got: str) -> bool:
+    """Return whether `got` is `text` with anything but U+FFFD where the text has U+FFFD."""
+    parts = ".*".join(map(re.escape, re.split("\ufffd+", text)))
+    return "\ufffd" not in got and re.fullmatch(parts, got, re.DOTALL) is not None
+
+
+CHANGED_TEXTS: Mapping[str, tuple[type[Operation], Callable[[str, str], bool]]] = {
+    "white-space-changed": (Encode, _has_other_space),
+    "decoded-white-space-changed": (Decode, _has_other_space),
+    "malformed-bytes-spelled": (Decode, _has_no_replacement),
+    "decoded-text-cut": (Decode, str.startswith),
+}
+"""The known bugs that are recognized by how they change a text, not by one text that is the result."""
 IN_PACKS: tuple[tuple[str, type[Operation]], ...] = (
     *((section, Encode) for section in ("pipeline", "encoding", "splitting", "special")),
     ("streaming", Stream),
@@ -228,7 +247,7 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
         predicted - evidence.answers.keys(),
         {case for case in same if evidence.clauses[case] == bug.clause},
         (("tie_break", bug.id),) if bug.section == "training_ties" else (),
-        order=1,
+        order=int(bug.id not in CHANGED_TEXTS),
         doubt=alike - same - evidence.dependent,
     )
 
@@ -366,6 +385,7 @@ class _Search:
                 (wrong if mismatch else right)[test] = operation, case.model, expected[0]
         answers = {test: self.wrong[test].mismatch.answer for test in wrong}  # type: ignore[union-attr]
         rows = {ADDS: row} if (row := _with_special_tokens(wrong, right, answers)) else {}
+        changed = _with_changed_texts(wrong, answers)
         of_pipelines: set[str] = set()  # the tests that these bugs explain; their fixes name a setting of the file
         for section, kind in IN_PACKS:
             mine, others = (
@@ -392,7 +412,7 @@ class _Search:
                         rows[bug.id] = row = _wrong_answers(bug, {**mine, **passed}, **changes)
                         if section == "pipeline":
                             of_pipelines |= {test for test in mine if self.evidence.answers.get(test) == row.get(test)}
-        return {bug: {**published.answers.get(bug, {}), **row} for bug, row in rows.items()}
+        return {**{bug: {**published.answers.get(bug, {}), **row} for bug, row in rows.items()}, **changed}
 
     # Errors
 
@@ -822,6 +842,23 @@ def _with_special_tokens(wrong: Asked, right: Asked, answers: Mapping[str, Answe
             ((before, after), _), *_ = votes[key].most_common(1)
             row[test] = fingerprint(Ids((*before, *expected.ids, *after)))
     return row
+
+
+def _with_changed_texts(wrong: Asked, answers: Mapping[str, Answer]) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the answers that show a text which one of `CHANGED_TEXTS` has changed."""
+    rows: dict[str, dict[str, str]] = {name: {} for name in CHANGED_TEXTS}
+    for test, (operation, model, expected) in wrong.items():
+        match answers[test], expected:
+            case Ids(ids), Ids() if model.vocab.keys() >= {*ids}:
+                text, got = (oracle(model).decode(each) for each in (expected.ids, ids))
+            case Text(got), Text(text):
+                pass
+            case _:
+                continue
+        for name, (kind, is_changed) in CHANGED_TEXTS.items():
+            if isinstance(operation, kind) and got != text and is_changed(text, got):
+                rows[name][test] = fingerprint(answers[test])
+    return {name: row for name, row in rows.items() if len({*row.values()}) >= SAME_ERROR}
 
 
 def _left_out(wrong: Asked, answers: Mapping[str, Answer]) -> list[str]:

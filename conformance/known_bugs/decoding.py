@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import functools
+import itertools
 import operator
 import re
 import unicodedata
@@ -91,6 +92,12 @@ def _specials_as(change: Callable[[bytes], bytes]) -> Callable[[BaseEncoder, Ite
     return decode_bytes
 
 
+class DecodedTextCut(BaseEncoder):
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        special = {token.encode("utf-8") for token in self.special}
+        return super().decode_bytes(itertools.takewhile(lambda index: self.vocab.get(index) not in special, ids))
+
+
 def _unspelled(token: bytes) -> bytes:
     try:
         return unspell(token.decode("utf-8"))
@@ -132,6 +139,7 @@ add_variants(
         "IdZeroSkipped": lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
     },
     decode={
+        "DecodesToNothing": lambda self, ids: "",
         "MalformedBytesIgnored": lambda self, ids: self.decode_bytes(ids).decode("utf-8", errors="ignore"),
         "MalformedBytesRaise": lambda self, ids: self.decode_bytes(ids).decode("utf-8"),
         "BytesAsLatin1": lambda self, ids: self.decode_bytes(ids).decode("latin-1"),
@@ -140,6 +148,9 @@ add_variants(
         "LeadingWhiteSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).lstrip(),
         "DecodedTextStripped": lambda self, ids: BaseEncoder.decode(self, ids).strip(),
         "TrailingSpaceStripped": lambda self, ids: BaseEncoder.decode(self, ids).rstrip(),
+        "DecodedWhiteSpaceChanged": lambda self, ids: " ".join(BaseEncoder.decode(self, ids).split()),
+        "MalformedBytesSpelled": lambda self, ids: self.decode_bytes(ids).decode("utf-8", errors="backslashreplace"),
+        "TokensDecodedApartIgnored": lambda self, ids: "".join([self.vocab[i].decode("utf-8", "ignore") for i in ids]),
         "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", BaseEncoder.decode(self, ids)),
         "SpacesCleanedUp": lambda self, ids: re.sub(
             r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", BaseEncoder.decode(self, ids)

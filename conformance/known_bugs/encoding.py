@@ -412,6 +412,7 @@ add_variants(
         "EncodesNfc": _changed(lambda text: unicodedata.normalize("NFC", text)),
         "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),
         "EncodesStripped": _changed(str.strip),
+        "WhiteSpaceChanged": _changed(lambda text: " ".join(text.split())),
         "FirstSpaceDropped": _changed(lambda text: text.removeprefix(" ")),
         "EncodesLowerCase": _changed(str.lower),
         "EncodesCrlfAsLf": _changed(lambda text: text.replace("\r\n", "\n")),

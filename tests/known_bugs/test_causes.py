@@ -919,6 +919,35 @@ def test_a_bug_of_a_decoder_is_named_although_the_models_of_cases_with_pipelines
     assert (found, count > 3) == ("leading-white-space-stripped", True)
 
 
+@pytest.mark.parametrize(
+    ("method", "change", "clauses", "bug"),
+    [
+        ("encode", lambda text: text.rstrip("\n"), ("BYTES", "SPLIT-SPACE", "MERGE-GPT2"), "white-space-changed"),
+        ("decode", lambda text: re.sub(r"\s+", "_", text).replace("_", "\n"), "DECODE", "decoded-white-space-changed"),
+        ("decode", lambda text: text.replace("\ufffd", "?"), "DECODE", "malformed-bytes-spelled"),
+        ("decode", lambda text: text[:3], "DECODE", "decoded-text-cut"),
+    ],
+)
+def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
+    method: str, change: Any, clauses: str | tuple[str, ...], bug: str
+) -> None:
+    def encode(self: Any, text: str) -> list[int]:
+        return Tokenizer.encode(self, change(text))
+
+    def decode(self: Any, ids: Iterable[int]) -> str:
+        return str(change(Tokenizer.decode(self, ids)))
+
+    target = type("Changes", (Tokenizer,), {method: encode if method == "encode" else decode})
+    (found, count), *_ = _diagnosed(target, *([clauses] if isinstance(clauses, str) else clauses))
+    assert (found, count > 4) == (bug, True)
+
+
+def test_no_text_at_all_is_not_the_beginning_of_one() -> None:
+    target = type("Empty", (Tokenizer,), {"decode": lambda self, ids: ""})
+    ((found, count),) = _diagnosed(target, "DECODE", "SPECIAL-DECODE", "PIPELINE-WAYS")
+    assert (found, count > 90) == ("decodes-to-nothing", True)
+
+
 def test_a_bug_of_streams_is_named_where_decode_joins_their_text() -> None:
     bug = "special-token-drops-held-bytes"
     (target,) = (one.target for one in known_bugs() if one.id == bug)
