@@ -21,7 +21,7 @@ import pytest
 
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from . import outcome, plugin
+from . import plugin
 from .outcome import RunResult
 from .report import document
 from .selection import SelectionError
@@ -53,7 +53,7 @@ class Result:
     @property
     def verdicts(self) -> dict[str, str]:
         """Conformance class → `pass`, `fail`, or `error` if the suite itself failed; without what was not tested."""
-        return {verdict.name: verdict.word for verdict in outcome.verdicts(self._result.outcomes)}
+        return {verdict.name: verdict.word for verdict in self._result.verdicts}
 
     @property
     def causes(self) -> list[str]:

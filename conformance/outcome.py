@@ -327,6 +327,10 @@ class RunResult:
         return {outcome.test: outcome for outcome in self.outcomes}
 
     @property
+    def verdicts(self) -> list[Verdict]:
+        return verdicts(self.outcomes, self.options.strict)
+
+    @property
     def missing(self) -> list[str]:
         """The tests without a result, which count as failed."""
         return [outcome.test for outcome in self.outcomes if not outcome.has_result]
@@ -371,6 +375,11 @@ class Verdict:
     broken: int
     stale: int  # how many passed and are listed as known failures. That fails the run, but not the class.
     elsewhere: int = 0  # how many tests of a MUST fail only because another class is incorrect. They do not count.
+    is_strict: bool = False  # whether the tests of a SHOULD count among those of a MUST
+
+    @property
+    def level(self) -> str:
+        return "MUST or SHOULD" if self.is_strict else "MUST"
 
     @property
     def word(self) -> str:
@@ -386,6 +395,7 @@ class Verdict:
 
     def plain(self) -> dict[str, Any]:
         own = asdict(self)
+        del own["is_strict"]  # the report has the option
         return {"class": own.pop("name"), "verdict": self.word, **own}
 
 
@@ -435,34 +445,38 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
     return {outcome.conformance_class for outcome in musts if outcome.class_at_fault == outcome.conformance_class}
 
 
-def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
+def verdicts(outcomes: Iterable[Outcome], strict: bool = False) -> list[Verdict]:
     """Return the verdict of each conformance class of which a MUST was tested, unless too few of its tests count.
+
+    With `strict`, each SHOULD counts as a MUST.
 
     A class of which all golden cases were skipped and nothing failed has none either: its properties are about other
     methods too.
     """
-    return [verdict for verdict in _every_verdict(outcomes) if not verdict.says_too_little]
+    return [verdict for verdict in _every_verdict(outcomes, strict) if not verdict.says_too_little]
 
 
-def unjudged(outcomes: Iterable[Outcome]) -> list[str]:
+def unjudged(outcomes: Iterable[Outcome], strict: bool = False) -> list[str]:
     """Return the conformance classes that have no verdict because too few of their tests count."""
-    return [verdict.name for verdict in _every_verdict(outcomes) if verdict.says_too_little]
+    return [verdict.name for verdict in _every_verdict(outcomes, strict) if verdict.says_too_little]
 
 
-def _every_verdict(outcomes: Iterable[Outcome]) -> list[Verdict]:
+def _every_verdict(outcomes: Iterable[Outcome], strict: bool) -> list[Verdict]:
     every = list(outcomes)
     tested = [outcome for outcome in every if outcome.state != "skipped"]
     faulty = at_fault(tested)
     selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
     supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
     untested = selected - supported
-    made = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
+    made = (
+        _verdict(name, [one for one in tested if one.conformance_class == name], faulty, strict) for name in CLASSES
+    )
     return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
 
 
-def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:
-    musts = [outcome for outcome in tested if outcome.level == "must"]
-    shoulds = [outcome for outcome in tested if outcome.level == "should"]
+def _verdict(name: str, tested: list[Outcome], faulty: Collection[str], strict: bool) -> Verdict:
+    shoulds = [outcome for outcome in tested if outcome.level == "should" and not strict]
+    musts = [outcome for outcome in tested if outcome.level == "must" or (outcome.level == "should" and strict)]
     failing = [outcome for outcome in musts if outcome.state in ("failed", "known failure") and not outcome.stale]
     elsewhere = {one.test for one in failing if one.class_at_fault != name and one.class_at_fault in faulty}
 
@@ -472,4 +486,4 @@ def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdi
     broken = sum(outcome.state != "passed" and not outcome.stale for outcome in shoulds)
     stale = sum(outcome.stale for outcome in [*musts, *shoulds])
     failed, known, errors = (count(state) for state in ("failed", "known failure", "error"))
-    return Verdict(name, len(musts), failed, known, errors, len(shoulds), broken, stale, len(elsewhere))
+    return Verdict(name, len(musts), failed, known, errors, len(shoulds), broken, stale, len(elsewhere), strict)

@@ -31,7 +31,7 @@ WHAT = {
     "--bpe-spec DIR": "test the specification in this directory instead",
 }
 HOW = {
-    "--bpe-strict": "fail the run if a SHOULD test fails",
+    "--bpe-strict": "count every SHOULD as a MUST, in verdicts and in the exit status",
     "--bpe-isolate": "run the adapter in a separate process; a crash, a native hang or (on Linux) more than 4 GiB of "
     "memory then fails only one test",
     "--bpe-time-limit SECONDS": "the time limit for one case; default 10",

@@ -183,6 +183,19 @@ def test_every_outcome_is_counted_once_whatever_depends_on_what() -> None:
             assert sum(getattr(one, level).tested for one in counted) == len(tested)
 
 
+def test_each_should_counts_as_a_must_in_a_strict_run() -> None:
+    random = Random(5)
+    for _ in range(200):
+        outcomes = [drawn(random, number) for number in range(random.randrange(12))]
+        tested = [one for one in outcomes if one.state != "skipped"]
+        for one in verdicts(outcomes, strict=True):
+            mine = [other for other in tested if other.conformance_class == one.name]
+            required = [other for other in mine if other.level in ("must", "should")]
+            assert (one.must, one.should, one.level) == (len(required), 0, "MUST or SHOULD")
+            failing = [other for other in required if other.state in FAILED and not other.stale]
+            assert one.failed + one.known + one.elsewhere == len(failing)
+
+
 def test_no_failure_is_lost_and_each_class_at_fault_fails() -> None:
     random = Random(2)
     for _ in range(400):

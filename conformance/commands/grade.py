@@ -183,7 +183,7 @@ def run(options: argparse.Namespace) -> int:
     if any(grade.report for grade in grades):
         said = f"{wrote}, results.json, and a page for each tested submission"
     else:
-        is_same = len({grade.status.partition(";")[0] for grade in grades}) == 1
+        is_same = len(grades) > 1 and len({grade.status.partition(";")[0] for grade in grades}) == 1
         said = f"no submission was tested{': check --adapter' * is_same}"
         said = f"{wrote} and results.json; {said}" if not pages else f"{options.output} has the earlier marks; {said}"
     if not pages:

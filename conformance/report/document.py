@@ -38,7 +38,7 @@ class ReportError(ValueError):
 def build(result: RunResult) -> Document:
     named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
     clauses = (clause for clause in result.clauses.values() if clause.id in named)
-    tested, verdicts = result.tested, counts.verdicts(result.outcomes)
+    tested, verdicts = result.tested, result.verdicts
     adapter = {**asdict(tested), "capabilities": sorted(tested.capabilities), "notes": sorted(tested.notes)}
     skipped = counts.skipped(result.outcomes, tested.capabilities).items()
     advice, code = causes.advice(result)

@@ -224,17 +224,17 @@ def _kept(verdict: counts.Verdict, unit: str = "") -> str:
 
 
 def verdicts(terminal: Any, result: RunResult) -> None:
-    every = counts.verdicts(result.outcomes)
+    every = result.verdicts
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
     if passed := [verdict for verdict in every if verdict.word == "pass"]:
         first, *others = passed
-        unit = f" MUST {plural(first.must - first.elsewhere, 'test')}"
+        unit = f" {first.level} {plural(first.must - first.elsewhere, 'test')}"
         named = [_kept(first, unit), *map(_kept, others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for verdict in every:
         if verdict.word != "pass":
             _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)
-    if unjudged := counts.unjudged(result.outcomes):
+    if unjudged := counts.unjudged(result.outcomes, result.options.strict):
         whose = plural(len(unjudged), "its", "their")
         text = f"none for {', '.join(unjudged)}: most of {whose} tests fail because another class is incorrect"
         _paragraph(terminal, "verdict", f"{text}{part}", red=True)

@@ -457,14 +457,17 @@ def why_skipped(need: str) -> str:
 
 def verdict(counts: Verdict) -> str:
     if counts.word == "error":
-        return f"ERROR: the suite itself failed in {counts.errors} of {counts.must} MUST tests; please report it"
+        return (
+            f"ERROR: the suite itself failed in {counts.errors} of {counts.must} {counts.level} tests; please report it"
+        )
     if counts.word == "fail":
         failed = counts.failed + counts.known
-        text = f"FAIL: {failed} of {counts.must} MUST {plural(counts.must, 'test')} {plural(failed, 'fails', 'fail')}"
+        tests = f"{counts.must} {counts.level} {plural(counts.must, 'test')}"
+        text = f"FAIL: {failed} of {tests} {plural(failed, 'fails', 'fail')}"
         text += f" ({counts.known} of them known)" if counts.known else ""
     else:
         passed = counts.must - counts.elsewhere
-        text = f"PASS: {passed} MUST {plural(passed, 'test')} {plural(passed, 'passes', 'pass')}"
+        text = f"PASS: {passed} {counts.level} {plural(passed, 'test')} {plural(passed, 'passes', 'pass')}"
     if counts.elsewhere:
         text += f"; {elsewhere(counts.elsewhere)}"
     if counts.broken:
