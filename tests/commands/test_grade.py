@@ -541,9 +541,8 @@ def test_the_exit_status_says_whether_all_were_graded(
     assert [row["status"] for row in marks(tmp_path / "results").values()] == statuses
     out = capsys.readouterr().out
     assert out.count("no\n") == statuses.count("no")
-    assert out.endswith("results.csv and results.json; no submission was tested: check --adapter\n") == (
-        len({*statuses}) == 1
-    )
+    is_same = len(statuses) > 1 and len({*statuses}) == 1
+    assert out.endswith("results.csv and results.json; no submission was tested: check --adapter\n") == is_same
 
 
 PROGRAMS: dict[str, tuple[str, Any]] = {
@@ -783,9 +782,7 @@ def test_earlier_marks_are_kept_if_nothing_is_tested(
     before = {file.name: file.read_bytes() for file in results.iterdir()}
     capsys.readouterr()
     assert cli.main(["grade", folder, "--adapter", TOK, "-o", str(results)]) == 1
-    assert capsys.readouterr().out.endswith(
-        f"{results} has the earlier marks; no submission was tested: check --adapter\n"
-    )
+    assert capsys.readouterr().out.endswith(f"{results} has the earlier marks; no submission was tested\n")
     assert {file.name: file.read_bytes() for file in results.iterdir()} == before
 
 
