@@ -18,7 +18,7 @@ from ..answer import first_difference
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..packs.files import add_options, first_conflict, fit, overrides, read_model_files
+from ..packs.files import add_options, first_conflict, fit, overrides, read_model_files, unlike
 from ..session import corpus
 from ..terminal import show
 from .common import bars, size
@@ -92,12 +92,12 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
         if "encode" not in implementation.capabilities:
             raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
     if options.table is None and left.model_file and right.model_file:
-        vocabs = [read_model_files([str(one.model_file)], overrides(options)).model.vocab for one in (left, right)]
-        if first_conflict(*vocabs) is None:
+        first, second = (read_model_files([str(one.model_file)], overrides(options)).model for one in (left, right))
+        if not difference(first, second):
             options.table = left.fixed_model
     named = [options.table or one.fixed_model for one in (left, right)]  # `fit` gives the model of a file its name
-    first, second = named[0] or named[1] or "gpt2", named[1] or named[0] or "gpt2"
-    return _side(left, first, options), _side(right, second, options)
+    tables = named[0] or named[1] or "gpt2", named[1] or named[0] or "gpt2"
+    return _side(left, tables[0], options), _side(right, tables[1], options)
 
 
 def _side(implementation: Implementation, asked: str, options: argparse.Namespace) -> Side:
@@ -157,11 +157,13 @@ def _difference(
         yield f"  {side.implementation.title:<{width}} {show.ids(ids, side.model.vocab, index)}"
 
 
-def _conflict(sides: tuple[Side, Side]) -> str:
-    first, second = (side.model.vocab for side in sides)
-    if (index := first_conflict(first, second)) is None:
-        return ""
-    return f"; the id {index} is {shortened(first[index])} in one, {shortened(second[index])} in the other"
+def difference(first: Model, second: Model) -> str:
+    """Return how two models differ, apart from padding, or ""."""
+    if (index := first_conflict(first.vocab, second.vocab)) is not None:
+        return (
+            f"the id {index} is {shortened(first.vocab[index])} in one, {shortened(second.vocab[index])} in the other"
+        )
+    return unlike(first, second, "the first", "the second") or unlike(second, first, "the second", "the first")
 
 
 def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: Sequence[Path]) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: Sequ
         alike = "none" if not counts.different else f"{counts.different:,}"
         yield f"different     {alike} of {counted(counts.blocks, 'block')}"
     else:
-        yield "different     not compared: the models differ" + _conflict(sides)
+        yield f"different     not compared: the models differ; {difference(*(side.model for side in sides))}"
     yield from counts.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{counts.read / side.tokens:.3f}' for side in sides)}"

@@ -152,9 +152,9 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 def fit(implementation: Implementation, model: Model, where: str) -> None:
     """Let a tokenizer be tested on `model`: one that has loaded a model's file, or that takes its own expression.
 
-    It is a CommandError if an id is another token in the file. Ids that only one of the two has do not count, because
-    some formats pad the vocabulary. A merge that is another pair is only noted, because two lists can be equivalent;
-    lists of different lengths are not compared, because some formats have several merges for one token.
+    It is a CommandError if an id is another token in the file. A merge that is another pair is only noted, because two
+    lists can be equivalent, and so is what the file lacks; lists of different lengths are not compared, because some
+    formats have several merges for one token.
     """
     if (file := implementation.model_file) is None:
         if implementation.fixed_model is None and model.expression not in PATTERNS.values():
@@ -173,7 +173,23 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
         pairs = enumerate(zip(own.merges, model.merges, strict=True))
         rank, (mine, others) = next((rank, pair) for rank, pair in pairs if pair[0] != pair[1])
         implementation.note(f"merge {rank} of its file is {mine!r}, but {others!r} in {where}; if tests fail, {fix}")
+    elif lack := unlike(own, model, "its file", where):
+        implementation.note(f"{lack}; if tests fail, {fix}")
     implementation.fixed_model = model.name
+
+
+def unlike(own: Model, model: Model, its: str, where: str) -> str:
+    """Return what a model lacks of another, or that its pipeline is not the same, or "".
+
+    Entries that are neither the result of a merge nor special do not count, because some formats pad the vocabulary.
+    """
+    used = {left + right for left, right in model.merges} | {one.content.encode() for one in model.steps.added_tokens}
+    lost = sorted(index for index in model.vocab.keys() - own.vocab.keys() if model.vocab[index] in used)
+    if lost:
+        return f"{its} lacks {counted(len(lost), 'token')} of {where}, such as {lost[0]}, {model.vocab[lost[0]]!r}"
+    if (own.pipeline or model.pipeline) and own.steps != model.steps:
+        return f"the pipeline or the added tokens of {its} are not those of {where}"
+    return ""
 
 
 def first_conflict(vocab: Mapping[int, bytes], other: Mapping[int, bytes]) -> int | None:

@@ -835,6 +835,28 @@ def test_compare_takes_tokenizers_with_different_vocabularies(capsys: pytest.Cap
     assert "the id 256 is b'ow' in its file" in refused(capsys, *compare, "--table", "one.json")
 
 
+def test_compare_takes_no_model_for_another_that_has_more_tokens_or_other_steps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = read_model({"merges": [["l", "o"]]})
+    longer = read_model({"merges": [["l", "o"], ["lo", "w"]]})
+    composed = replace(one, pipeline=replace(one.steps, normalizer=("NFC",)))
+    for name, model in (("one", one), ("longer", longer), ("composed", composed)):
+        huggingface.write(Path(f"{name}.json"), model)
+    Path("short").write_text("low", encoding="utf-8")
+    lacks = "the {} lacks 1 token of the {}, such as 257, b'low'"
+    for first, second, said in (
+        ("one", "longer", lacks.format("first", "second")),
+        ("longer", "one", lacks.format("second", "first")),
+        ("one", "composed", "the pipeline or the added tokens of the first are not those of the second"),
+        ("composed", "composed", ""),
+    ):
+        status = main(["compare", f"huggingface:{first}.json", f"huggingface:{second}.json", "--corpus", "short"])
+        assert status == (1 if said else 0)
+        expected = f"not compared: the models differ; {said}" if said else "none of 1 block"
+        assert capsys.readouterr().out.splitlines()[1] == f"different     {expected}"
+
+
 @pytest.mark.usefixtures("adapters")
 def test_compare_counts_all_differences_and_shows_the_first(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
