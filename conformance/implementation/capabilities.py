@@ -375,7 +375,7 @@ class Prober:
     def _tell(self, method: str, late: TimedOut) -> None:
         """Tell the user at once why nothing happens, and ask the method no more."""
         self._late.add(method)
-        _say(f"{self._name}: {method} gave {late}; its tests run all the same", self._stderr)
+        _say(f"{self._name}: {method} gave {late}; its tests still run", self._stderr)
 
     def _load_files(self) -> TokenizerProxy:
         with scratch_folder() as folder:

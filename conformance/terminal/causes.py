@@ -387,6 +387,9 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         return
     if shown.mismatch is not None:
         yield wording.fact(shown.mismatch)
+        if isinstance(answer := shown.mismatch.answer, Fault) and answer.kind == TIMED_OUT and answer.traceback:
+            place, _, source = answer.traceback[-1].partition(": ")
+            yield f"Fix: look at {place}, where it was stopped" + (f": `{source}`" if source else "")
     if isinstance(cause, ConventionCause):
         rule, code = _rule(cause, command)
         follow = f"follow {rule or (shown.clause.id if shown.clause else 'the rule')}" + (f": {code}" if code else "")
@@ -397,6 +400,8 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
             yield f"Fix: {follow}. Only if your course asks for this convention, declare {declaration}."
         else:
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
+    elif " returned None;" in cause.message:
+        yield "Fix: add the missing return or yield, or raise NotImplementedError to have its tests skipped."
     elif cause.place and not cause.place.startswith("bpe_conformance/"):  # an adapter of the suite: it cannot be wrong
         place, _, source = cause.place.partition(": ")
         if "FileNotFoundError" in cause.message and _gets_text(shown, command):

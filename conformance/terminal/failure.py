@@ -186,7 +186,8 @@ def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]
             rows.append(("got", _wrapped(wording.value(mismatch.answer, mismatch))))
     yield from rows
     if isinstance(mismatch.answer, answers.Refusal | answers.Fault) and mismatch.answer.traceback:
-        label = "stderr" if mismatch.answer.kind in PROCESS_FAILED else "raised in"
+        labels = {answers.TIMED_OUT: "stopped at", **dict.fromkeys(PROCESS_FAILED, "stderr")}
+        label = labels.get(mismatch.answer.kind, "raised in")
         yield label, "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
     if mismatch.others:
         yield "also", _wrapped(wording.others(mismatch), indent="  ")

@@ -260,7 +260,7 @@ ILLEGAL = {
     ),
     "no stream": (
         type("Odd", (Right,), {"encode_iterable": lambda self, chunks: None}),
-        "encode_iterable returned None; expected list[int]",
+        "encode_iterable returned None; expected an iterator of int",
     ),
     "an exit": (encoding(lambda ids: end(3)), "the call ended the process"),
     "a panic": (encoding(panic), "the call ended the process"),

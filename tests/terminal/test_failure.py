@@ -399,7 +399,8 @@ def changed(**fields: Any) -> Outcome:
     ("kind", "label"),
     [
         *((kind, "stderr") for kind in ("CrashError", "HangError", "OutOfMemoryError", PROTOCOL_ERROR)),
-        *((kind, "raised in") for kind in (TIMED_OUT, MALFORMED)),
+        (TIMED_OUT, "stopped at"),
+        (MALFORMED, "raised in"),
     ],
 )
 def test_the_end_of_what_a_program_printed_is_not_where_an_error_was_raised(kind: str, label: str) -> None:

@@ -21,6 +21,7 @@ from known_bugs.strangers import Plain
 from bpe_conformance import outcome as counts
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.answer import (
+    MALFORMED,
     PROTOCOL_ERROR,
     TIMED_OUT,
     Answer,
@@ -1061,6 +1062,23 @@ def test_a_line_that_raises_an_error_is_to_be_looked_at_unless_it_is_of_the_suit
     shown = "".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis)))
     assert ("Fix: look at tok.py:7 in merge" in shown) is place.startswith("tok")
     assert ("Fix: look at" in shown) is place.startswith("tok")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "fix"),
+    [
+        (TIMED_OUT, "no answer in time", "Fix: look at tok.py:7 in merge, where it was stopped: `while pairs:`"),
+        (MALFORMED, "encode returned None; expected list[int]", "Fix: add the missing return or yield, or raise"),
+        (MALFORMED, "encode returned int; expected list[int]", ""),
+    ],
+)
+def test_a_loop_that_does_not_end_and_a_missing_return_have_a_fix(kind: str, message: str, fix: str) -> None:
+    answer = Fault(kind, message, ("tok.py:7 in merge: while pairs:",) if kind == TIMED_OUT else ())
+    broken = outcome("one", "failed", mismatch=replace(mismatch(), answer=answer))
+    diagnosis = Diagnosis((ErrorCause(message, "", ("one", "two")),), ("one", "two"))
+    shown = " ".join(" ".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis))).split())
+    assert fix in shown
+    assert ("Fix:" in shown) is bool(fix)
 
 
 @pytest.mark.parametrize("error", ["NotImplementedError: one only", "ValueError: one only"])
