@@ -216,7 +216,7 @@ def _merging(atoms: Callable[[], Word], rank: Rank, model: Model, lookup: str, c
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
-    ranked = [(two, rank(two)) for i, two in enumerate(pairwise(word)) if i != here]
+    ranked = [(two, rank(two)) for two in pairwise(word) if two != (word[here], word[here + 1])]
     if not (rows := [f"{pair(two)} {number}" for two, number in ranked if number is not None]):
         return ""
     rows = list(dict.fromkeys(rows))
