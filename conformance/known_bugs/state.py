@@ -47,10 +47,22 @@ class SpecialsTakenFromCallersVocab(BaseEncoder):
 
 
 class CallersSpecialsSorted(BaseEncoder):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+    def __init__(
+        self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None, pipeline: Any = None
+    ) -> None:
         if special_tokens:
             special_tokens.sort(key=len, reverse=True)
-        super().__init__(vocab, merges, special_tokens, pattern)
+        super().__init__(vocab, merges, special_tokens, pattern, pipeline)
+
+
+class CallersVocabExtended(BaseEncoder):
+    def __init__(
+        self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None, pipeline: Any = None
+    ) -> None:
+        for token in special_tokens or ():
+            if token.encode("utf-8") not in vocab.values():
+                vocab[max(vocab) + 1] = token.encode("utf-8")
+        super().__init__(vocab, merges, special_tokens, pattern, pipeline)
 
 
 # What a tokenizer shares and keeps

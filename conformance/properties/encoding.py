@@ -100,12 +100,12 @@ def arguments(implementation: Implementation, question: Question[Encode]) -> Ver
         compared = zip(names, passed, as_before, strict=True)
         changed = tuple(f"the caller's {name} changed" for name, now, was in compared if now != was)
         if changed:
-            asked = Question(Construct(), listed, "with lists that the caller keeps")
+            asked = Question(Construct(), listed, "with the caller's own lists and mappings")
             yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed), clause_id="ERROR-STATE-1")
     for asked, answer in calls():
         changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)
         if changed:
-            asked = replace(asked, context="with lists that the caller keeps")
+            asked = replace(asked, context="with the caller's own lists and mappings")
             yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
         if isinstance(answer, Refusal | Fault):
             return  # for other properties to find

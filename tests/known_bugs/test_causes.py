@@ -1055,6 +1055,12 @@ class BreaksTiesAmong1024(BaseTrainer):
         return super().choose(dict(Counter(counts).most_common(1_024)), ids)
 
 
+class ExtendsVocab(Tokenizer):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **others: Any) -> None:
+        vocab.update({max(vocab) + 1: token.encode() for token in special_tokens or () if token == "<|new|>"})
+        super().__init__(vocab, merges, special_tokens, **others)
+
+
 class KeepsTextAfterAnError(BaseEncoder):
     text = ""
 
@@ -1072,6 +1078,7 @@ class KeepsTextAfterAnError(BaseEncoder):
         (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "in groups of "),
         (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance", "on the tokenizer"),
         (BreaksTiesAmong1024, "law-train-large", "tie-among-top-ten", "most_common(1,000 to 1,024)"),
+        (ExtendsVocab, "law-arguments", "callers-vocab-extended", ""),
     ],
 )
 def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
