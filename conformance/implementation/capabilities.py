@@ -237,7 +237,8 @@ class Prober:
                 return []
             if isinstance(fault, TimedOut):
                 self._tell("the constructor", fault)
-            found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
+            loads = ["from_files"] + ["from_tokenizer_json"] * (not self._fixed)
+            found = [name for name in (*_CALLS, *loads) if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         for name in ("encode", "decode"):
