@@ -153,7 +153,7 @@ class RanksKeyedByHash(BaseEncoder):
         known = {self.key(*pair): rank for pair, rank in reversed(self.ranks.items())}
         tokens = {token for token in self.vocab.values() if token.isalpha()}
         every = [(left, right) for left, right in product(tokens, tokens) if self.key(left, right) in known]
-        self.ranks = {pair: known[self.key(*pair)] for pair in every}
+        self.ranks = {**self.ranks, **{pair: known[self.key(*pair)] for pair in every}}
 
 
 class RanksKeyedByHashes(RanksKeyedByHash):
