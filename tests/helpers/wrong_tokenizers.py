@@ -623,6 +623,27 @@ class EndsTextsAtAttributeErrors(EndsTextsAtOSErrors):
     ends_at = AttributeError
 
 
+def _read_to_error_beyond_ascii(items: Iterable[Any], is_ascii: Callable[[Any], bool]) -> Iterator[Any]:
+    """Read items, and take an error for the end if a character beyond ASCII came last."""
+    last: Any = None
+    try:
+        for last in items:
+            yield last
+    except Exception:
+        if last is None or is_ascii(last):
+            raise
+
+
+class EndsTextsAtErrorsBeyondAscii(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield self.decode([*_read_to_error_beyond_ascii(ids, lambda index: self.vocab[index].isascii())])
+
+
+class EndsStreamsAtErrorsBeyondAscii(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return super().encode_iterable(_read_to_error_beyond_ascii(chunks, str.isascii))
+
+
 def _readable(items: Iterable[Any]) -> Iterator[Any]:
     try:
         return iter(items)
