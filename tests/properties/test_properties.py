@@ -6,6 +6,7 @@ import contextlib
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import permutations
@@ -588,16 +589,34 @@ def test_a_list_that_is_returned_twice_only_with_pipelines_is_found(method: str)
     assert found("law-lists-pipeline", type("Wrong", (wrong.Whole,), {method: kept})) is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [
-        ("law-lists-texts", "encode"),
-        ("law-lists-allowed", "encode"),
-        ("law-lists-batches", "encode_batch"),
-        ("law-lists-offsets", "encode_with_offsets"),
-        *(("law-lists-pipeline", method) for method in ("encode", "encode_batch", "encode_with_offsets")),
-    ],
-)
+RETURNED = [
+    ("law-lists-texts", "encode"),
+    ("law-lists-allowed", "encode"),
+    ("law-lists-batches", "encode_batch"),
+    ("law-lists-offsets", "encode_with_offsets"),
+    *(("law-lists-pipeline", method) for method in ("encode", "encode_batch", "encode_with_offsets")),
+]
+"""Each property about lists that methods return, and each method that it calls."""
+
+
+@pytest.mark.parametrize(("name", "method"), RETURNED)
+def test_a_cache_that_hands_out_its_own_list_from_the_second_call_on_is_found(name: str, method: str) -> None:
+    right: Any = getattr(wrong.Whole, method)
+
+    @wraps(right)
+    def cached(self: Any, *given: Any, **more: Any) -> Any:
+        kept, key = self.__dict__.setdefault("_kept", {}), repr((given, more))
+        if key in kept:
+            return kept[key]
+        kept[key] = right(self, *given, **more)
+        return deepcopy(kept[key])
+
+    failure = found(name, type("Wrong", (wrong.Whole,), {method: cached}))
+    assert failure is not None
+    assert failure.mismatch.asked.context == "after the lists that it returned changed"
+
+
+@pytest.mark.parametrize(("name", "method"), RETURNED)
 def test_a_list_that_the_next_call_fills_again_is_found(name: str, method: str) -> None:
     right: Any = getattr(wrong.Whole, method)
 
