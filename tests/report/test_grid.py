@@ -231,12 +231,17 @@ def test_only_a_run_that_isolation_can_help_is_repeated(
     assert (result.problem, calls) == ("ended badly", options)
 
 
-def test_a_run_that_takes_too_long_is_repeated_in_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands: list[list[str]] = []
+Started = list[tuple[list[str], dict[str, str]]]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    """The command and the environment of each process that is started. None of them ends in time."""
+    processes: Started = []
 
     class NeverEnds:
-        def __init__(self, command: list[str], **_: Any) -> None:
-            commands.append(command)
+        def __init__(self, command: list[str], *, env: dict[str, str], **_: Any) -> None:
+            processes.append((command, env))
 
         def __enter__(self) -> NeverEnds:
             return self
@@ -251,9 +256,21 @@ def test_a_run_that_takes_too_long_is_repeated_in_isolation(tmp_path: Path, monk
             pass
 
     monkeypatch.setattr(subprocess, "Popen", NeverEnds)
+    return processes
+
+
+def test_a_run_that_takes_too_long_is_repeated_in_isolation(tmp_path: Path, started: Started) -> None:
     (result,) = matrix.run_jobs([matrix.SuiteRun("mine", "mine:T", seconds=7)], tmp_path, 1)
     assert result.problem == "no report within 7 seconds"
-    assert ["--bpe-isolate" in command for command in commands] == [False, True]
+    assert ["--bpe-isolate" in command for command, _ in started] == [False, True]
+
+
+def test_options_of_pytest_in_the_environment_select_nothing_in_a_run(
+    tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing")
+    matrix.run_jobs([matrix.SuiteRun("mine", "mine:T")], tmp_path, 1)
+    assert {environment.get("PYTEST_ADDOPTS", "") for _, environment in started} == {""}
 
 
 def test_a_report_of_an_earlier_run_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
