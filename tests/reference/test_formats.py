@@ -367,6 +367,36 @@ class TestHuggingFace:
         assert message.startswith(f"{file}: ")
         assert what in message
 
+    @pytest.mark.parametrize(
+        ("normalizer", "content", "single_word", "is_key", "is_refused"),
+        [
+            (None, "<e>", True, True, True),
+            (None, "<e>", True, False, False),
+            (None, "<e>", False, True, False),
+            ("NFC", "<e>", True, True, True),
+            ("NFC", "<K>", False, True, True),  # as the normal form of U+212A
+            ("NFC", "<K>", False, False, False),
+            ("NFC", "<e>", False, True, False),
+            ("NFKC", "<e>", False, True, True),
+        ],
+    )
+    def test_an_added_token_that_ignore_merges_can_look_up_is_refused(
+        self, normalizer: str | None, content: str, single_word: bool, is_key: bool, is_refused: bool, tmp_path: Path
+    ) -> None:
+        vocab = {**BYTES, 256: b"ab", 257: content.encode()}
+        document = json.loads(huggingface.rendered(Model(vocab, ((b"a", b"b"),), (content,))))
+        document["normalizer"] = normalizer and {"type": normalizer}
+        document["model"]["ignore_merges"] = True
+        document["added_tokens"][0]["single_word"] = single_word
+        if not is_key:
+            del document["model"]["vocab"][content]
+        file = tmp_path / "tokenizer.json"
+        file.write_text(json.dumps(document))
+        if is_refused:
+            assert f"ignore_merges can look up '{content}', which is a key" in refused(lambda: huggingface.read(file))
+        else:
+            assert huggingface.read(file).vocab == vocab
+
     def test_read_accepts_merges_as_strings(self, tmp_path: Path) -> None:
         file = tmp_path / "tokenizer.json"
         document = self.document(file)
