@@ -454,6 +454,18 @@ def test_contradicted_convention_is_not_a_cause() -> None:
     assert not any(isinstance(cause, ConventionCause) for cause in diagnose(outcomes, differing).causes)
 
 
+@pytest.mark.parametrize("fewest_merges", [0, 1])
+def test_an_order_of_ids_is_no_convention_of_a_trainer_that_once_gives_ids_as_declared(fewest_merges: int) -> None:
+    class NumbersSpecialsFirst(BaseTrainer):
+        def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+            layout = "specials-bytes-merges" if len(merges) >= fewest_merges else self.id_layout
+            return textbook.build_vocab(merges, special, self.byte_order, layout)
+
+    outcomes = _outcomes(NumbersSpecialsFirst, _about("TRAIN-IDS-2"))
+    causes = [cause.conventions for cause in diagnose(outcomes, _cases()).causes if isinstance(cause, ConventionCause)]
+    assert causes == ([] if fewest_merges else [(("id_layout", "specials-bytes-merges"),)])
+
+
 def test_a_convention_is_no_cause_if_most_answers_that_it_changes_are_wrong_in_another_way() -> None:
     differing = [case for case in _cases() if set(case.expected.values) >= {"pair", "bytes"}][:8]
     wrong = [_outcome(case, Ids((7, number))) for number, case in enumerate(differing)]
