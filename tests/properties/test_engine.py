@@ -26,7 +26,7 @@ from bpe_conformance.operations import Encode, ManyCalls, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
 from bpe_conformance.properties import bind, choices, encoding, streaming
 from bpe_conformance.properties.asking import Instance, as_yaml, ask, is_late, is_lost, undisturbed, write_model
-from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Search, Verdicts, skip_reason
+from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Search, SharedRun, Verdicts, skip_reason
 from bpe_conformance.spec import installed_spec
 
 ENCODE, STREAM = encoding.PROPERTIES[0], streaming.PROPERTIES[0]
@@ -450,3 +450,19 @@ def test_a_run_with_a_seed_tries_more_examples() -> None:
     assert Effort.of_seed(None) == DEFAULT
     assert Effort.of_seed(7).seed == 7
     assert Effort.of_seed(7).examples_factor > 2 * DEFAULT.examples_factor
+
+
+def test_a_shared_search_runs_once_for_each_seed() -> None:
+    mismatch = Mismatch(Question(Encode("a"), MODEL), Expectation((Ids(()),)), Ids((1,)))
+    seeds = list[int | None]()
+
+    def search(_: Implementation, effort: Effort) -> dict[str, Found]:
+        seeds.append(effort.seed)
+        return {"law-one": Found(mismatch, effort.seed or 0)}
+
+    shared, implementation = SharedRun("law", search), Implementation("x", Whole)
+    one, other = (shared.property(name, "LAW-ENCODE-1", ("encode",), "") for name in ("law-one", "law-other"))
+    for seed in (1, 2, 1):
+        assert one.run(implementation, Effort(seed=seed)) == Found(mismatch, seed)
+        assert other.run(implementation, Effort(seed=seed)) is None
+    assert seeds == [1, 2]
