@@ -189,7 +189,6 @@ def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:
     """Return an encoder of another class, or with other attributes; it shares the tables, which take long to build."""
     other = kind.__new__(kind)
     vars(other).update({**vars(encoder), **changes})
-    vars(other).pop("tokens_of", None)  # another class or other ranks may merge differently
     return other
 
 
