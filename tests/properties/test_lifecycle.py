@@ -710,6 +710,21 @@ def test_the_call_right_after_a_refused_one_is_asked() -> None:
     assert "law-after-error" in accused(Implementation("x", GivesNothingOnceAfterARefusedText), stages)
 
 
+def test_damage_by_a_disallowed_token_is_found() -> None:
+    class ForgetsMergesAtADisallowedToken(Whole):
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+            try:
+                return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+            except UnicodeEncodeError:
+                raise
+            except ValueError:
+                self.ranks = {}
+                raise
+
+    stages = [Stage("law-after-error", frozenset({"encode", "encode_allowed", "refuse"}), 30)]
+    assert accused(Implementation("x", ForgetsMergesAtADisallowedToken), stages) == {"law-after-error"}
+
+
 def test_the_call_right_after_a_refused_training_is_asked() -> None:
     class GivesNothingOnceAfterARefusedTraining(Whole):
         has_refused = False
