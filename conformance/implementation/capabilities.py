@@ -237,8 +237,8 @@ class Prober:
                 return []
             if isinstance(fault, TimedOut):
                 self._tell("the constructor", fault)
-            loads = ["from_files"] + ["from_tokenizer_json"] * (not self._fixed)
-            found = [name for name in (*_CALLS, *loads) if callable(getattr(self._target, name, None))]
+            names = (*_CALLS, "from_files", *["from_tokenizer_json"] * (not self._fixed))
+            found = [name for name in names if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         for name in ("encode", "decode"):

@@ -297,7 +297,9 @@ def _lookup(implementation: Implementation) -> ProbeResult:
         why = f"the only model is {implementation.fixed_model}, with which both values give the same ids"
         return ProbeResult("lookup", None, why)
     model = read_model(_LOOKUP_MODEL)
-    kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
+    split = expression("gpt2", implementation.conventions)
+    made = {kind: textbook.with_conventions(lookup=kind) for kind in CONVENTIONS["lookup"]}
+    kinds = {kind: make(model.vocab, model.merges, None, split) for kind, make in made.items()}
     rows: list[list[int]] = []
     for text in _LOOKUP_TEXTS:
         answer = _ask(lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
@@ -308,24 +310,29 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     texts = zip(_LOOKUP_TEXTS, rows, strict=True)
     encoded = "; ".join(f"{show.text_line(text)} gives {show.ids(row, model.vocab)}" for text, row in texts)
     shown = f"merges {show.merges(model.merges)}: {encoded}"
-    for kind, tokenizer in kinds.items():
-        if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
-            return ProbeResult("lookup", kind, shown)
-    return ProbeResult("lookup", None, shown, broken=True)
+    fitting = [kind for kind, one in kinds.items() if rows == [one.encode(text) for text in _LOOKUP_TEXTS]]
+    if len(fitting) > 1:
+        return ProbeResult("lookup", None, f"the probe does not distinguish {' from '.join(fitting)}")
+    return ProbeResult("lookup", fitting[0] if fitting else None, shown, broken=not fitting)
 
 
 def _train_special(implementation: Implementation) -> ProbeResult:
     shown: list[str] = []
     found: set[str] = set()
+    undistinguished = False
+    values = CONVENTIONS["train_special"]
     split = expression("gpt2", implementation.conventions)
     for text, special in _SPECIAL_TEXTS:
         answer = _ask(lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
         if not isinstance(answer, Trained):
             return ProbeResult("train_special", None, f"training with special tokens: {answer}")
         shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
-        for value in CONVENTIONS["train_special"]:
-            if textbook.learn(text, 258, [special], split, train_special=value) == answer.merges:
-                found.add(value)
+        learned = {value: textbook.learn(text, 258, [special], split, train_special=value) for value in values}
+        fitting = {value for value in values if learned[value] == answer.merges}
+        undistinguished |= len(fitting) > 1
+        found |= fitting if len(fitting) == 1 else set()
+    if undistinguished and not found:
+        return ProbeResult("train_special", None, f"the probe does not distinguish {' from '.join(values)}")
     one = found.pop() if len(found) == 1 else None
     return ProbeResult("train_special", one, "; ".join(shown if one is None else shown[:1]), broken=one is None)
 

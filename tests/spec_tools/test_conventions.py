@@ -427,6 +427,24 @@ def test_lookup_of_whole_pre_tokens_is_found():
     assert report_of(Whole).found["lookup"] == "whole"
 
 
+def test_what_a_split_into_characters_cannot_show_is_undetermined_and_contradicts_nothing():
+    class Characters(Tokenizer):
+        pattern = r"[\s\S]"
+
+        def __init__(self, vocab, merges, special_tokens=None):
+            super().__init__(vocab, merges, special_tokens, pattern=self.pattern)
+
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens):
+            trained = Tokenizer.train(text, vocab_size, special_tokens, pattern=cls.pattern)
+            return trained.vocab, trained.merges
+
+    report = report_of(Characters)
+    undetermined = {one.name for one in report.findings if one.value is None and not one.broken}
+    assert {"lookup", "train_special"} <= undetermined
+    assert not [*report.contradictions]
+
+
 def test_unknown_lookup_is_reported():
     class Longest(Tokenizer):
         def merge(self, word):
