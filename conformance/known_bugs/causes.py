@@ -112,6 +112,8 @@ def _has_no_replacement(text: str, got: str) -> bool:
 
 CHANGED_TEXTS: Mapping[str, tuple[type[Operation], Callable[[str, str], bool]]] = {
     "white-space-changed": (Encode, _has_other_space),
+    "white-space-of-chunks-changed": (Stream, _has_other_space),
+    "end-not-flushed": (Stream, str.startswith),
     "decoded-white-space-changed": (Decode, _has_other_space),
     "malformed-bytes-spelled": (Decode, _has_no_replacement),
     "decoded-text-cut": (Decode, str.startswith),
@@ -845,8 +847,12 @@ def _with_special_tokens(wrong: Asked, right: Asked, answers: Mapping[str, Answe
 
 
 def _with_changed_texts(wrong: Asked, answers: Mapping[str, Answer]) -> dict[str, dict[str, str]]:
-    """Return the fingerprints of the answers that show a text which one of `CHANGED_TEXTS` has changed."""
+    """Return the fingerprints of the answers that show a text which one of `CHANGED_TEXTS` has changed.
+
+    It counts if it explains at least half of the changed texts.
+    """
     rows: dict[str, dict[str, str]] = {name: {} for name in CHANGED_TEXTS}
+    changed = Counter[str]()  # how many texts are changed in any way
     for test, (operation, model, expected) in wrong.items():
         match answers[test], expected:
             case Ids(ids), Ids() if model.vocab.keys() >= {*ids}:
@@ -856,9 +862,13 @@ def _with_changed_texts(wrong: Asked, answers: Mapping[str, Answer]) -> dict[str
             case _:
                 continue
         for name, (kind, is_changed) in CHANGED_TEXTS.items():
-            if isinstance(operation, kind) and got != text and is_changed(text, got):
-                rows[name][test] = fingerprint(answers[test])
-    return {name: row for name, row in rows.items() if len({*row.values()}) >= SAME_ERROR}
+            if isinstance(operation, kind) and got != text:
+                changed[name] += 1
+                if is_changed(text, got):
+                    rows[name][test] = fingerprint(answers[test])
+    return {
+        name: row for name, row in rows.items() if len({*row.values()}) >= SAME_ERROR and 2 * len(row) >= changed[name]
+    }
 
 
 def _left_out(wrong: Asked, answers: Mapping[str, Answer]) -> list[str]:

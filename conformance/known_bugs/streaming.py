@@ -98,6 +98,11 @@ class ChunksJoinedByLineEnds(BaseEncoder):
         yield from self.encode("\n".join(chunks))
 
 
+class WhiteSpaceOfChunksChanged(BaseEncoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from self.encode("".join([" ".join(chunk.split()) for chunk in chunks]))
+
+
 class ChunksReadTwice(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         self.total = sum(map(len, chunks))

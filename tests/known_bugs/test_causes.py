@@ -938,6 +938,8 @@ def test_a_bug_of_a_decoder_is_named_although_the_models_of_cases_with_pipelines
         ("decode", lambda text: re.sub(r"\s+", "_", text).replace("_", "\n"), "DECODE", "decoded-white-space-changed"),
         ("decode", lambda text: text.replace("\ufffd", "?"), "DECODE", "malformed-bytes-spelled"),
         ("decode", lambda text: text[:3], "DECODE", "decoded-text-cut"),
+        ("encode_iterable", lambda chunks: " ".join(chunks), "STREAM-EQUAL", "white-space-of-chunks-changed"),
+        ("encode_iterable", lambda chunks: "".join([*chunks][:-1]), "STREAM-EQUAL", "end-not-flushed"),
     ],
 )
 def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
@@ -949,9 +951,20 @@ def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
     def decode(self: Any, ids: Iterable[int]) -> str:
         return str(change(Tokenizer.decode(self, ids)))
 
-    target = type("Changes", (Tokenizer,), {method: encode if method == "encode" else decode})
+    def encode_iterable(self: Any, chunks: Iterable[str]) -> Iterator[int]:
+        yield from Tokenizer.encode(self, change(chunks))
+
+    target = type("Changes", (Tokenizer,), {method: locals()[method]})
     (found, count), *_ = _diagnosed(target, *([clauses] if isinstance(clauses, str) else clauses))
     assert (found, count > 4) == (bug, True)
+
+
+def test_characters_that_are_left_out_are_not_only_white_space() -> None:
+    class WithoutOthers(Tokenizer):
+        def encode(self, text: str) -> list[int]:
+            return super().encode(text.encode("ascii", "ignore").decode())
+
+    assert "white-space-changed" not in dict(_diagnosed(WithoutOthers, "BYTES", "SPLIT", "MERGE-GPT2"))
 
 
 def test_no_text_at_all_is_not_the_beginning_of_one() -> None:
