@@ -962,7 +962,9 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
         if shorter is not None:
             table = ask(sized, shorter[0])
             is_like = isinstance(table, Table) and table.merges == shorter[1]
-        if is_like and alike(ask(sized, asked), wrong.answer):
+        answer = ask(sized, asked)
+        may_refuse = isinstance(answer, Refusal) and _is_right(asked, answer, sized.conventions)
+        if is_like and not may_refuse and alike(answer, wrong.answer):
             fitting = replace(fitting or one, least_size=one.changed_size)
         elif fitting is not None:
             break

@@ -1124,6 +1124,15 @@ def test_a_bug_that_only_a_property_finds_is_named_with_its_size(
     assert bug not in _names(diagnose([follows], ()))
 
 
+def test_an_error_that_is_permitted_to_a_bug_does_not_name_it() -> None:
+    asked = Question(Batch(("ab", "a\ud800b", "cd")), read_model({"merges": []}))
+    refused = Refusal("UnicodeEncodeError", "UnicodeEncodeError: surrogates not allowed")
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-batch-bad-text")
+    wrong = Mismatch(asked, Expectation((AnyError("three rows"),)), refused)
+    failed = Outcome(tested.id, "property", "", "failed", tested.clause, tested.conformance_class, mismatch=wrong)
+    assert diagnose([failed], ()).causes == ()
+
+
 def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
     (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-large-batches")
     found = tested.run(Implementation("x", SortsMoreThan50Texts), Effort())
