@@ -313,7 +313,9 @@ class Prober:
                 return f"{cannot}; if it trains, make it the classmethod train of a class, or {trainer}"
             table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
             most = sum(one.kind in _POSITIONAL for one in signature.parameters.values())
-            why = f"it takes {counted(most, 'argument')}, gets 3" if str(error).startswith("too many") else str(error)
+            why = (
+                f"it takes {counted(most, 'argument')} but gets 3" if str(error).startswith("too many") else str(error)
+            )
             fix = f"write def __init__(self, {table}, special_tokens: list[str] | None = None)"
             own = "; or, if it has loaded a model, give the class the attribute model, the path of the model's file"
             return f"{cannot}: {why}; {fix}{'' if most else own}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import textbook
 
@@ -22,7 +23,7 @@ from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Lazy, Train, con
 from ..properties import PROPERTIES
 from ..properties.engine import Property
 from ..properties.scale import GROWTH
-from ..selection import known
+from ..selection import SelectionError, known
 from ..spec import Case, Clause, Section, Spec, spec_in
 from ..terminal import show
 from . import replay, spec_argument
@@ -71,6 +72,9 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
         _check_replayed(name, None, view or View())
         return matrix.described(name)
+    if name not in every and (word := name.removeprefix("undeclared ").partition("=")[0]) in CONVENTIONS:
+        see = "docs/conventions.md explains it, and bpe-conformance conventions ADAPTER finds out its value"
+        raise SelectionError(f"{word} is a convention: {see}")
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
     _check_replayed(name, cases.get(name), view or View())
     if name in cases:

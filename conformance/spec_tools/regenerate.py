@@ -55,10 +55,10 @@ class Regeneration:
 
     @property
     def agreement(self) -> str:
-        counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
+        counts = ", ".join(f"{marks}: {count}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
         rules = f"cases with a rule instead: {self.rules}"
-        return f"{total} values, confirmed by this many witnesses: {counts or 'none'}; {rules}"
+        return f"{total} values, by the number of libraries that confirm them: {counts or 'none'}; {rules}"
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Regeneration:
@@ -123,7 +123,7 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
             if (marks := _marks(computed, case, everyone, asked, disagreements, outcome)) is None:
                 continue
             if marks != case.agrees:
-                had = f"{case.id} has the marks {bracketed(case.agrees)}"
+                had = f"{case.id} has agrees: {bracketed(case.agrees)}"
                 differences.append(f"{file.name}: {had}; now {bracketed(marks)}")
             if is_witnessed(computed):
                 outcome.witnessed[len(marks)] += 1

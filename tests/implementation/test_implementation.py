@@ -394,11 +394,11 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
         (
             type("A", (Right,), {"__init__": lambda self, vocab, merges: None}),
-            "it takes 2 arguments, gets 3; write",
+            "it takes 2 arguments but gets 3; write",
         ),
         (
             type("A", (Right,), {"__init__": lambda self, vocab, *, merges: None}),
-            "it takes 1 argument, gets 3; write",
+            "it takes 1 argument but gets 3; write",
         ),
         (
             type("A", (Right,), {"__init__": lambda self: None}),

@@ -291,6 +291,9 @@ def test_an_unknown_id_suggests_the_nearest(spec: Spec) -> None:
         explain(spec, "merge-priority-beats-leftmos")
     with pytest.raises(SelectionError, match=r"did you mean .*priority"):
         explain(spec, "priority")
+    for convention in ("tie_break", "undeclared tie_break=first-seen", "lookup=bytes"):
+        with pytest.raises(SelectionError, match=r"^(tie_break|lookup) is a convention: docs/conventions.md explains"):
+            explain(spec, convention)
     with pytest.raises(SelectionError, match="did you mean greedy-left-to-right"):
         explain(spec, "greedy-left-to-rigth")
     with pytest.raises(SelectionError, match="see bpe-conformance list"):

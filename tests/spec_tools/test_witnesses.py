@@ -200,7 +200,7 @@ def test_only_values_and_marks_are_written(spec):
     assert outcome.witnessed == {1: 3, 2: 1}
     assert outcome.rules == 1
     assert outcome.agreement == (
-        "4 values, confirmed by this many witnesses: 3 by 1, 1 by 2; cases with a rule instead: 1"
+        "4 values, by the number of libraries that confirm them: 1: 3, 2: 1; cases with a rule instead: 1"
     )
 
 
@@ -209,7 +209,7 @@ def test_check_writes_nothing(spec):
     outcome = regenerate(spec, check=True, witnesses=[witness()])
     assert contents(spec) == before
     assert any("train.yaml: tie has no expected value" in line for line in outcome.differences)
-    assert any("first has the marks []; now [honest]" in line for line in outcome.differences)
+    assert any("first has agrees: []; now [honest]" in line for line in outcome.differences)
 
 
 def test_a_changed_golden_of_one_convention_is_caught(spec):
@@ -224,11 +224,11 @@ def test_a_changed_mark_is_caught(spec):
     file = spec / "cases" / "train.yaml"
     file.write_text(file.read_text().replace("[honest]", "[honest, nobody]"))
     outcome = regenerate(spec, check=True, witnesses=[witness()])
-    assert outcome.differences == ["train.yaml: tie has the marks [honest, nobody]; now [honest]"]
+    assert outcome.differences == ["train.yaml: tie has agrees: [honest, nobody]; now [honest]"]
     file = spec / "cases" / "encode.yaml"
     file.write_text(file.read_text().replace("[hand, honest]", "[honest, hand]"))
     outcome = regenerate(spec, check=True, witnesses=[witness()])
-    assert outcome.differences[0] == "encode.yaml: fourth has the marks [honest, hand]; now [hand, honest]"
+    assert outcome.differences[0] == "encode.yaml: fourth has agrees: [honest, hand]; now [hand, honest]"
 
 
 def test_a_changed_value_by_hand_is_caught_and_never_overwritten(spec):
