@@ -21,6 +21,7 @@ MOST_STALE = 10
 MOST_CLAUSES = 12
 IN_CHECK = {"--bpe-scale": "scale=True", "--bpe-trainer MODULE:FUNCTION": "trainer=FUNCTION"}  # in notes
 LONGEST_NAME = 60
+SLOW = 60  # seconds in the tokenizer from which on a note says where they were spent
 LABEL = 14
 
 
@@ -157,6 +158,12 @@ def _notes(result: RunResult) -> Iterator[str]:
         for option, argument in IN_CHECK.items() if result.command.argument else ():
             shown = shown.replace(option, argument)
         yield f"{shown} ({counted(len(others), 'more note')} {where})" if others else shown
+    spent = Counter[str]()
+    for outcome in result.outcomes:
+        spent[outcome.clause.id if outcome.clause else "the corpus"] += round(1000 * outcome.seconds)
+    if spent.total() > 1000 * SLOW:
+        (slowest, most), *_ = spent.most_common(1)
+        yield f"the tokenizer took {spent.total() // 1000:,} s of the run, {most // 1000:,} s of them for {slowest}"
     model = result.tested.model
     pack = result.options.pack
     if model is None or result.tested_outcomes or model == (pack or "gpt2"):

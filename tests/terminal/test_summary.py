@@ -748,6 +748,13 @@ def test_each_text_of_a_corpus_has_its_result() -> None:
     assert [line.split()[1:] for line in shown] == [["a.txt:", "equal"], ["b.txt:", "failed"], ["c.txt:", "skipped"]]
 
 
+def test_where_a_slow_tokenizer_spends_the_time_is_said() -> None:
+    for seconds, said in ((20.0, []), (31.0, ["the tokenizer took 62 s of the run, 62 s of them for MERGE-ORDER-1"])):
+        spent = [replace(outcome(name), seconds=seconds) for name in ("one", "two")]
+        clause = spent[0].clause.id if spent[0].clause else ""
+        assert [note.replace(clause, "MERGE-ORDER-1") for note in summary._notes(result(*spent))] == said
+
+
 def test_notes_about_one_test_are_one_line() -> None:
     notes = ("one: first", "one: second", "one: third", "two: other", "two: words", "declared")
     shown = end_of(result(outcome("one"), notes=notes))
