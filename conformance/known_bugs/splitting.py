@@ -183,6 +183,7 @@ add_variants(
         "PrefixSpace": lambda self, text: BaseEncoder.split(self, text if text[0].isspace() else f" {text}"),
         "FenceMissing": lambda self, segment: [segment],
         "PatternIgnored": lambda self, segment: textbook.split(segment),
+        "CharactersLeftOut": lambda self, text: BaseEncoder.split(self, text.encode("ascii", "ignore").decode("ascii")),
         "LinesSplitApart": lambda self, segment: (
             [piece for line in segment.splitlines(keepends=True) for piece in BaseEncoder.split(self, line)]
         ),
