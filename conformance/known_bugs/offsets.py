@@ -128,6 +128,9 @@ add_variants(
         "SpansWithLastCharacter": lambda self, text, ids: [
             (start, max(start, end - 1)) for start, end in BaseEncoder.spans(self, text, ids)
         ],
+        "SpansWithLength": lambda self, text, ids: [
+            (start, end - start) for start, end in BaseEncoder.spans(self, text, ids)
+        ],
         "SpecialsAtZero": lambda self, text, ids: [
             (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
