@@ -379,7 +379,7 @@ class Verdict:
 
     @property
     def level(self) -> str:
-        return "MUST or SHOULD" if self.is_strict else "MUST"
+        return "MUST and SHOULD" if self.is_strict else "MUST"
 
     @property
     def word(self) -> str:
@@ -434,14 +434,16 @@ def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
+def at_fault(outcomes: Iterable[Outcome], strict: bool = False) -> set[str]:
     """Return the conformance classes in which a MUST fails that depends on no other part or on one of the same class.
+
+    With `strict`, each SHOULD counts as a MUST.
 
     What depends on one of these classes counts there. What depends on another class counts in its own, so that each
     failure counts.
     """
     failed = (outcome for outcome in outcomes if outcome.state in ("failed", "known failure") and not outcome.stale)
-    musts = (outcome for outcome in failed if outcome.level == "must")
+    musts = (outcome for outcome in failed if outcome.level == "must" or (strict and outcome.level == "should"))
     return {outcome.conformance_class for outcome in musts if outcome.class_at_fault == outcome.conformance_class}
 
 
@@ -464,7 +466,7 @@ def unjudged(outcomes: Iterable[Outcome], strict: bool = False) -> list[str]:
 def _every_verdict(outcomes: Iterable[Outcome], strict: bool) -> list[Verdict]:
     every = list(outcomes)
     tested = [outcome for outcome in every if outcome.state != "skipped"]
-    faulty = at_fault(tested)
+    faulty = at_fault(tested, strict)
     selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
     supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
     untested = selected - supported

@@ -191,7 +191,7 @@ def test_each_should_counts_as_a_must_in_a_strict_run() -> None:
         for one in verdicts(outcomes, strict=True):
             mine = [other for other in tested if other.conformance_class == one.name]
             required = [other for other in mine if other.level in ("must", "should")]
-            assert (one.must, one.should, one.level) == (len(required), 0, "MUST or SHOULD")
+            assert (one.must, one.should, one.level) == (len(required), 0, "MUST and SHOULD")
             failing = [other for other in required if other.state in FAILED and not other.stale]
             assert one.failed + one.known + one.elsewhere == len(failing)
 
@@ -388,3 +388,9 @@ def test_a_result_finds_every_outcome_and_those_that_were_tested() -> None:
     result = RunResult(None, Command("m:T"), {}, outcomes)  # type: ignore[arg-type]  # what was tested does not matter
     assert [result.by_test[one.test] for one in outcomes] == outcomes
     assert result.tested_outcomes == [one for one in outcomes if one.state != "skipped"]
+
+
+def test_a_should_at_fault_takes_over_what_depends_on_it_in_a_strict_run() -> None:
+    outcomes = [failed(1, "encoder", level="should"), failed(2, "streaming", "encode", level="should")]
+    assert {one.name: one.failed for one in verdicts(outcomes, strict=True)} == {"encoder": 1}
+    assert unjudged(outcomes, strict=True) == ["streaming"]

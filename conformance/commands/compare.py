@@ -18,7 +18,7 @@ from ..answer import first_difference
 from ..command_line import CommandError
 from ..implementation.implementation import Implementation, load
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
-from ..packs.files import add_options, first_conflict, fit, overrides, read_model_files, unlike
+from ..packs.files import add_options, first_conflict, fit, lacks, overrides, read_model_files
 from ..session import corpus
 from ..terminal import show
 from .common import bars, size
@@ -93,7 +93,7 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
             raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
     if options.table is None and left.model_file and right.model_file:
         first, second = (read_model_files([str(one.model_file)], overrides(options)).model for one in (left, right))
-        if not difference(first, second):
+        if not model_difference(first, second):
             options.table = left.fixed_model
     named = [options.table or one.fixed_model for one in (left, right)]  # `fit` gives the model of a file its name
     tables = named[0] or named[1] or "gpt2", named[1] or named[0] or "gpt2"
@@ -157,13 +157,15 @@ def _difference(
         yield f"  {side.implementation.title:<{width}} {show.ids(ids, side.model.vocab, index)}"
 
 
-def difference(first: Model, second: Model) -> str:
+def model_difference(first: Model, second: Model) -> str:
     """Return how two models differ, apart from padding, or ""."""
     if (index := first_conflict(first.vocab, second.vocab)) is not None:
         return (
             f"the id {index} is {shortened(first.vocab[index])} in one, {shortened(second.vocab[index])} in the other"
         )
-    return unlike(first, second, "the first", "the second") or unlike(second, first, "the second", "the first")
+    if len(first.merges) == len(second.merges) and first.merges != second.merges:
+        return "their merges differ"
+    return lacks(first, second, "the first", "the second") or lacks(second, first, "the second", "the first")
 
 
 def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: Sequence[Path]) -> Iterator[str]:
@@ -177,7 +179,7 @@ def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: Sequ
         alike = "none" if not counts.different else f"{counts.different:,}"
         yield f"different     {alike} of {counted(counts.blocks, 'block')}"
     else:
-        yield f"different     not compared: the models differ; {difference(*(side.model for side in sides))}"
+        yield f"different     not compared: the models differ; {model_difference(*(side.model for side in sides))}"
     yield from counts.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{counts.read / side.tokens:.3f}' for side in sides)}"

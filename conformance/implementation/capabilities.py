@@ -237,9 +237,9 @@ class Prober:
                 return []
             if isinstance(fault, TimedOut):
                 self._tell("the constructor", fault)
-            names = (*_CALLS, "from_files", *["from_tokenizer_json"] * (not self._fixed))
-            found = [name for name in names if callable(getattr(self._target, name, None))]
-            return found if is_class else ["encode", "decode"]
+            found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
+            loaders = [name for name, load in self._loaders().items() if not self._refuses(name, load)]
+            return [*found, *loaders] if is_class else ["encode", "decode"]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         for name in ("encode", "decode"):
             others = [one for one in dir(type(proxy.instance)) if one.startswith(f"{name}_") and one not in _CALLS]
@@ -250,14 +250,18 @@ class Prober:
         if "encode" in found and self._chooses(proxy):
             found.append("allowed_special")
         methods = tuple(found)
-        loads = {"from_files": self._load_files}
-        if not self._fixed:
-            loads["from_tokenizer_json"] = partial(self._implementation.from_tokenizer_json, _WITH_PIPELINE)
-        for name, load in loads.items():
-            if callable(getattr(self._target, name, None)) and not self._refuses(name, load):
+        for name, load in self._loaders().items():
+            if not self._refuses(name, load):
                 found.append(name)
                 self._find_lacking(name, load, methods)
         return found
+
+    def _loaders(self) -> dict[str, Callable[[], TokenizerProxy]]:
+        """Return the class methods that load files, with a small first call of each."""
+        loads = {"from_files": self._load_files}
+        if not self._fixed:
+            loads["from_tokenizer_json"] = partial(self._implementation.from_tokenizer_json, _WITH_PIPELINE)
+        return {name: load for name, load in loads.items() if callable(getattr(self._target, name, None))}
 
     def _chooses(self, proxy: TokenizerProxy) -> bool:
         if not _takes_choice(proxy):

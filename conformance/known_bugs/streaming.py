@@ -103,6 +103,11 @@ class WhiteSpaceOfChunksChanged(BaseEncoder):
         yield from self.encode("".join([" ".join(chunk.split()) for chunk in chunks]))
 
 
+class StreamCutShort(BaseEncoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from self.encode(next(iter(chunks), ""))
+
+
 class ChunksReadTwice(BaseEncoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         self.total = sum(map(len, chunks))

@@ -265,7 +265,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
     ]
     count, settings = len(wrong), model.pipeline.settings if model.pipeline is not None else set[str]()
     bugs = [bug for bug in known_bugs() if bug.settings and settings.issuperset(bug.settings)]
-    wrong += [(f"shows a bug: {bug.sentence}", reach.wrong(bug.target), bug) for bug in bugs]
+    wrong += [(f"distinguishes this bug: {bug.sentence}", reach.wrong(bug.target), bug) for bug in bugs]
     left = dict.fromkeys(range(len(wrong)), DETECTIONS)
     drafts: list[Draft] = []
     entries = _kinds(reach)

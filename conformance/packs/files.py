@@ -173,22 +173,24 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
         pairs = enumerate(zip(own.merges, model.merges, strict=True))
         rank, (mine, others) = next((rank, pair) for rank, pair in pairs if pair[0] != pair[1])
         implementation.note(f"merge {rank} of its file is {mine!r}, but {others!r} in {where}; if tests fail, {fix}")
-    elif lack := unlike(own, model, "its file", where):
-        implementation.note(f"{lack}; if tests fail, {fix}")
+    elif said := lacks(own, model, "its file", where):
+        implementation.note(f"{said}; if tests fail, {fix}")
     implementation.fixed_model = model.name
 
 
-def unlike(own: Model, model: Model, its: str, where: str) -> str:
-    """Return what a model lacks of another, or that its pipeline is not the same, or "".
+def lacks(own: Model, model: Model, own_name: str, name: str) -> str:
+    """Describe which tokens of a model another one lacks, or that it has other steps; "" if neither is so.
 
     Entries that are neither the result of a merge nor special do not count, because some formats pad the vocabulary.
     """
     used = {left + right for left, right in model.merges} | {one.content.encode() for one in model.steps.added_tokens}
     lost = sorted(index for index in model.vocab.keys() - own.vocab.keys() if model.vocab[index] in used)
     if lost:
-        return f"{its} lacks {counted(len(lost), 'token')} of {where}, such as {lost[0]}, {model.vocab[lost[0]]!r}"
-    if (own.pipeline or model.pipeline) and own.steps != model.steps:
-        return f"the pipeline or the added tokens of {its} are not those of {where}"
+        return (
+            f"{own_name} lacks {counted(len(lost), 'token')} of {name}, for example {lost[0]}, {model.vocab[lost[0]]!r}"
+        )
+    if own.steps != model.steps:
+        return f"{own_name} has a different split, a different pipeline or different added tokens than {name}"
     return ""
 
 

@@ -75,7 +75,7 @@ class Setup:
         self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
             if not searches:
-                raise pytest.UsageError("--bpe-fuzz draws examples for properties, and no such property is selected")
+                raise pytest.UsageError("--bpe-fuzz needs a property that draws examples, but none is selected")
             self.cases, self.properties = [], searches
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()  # operation → how many of its cases of a MUST had no answer in time

@@ -312,14 +312,14 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     shown = f"merges {show.merges(model.merges)}: {encoded}"
     fitting = [kind for kind, one in kinds.items() if rows == [one.encode(text) for text in _LOOKUP_TEXTS]]
     if len(fitting) > 1:
-        return ProbeResult("lookup", None, f"the probe does not distinguish {' from '.join(fitting)}")
+        return ProbeResult("lookup", None, f"the probe cannot tell {' and '.join(fitting)} apart")
     return ProbeResult("lookup", fitting[0] if fitting else None, shown, broken=not fitting)
 
 
 def _train_special(implementation: Implementation) -> ProbeResult:
     shown: list[str] = []
     found: set[str] = set()
-    undistinguished = False
+    all_fit = True
     values = CONVENTIONS["train_special"]
     split = expression("gpt2", implementation.conventions)
     for text, special in _SPECIAL_TEXTS:
@@ -329,10 +329,10 @@ def _train_special(implementation: Implementation) -> ProbeResult:
         shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
         learned = {value: textbook.learn(text, 258, [special], split, train_special=value) for value in values}
         fitting = {value for value in values if learned[value] == answer.merges}
-        undistinguished |= len(fitting) > 1
+        all_fit &= bool(fitting)
         found |= fitting if len(fitting) == 1 else set()
-    if undistinguished and not found:
-        return ProbeResult("train_special", None, f"the probe does not distinguish {' from '.join(values)}")
+    if all_fit and not found:
+        return ProbeResult("train_special", None, f"the probe cannot tell {' and '.join(values)} apart")
     one = found.pop() if len(found) == 1 else None
     return ProbeResult("train_special", one, "; ".join(shown if one is None else shown[:1]), broken=one is None)
 

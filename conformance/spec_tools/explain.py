@@ -72,8 +72,8 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
         _check_replayed(name, None, view or View())
         return matrix.described(name)
-    if name not in every and (word := name.removeprefix("undeclared ").partition("=")[0]) in CONVENTIONS:
-        see = "docs/conventions.md explains it, and bpe-conformance conventions ADAPTER finds out its value"
+    if name not in every and (word := name.removeprefix("undeclared ").partition("=")[0]) in (*CONVENTIONS, "pattern"):
+        see = "docs/conventions.md explains it, and bpe-conformance conventions ADAPTER probes its value"
         raise SelectionError(f"{word} is a convention: {see}")
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
     _check_replayed(name, cases.get(name), view or View())

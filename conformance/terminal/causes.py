@@ -310,7 +310,7 @@ def steps(result: RunResult) -> Iterator[str]:
             yield f"     bpe-conformance check-bridge {shlex.quote(result.command.adapter)}"
         yield f"     {result.command.rerun(first.test)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
-    faulty = at_fault(result.outcomes)
+    faulty = at_fault(result.outcomes, result.options.strict)
     if roots := [outcome for outcome in left if not outcome.follows(faulty)]:
         kinds = {_kind(result.by_test[test]) for cause in causes for test in cause.tests}
         if alone:

@@ -21,7 +21,7 @@ MOST_STALE = 10
 MOST_CLAUSES = 12
 IN_CHECK = {"--bpe-scale": "scale=True", "--bpe-trainer MODULE:FUNCTION": "trainer=FUNCTION"}  # in notes
 LONGEST_NAME = 60
-SLOW = 60  # seconds in the tokenizer from which on a note says where they were spent
+SLOW = 60  # above this many seconds in the tokenizer, a note says where the time went
 LABEL = 14
 
 
@@ -41,7 +41,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
         _causes(terminal, result, examples=True)
     without_cause = (one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
     others = _of_different_clauses(causes.in_order(without_cause, result))
-    faulty = at_fault(result.outcomes)
+    faulty = at_fault(result.outcomes, result.options.strict)
     roots = [outcome for outcome in others if not outcome.follows(faulty)]
     roots = roots or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
@@ -163,7 +163,7 @@ def _notes(result: RunResult) -> Iterator[str]:
         spent[outcome.clause.id if outcome.clause else "the corpus"] += round(1000 * outcome.seconds)
     if spent.total() > 1000 * SLOW:
         (slowest, most), *_ = spent.most_common(1)
-        yield f"the tokenizer took {spent.total() // 1000:,} s of the run, {most // 1000:,} s of them for {slowest}"
+        yield f"the run spent {spent.total() // 1000:,} s in the tokenizer, {most // 1000:,} s of it on {slowest}"
     model = result.tested.model
     pack = result.options.pack
     if model is None or result.tested_outcomes or model == (pack or "gpt2"):

@@ -434,7 +434,7 @@ DEPENDENCES = {  # kind of a dependence → which other part of the implementati
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",
-    "undisturbed": "no state: the same call alone is incorrect, too; a run of the whole suite shows why",
+    "undisturbed": "nothing earlier: the call alone is incorrect, too; run the whole suite to see why",
 }
 
 

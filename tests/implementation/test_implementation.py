@@ -365,6 +365,30 @@ class Unwritten:
         return []
 
 
+class LoadsOnly:
+    """Its constructor takes no table."""
+
+    def __init__(self, *table: object) -> None:
+        if table:
+            raise TypeError("use from_files")
+
+    def encode(self, text: str) -> list[int]:
+        return [*text.encode()]
+
+    from_files = classmethod(lambda cls, *paths: cls())
+
+
+class LoadsNothingYet(LoadsOnly):
+    @classmethod
+    def from_files(cls, *paths: object) -> Any:
+        raise NotImplementedError
+
+
+def test_a_loader_is_tested_if_only_the_constructor_fails() -> None:
+    assert "from_files" in Implementation("x", LoadsOnly).capabilities
+    assert "from_files" not in Implementation("x", LoadsNothingYet).capabilities
+
+
 class OnlyLoads:
     def encode(self, text: str) -> list[int]:
         return []

@@ -939,7 +939,7 @@ def test_a_bug_of_a_decoder_is_named_although_the_models_of_cases_with_pipelines
         ("decode", lambda text: text.replace("\ufffd", "?"), "DECODE", "malformed-bytes-spelled"),
         ("decode", lambda text: text[:3], "DECODE", "decoded-text-cut"),
         ("encode_iterable", lambda chunks: " ".join(chunks), "STREAM-EQUAL", "white-space-of-chunks-changed"),
-        ("encode_iterable", lambda chunks: "".join([*chunks][:-1]), "STREAM-EQUAL", "end-not-flushed"),
+        ("encode_iterable", lambda chunks: "".join([*chunks][:-1]), "STREAM-EQUAL", "stream-cut-short"),
     ],
 )
 def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
@@ -967,6 +967,23 @@ def test_characters_that_are_left_out_are_not_only_white_space() -> None:
     found = dict(_diagnosed(WithoutOthers, "BYTES", "SPLIT", "MERGE-GPT2"))
     assert "white-space-changed" not in found
     assert found["characters-left-out"] > 90
+
+
+@pytest.mark.parametrize(
+    ("methods", "clauses"),
+    [
+        ({"encode": lambda self, text: Tokenizer.encode(self, text.rstrip("\n"))}, ("BYTES-TEXT", "STREAM-EQUAL")),
+        ({"encode": lambda self, text: Tokenizer.encode(self, text.replace(" ", ""))}, ("PIPELINE-STRIP",)),
+    ],
+)
+def test_a_text_that_another_part_or_a_pipeline_changes_is_not_named_so(
+    methods: dict[str, Any], clauses: tuple[str, ...]
+) -> None:
+    joins = {"encode_iterable": lambda self, chunks: iter(self.encode("".join(chunks)))}
+    cases = [case for case in _cases() if case.clause.id.startswith(clauses)]
+    found = diagnose(outcomes_of(type("Changes", (Tokenizer,), {**joins, **methods}), cases), _cases())
+    assert found.failing
+    assert not [one for one in _names(found) if one.endswith(("-changed", "-cut-short"))]
 
 
 def test_no_text_at_all_is_not_the_beginning_of_one() -> None:

@@ -431,11 +431,15 @@ def test_the_file_of_an_engine_has_the_ids_of_the_model(tmp_path: Path) -> None:
     assert fitted(replace(padded, merges=ABC.merges[:-1]), model_file=file).fixed_model == "abc"
     chat = replace(padded, vocab={**padded.vocab, 998: b"<c>"}, special_tokens=(*(ABC.special_tokens or ()), "<c>"))
     added = fitted(chat, model_file=file)
-    assert added.noted.startswith("its file lacks 1 token of DIR, such as 998, b'<c>'; if tests fail, make a pack of")
+    assert added.noted.startswith(
+        "its file lacks 1 token of DIR, for example 998, b'<c>'; if tests fail, make a pack of"
+    )
     longer = replace(padded, vocab={**padded.vocab, 998: b"zzz"}, merges=(*ABC.merges, (b"z", b"zz")))
-    assert fitted(longer, model_file=file).noted.startswith("its file lacks 1 token of DIR, such as 998, b'zzz'; ")
+    assert fitted(longer, model_file=file).noted.startswith("its file lacks 1 token of DIR, for example 998, b'zzz'; ")
     other = fitted(replace(padded, pipeline=replace(ABC.steps, normalizer=("NFC",))), model_file=file)
-    assert other.noted.startswith("the pipeline or the added tokens of its file are not those of DIR; if tests fail, ")
+    assert other.noted.startswith(
+        "its file has a different split, a different pipeline or different added tokens than DIR; if"
+    )
     file.write_text("{}")
     adapter = fitted(padded, model_file=file)
     assert adapter.noted.startswith("the vocabulary of the file is not compared with that of DIR: ")

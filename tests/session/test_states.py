@@ -609,7 +609,7 @@ def test_warnings_fail_only_when_strict(project: Project) -> None:
     strict = project.judge("mine:FromTheRight", "--bpe-strict")
     assert strict.ret == pytest.ExitCode.TESTS_FAILED
     strict.stdout.fnmatch_lines(["FAILED style-left ?MERGE-STYLE-1, SHOULD?", "*--bpe-strict --bpe-case style-left"])
-    strict.stdout.fnmatch_lines(["verdict *encoder *FAIL: 1 of * MUST or SHOULD tests fails*"])
+    strict.stdout.fnmatch_lines(["verdict *encoder *FAIL: 1 of * MUST and SHOULD tests fails*"])
 
 
 @pytest.mark.parametrize(

@@ -445,6 +445,19 @@ def test_what_a_split_into_characters_cannot_show_is_undetermined_and_contradict
     assert not [*report.contradictions]
 
 
+def test_a_trainer_that_fits_no_value_is_not_undetermined():
+    class Wrong(Tokenizer):
+        pattern = "[a-z]+|[^a-z]"
+
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens):
+            vocab = {**{index: bytes([index]) for index in range(256)}, 256: b"qq", 257: b"qqq"}
+            return vocab, [(b"q", b"q"), (b"qq", b"q")]
+
+    (found,) = (one for one in report_of(Wrong).findings if one.name == "train_special")
+    assert "apart" not in found.why
+
+
 def test_unknown_lookup_is_reported():
     class Longest(Tokenizer):
         def merge(self, word):
