@@ -28,7 +28,7 @@ from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
-from bpe_conformance.fixtures.expression import pattern_name
+from bpe_conformance.fixtures.expression import is_name, pattern_name
 from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 from bpe_conformance.fixtures.pipeline import Pipeline
 
@@ -78,6 +78,9 @@ def _own_pattern(name: str, declared: object) -> str:
         regex.compile(declared)
     except (regex.error, ValueError) as error:
         raise LoadError(f"{name}: pattern is {declared!a}, which is not a regular expression: {error}") from None
+    if declared not in PATTERNS and is_name(declared):
+        known = ", ".join(PATTERNS)
+        raise LoadError(f"{name}: pattern is {declared!a}; declare a regular expression, or one of {known}")
     if declared in GPT2_REWRITTEN:
         return "gpt2"
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)

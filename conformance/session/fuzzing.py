@@ -45,8 +45,8 @@ class Fuzzing:
             return None
         if not 0 < minutes <= LONGEST:
             raise pytest.UsageError(f"--bpe-fuzz {minutes:g}: must be more than 0 and at most {LONGEST} minutes")
-        if config.getoption("--bpe-spec") or config.getoption("--bpe-pack"):
-            raise pytest.UsageError("--bpe-fuzz tests only the properties; remove --bpe-spec and --bpe-pack")
+        if given := [name for name in ("--bpe-spec", "--bpe-pack") if config.getoption(name)]:
+            raise pytest.UsageError(f"--bpe-fuzz tests only the properties; remove {' and '.join(given)}")
         if config.getoption("numprocesses", None):
             raise pytest.UsageError("--bpe-fuzz runs in one process; remove -n")
         try:

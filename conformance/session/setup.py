@@ -97,8 +97,9 @@ class Setup:
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     if not (directory := config.getoption("--bpe-pack")):
         return spec
-    if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
-        raise pytest.UsageError("--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed")
+    others = {name: config.getoption(name) for name in ("--bpe-spec", "--bpe-seed", "--bpe-scale")}
+    if given := [name for name, value in others.items() if value is not None and value is not False]:
+        raise pytest.UsageError(f"--bpe-pack runs only the cases of the pack; remove {' and '.join(given)}")
     from ..packs.files import load_pack
 
     cases = load_pack(Path(directory), spec.clauses)

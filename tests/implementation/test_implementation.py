@@ -384,6 +384,12 @@ class LoadsNothingYet(LoadsOnly):
         raise NotImplementedError
 
 
+@pytest.mark.parametrize("name", ["gtp2", "cl100k_base"])
+def test_a_declared_pattern_that_is_a_misspelt_name_is_refused(name: str) -> None:
+    with pytest.raises(LoadError, match=f"pattern is '{name}'; declare a regular expression, or one of gpt2, "):
+        Implementation("x", type("T", (LoadsOnly,), {"pattern": name}))
+
+
 def test_a_loader_is_tested_if_only_the_constructor_fails() -> None:
     assert "from_files" in Implementation("x", LoadsOnly).capabilities
     assert "from_files" not in Implementation("x", LoadsNothingYet).capabilities
