@@ -98,7 +98,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     if not (directory := config.getoption("--bpe-pack")):
         return spec
     others = {name: config.getoption(name) for name in ("--bpe-spec", "--bpe-seed", "--bpe-scale")}
-    if given := [name for name, value in others.items() if value is not None and value is not False]:
+    if given := [name for name, value in others.items() if value not in (None, "") and value is not False]:
         raise pytest.UsageError(f"--bpe-pack runs only the cases of the pack; remove {' and '.join(given)}")
     from ..packs.files import load_pack
 

@@ -184,9 +184,10 @@ def test_what_is_malformed_is_said_even_if_the_digests_are_correct(
 
 
 def test_a_pack_cannot_be_combined_with_a_spec_or_a_seed(project: Project) -> None:
-    message = "--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed"
-    assert message in project.refused("textbook", "--bpe-pack=x")  # with the small spec
-    assert message in project.refused("textbook", "--bpe-pack=x", "--bpe-spec", "", "--bpe-seed=0")
+    message = "--bpe-pack runs only the cases of the pack; remove"
+    assert f"{message} --bpe-spec" in project.refused("textbook", "--bpe-pack=x")  # with the small spec
+    assert f"{message} --bpe-spec and --bpe-seed" in project.refused("textbook", "--bpe-pack=x", "--bpe-seed=0")
+    assert f"{message} --bpe-seed" in project.refused("textbook", "--bpe-pack=x", "--bpe-spec", "", "--bpe-seed=0")
 
 
 def test_a_pack_without_cases_tests_nothing(project: Project) -> None:
