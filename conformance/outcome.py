@@ -165,11 +165,16 @@ class Command:
     def base(self) -> str:
         return self._with()
 
-    def rerun(self, test: str) -> str:
-        return self._with(("--bpe-case", test))
-
-    def rerun_corpus(self, test: str) -> str:
-        return self._with(*(("--bpe-corpus", path) for path in self.corpora), ("-k", test))
+    def rerun(self, outcome: Outcome) -> str:
+        """Return the command line that runs only this test, or the case that a search wrote."""
+        if outcome.kind == "corpus":
+            return self._with(*(("--bpe-corpus", path) for path in self.corpora), ("-k", outcome.test))
+        if not outcome.file:
+            return self._with(("--bpe-case", outcome.test))
+        searching, file = ("--bpe-fuzz", "--bpe-seed"), Path(outcome.file)  # in a spec's directory `cases`
+        options = {option: value for option, value in self.options.items() if option not in searching}
+        found = replace(self, options={**options, "--bpe-spec": str(file.parents[1])})
+        return found._with(("--bpe-case", file.stem))
 
     def explain(self, test: str, operation: Operation | None = None) -> str:
         """Return the command line that explains `test`, a case of `operation` or a clause."""
@@ -177,12 +182,6 @@ class Command:
         view = [operation.view, key] if operation and key not in (default, "unspecified") else []
         spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []
         return shlex.join(["bpe-conformance", "explain", test, *view, *spec])
-
-    def rerun_case(self, file: Path) -> str:
-        """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""
-        searching = ("--bpe-fuzz", "--bpe-seed")
-        options = {option: value for option, value in self.options.items() if option not in searching}
-        return replace(self, options={**options, "--bpe-spec": str(file.parents[1])}).rerun(file.stem)
 
     @property
     def whole(self) -> str:

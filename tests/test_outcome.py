@@ -327,11 +327,13 @@ def test_commands_repeat_the_options_of_the_run() -> None:
     command = Command("m:T", OPTIONS, ("conformance", "-q"), ("--bpe-section", "MERGE", "-k", "x"), corpora=("a", "b"))
     base = ["pytest", "conformance", "-q", "--adapter", "m:T"]
     assert shlex.split(command.base) == [*base, *GIVEN]
-    assert shlex.split(command.rerun("merge-abc")) == [*base, *GIVEN, "--bpe-case", "merge-abc"]
+    one = Outcome("merge-abc", "case", "", "failed", MUST, "encoder")
+    assert shlex.split(command.rerun(one)) == [*base, *GIVEN, "--bpe-case", "merge-abc"]
     assert shlex.split(command.whole) == [*base, *GIVEN, "--bpe-section", "MERGE", "-k", "x"]
     corpus = ["--bpe-corpus", "a", "--bpe-corpus", "b", "-k", "corpus"]
-    assert shlex.split(command.rerun_corpus("corpus")) == [*base, *GIVEN, *corpus]
-    case = shlex.split(command.rerun_case(Path("found", "cases", "law-found.yaml")))
+    assert shlex.split(command.rerun(replace(one, test="corpus", kind="corpus"))) == [*base, *GIVEN, *corpus]
+    found = replace(one, test="law", kind="property", file=str(Path("found", "cases", "law-found.yaml")))
+    case = shlex.split(command.rerun(found))
     assert case == [*base, "--bpe-spec", "found", "--bpe-strict", "--bpe-time-limit", "3", "--bpe-case", "law-found"]
 
 
@@ -340,7 +342,8 @@ def test_a_notebook_repeats_the_arguments_of_check() -> None:
     given = "spec='my spec', strict=True, seed=7, fuzz=5, time_limit=3"
     assert command.base == f"check(T, {given})"
     assert command.whole == f"check(T, {given}, case=['a', 'b'])"
-    assert Command("T", argument="T").rerun("a") == "check(T, case='a')"
+    one = Outcome("a", "case", "", "failed", MUST, "encoder")
+    assert Command("T", argument="T").rerun(one) == "check(T, case='a')"
 
 
 def test_explain_reads_the_spec_of_the_run() -> None:

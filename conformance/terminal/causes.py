@@ -88,7 +88,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
             yield "", ""
             yield from for_terminal(shown, result).brief().styled()
         else:
-            yield f"  rerun      {result.command.rerun(shown.test)}", ""
+            yield f"  rerun      {result.command.rerun(shown)}", ""
         yield "", ""
 
 
@@ -250,7 +250,7 @@ def advice(result: RunResult) -> tuple[str, str]:
         return "", ""
     if not diagnosis.causes:
         first, *_ = in_order((result.by_test[test] for test in diagnosis.failing), result)
-        return "start with", result.command.rerun(first.test)
+        return "start with", result.command.rerun(first)
     cause, *others = diagnosis.causes
     if isinstance(cause, ConventionCause) and not others:
         agree = f"{len(cause.tests):,} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(cause)}"
@@ -262,7 +262,7 @@ def advice(result: RunResult) -> tuple[str, str]:
             return agree, conventions(cause)
         return f"{agree}: if you intend this, declare", conventions(cause)
     names = "; ".join(map(name, diagnosis.causes))
-    return f"{_explained(result)}: {names}; start with", result.command.rerun(example(cause, result).test)
+    return f"{_explained(result)}: {names}; start with", result.command.rerun(example(cause, result))
 
 
 def _explained(result: RunResult) -> str:
@@ -308,7 +308,7 @@ def steps(result: RunResult) -> Iterator[str]:
         if isinstance(cause, ErrorCause) and _breaks_protocol(first) and result.command.adapter.startswith("cmd:"):
             yield "     Fix: see which rule of the protocol the program breaks:"
             yield f"     bpe-conformance check-bridge {shlex.quote(result.command.adapter)}"
-        yield f"     {result.command.rerun(first.test)}"
+        yield f"     {result.command.rerun(first)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes, result.options.strict)
     if roots := [outcome for outcome in left if not outcome.follows(faulty)]:
@@ -323,7 +323,7 @@ def steps(result: RunResult) -> Iterator[str]:
             why = f"{plural(len(roots), 'has', 'have')} no known cause"
         yield f"  {counted(len(roots), 'more failure')} {why}{'' if alone else '; start with:'}"
         if not alone:
-            yield f"     {result.command.rerun(roots[0].test)}"
+            yield f"     {result.command.rerun(roots[0])}"
     if rest := len(left) - len(roots):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 

@@ -116,8 +116,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
     is_corpus = outcome.kind == "corpus"
-    rerun = command.rerun_corpus(outcome.test) if is_corpus else command.rerun(outcome.test)
-    rerun = command.rerun_case(Path(outcome.file)) if outcome.file else rerun
+    rerun = command.rerun(outcome)
     if outcome.stale:
         fact = f"It is listed as a known failure ({outcome.reason}), but it passes. Remove it from the list."
         return Failure(outcome.test, label, clause, fact, rerun=rerun)

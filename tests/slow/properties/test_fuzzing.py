@@ -8,6 +8,7 @@ import signal
 import pytest
 from helpers.project import Project
 
+from bpe_conformance.cli import main
 from bpe_conformance.session.fuzzing import Fuzzing
 
 FUZZ = ("--bpe-fuzz", "0.02", "--bpe-case", "law-encode")
@@ -37,7 +38,8 @@ class Tokenizer:
 
 
 def test_a_counterexample_becomes_a_case_in_a_valid_spec(project: Project) -> None:
-    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", *FUZZ, "--bpe-seed", "3")
+    options = (*FUZZ, "--bpe-case", "law-round-trip", "--bpe-seed", "3")
+    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", *options)
     assert found.ret == pytest.ExitCode.TESTS_FAILED
     (file, *_) = sorted((project.path / "bpe-fuzz" / "cases").iterdir())
     assert file.read_text("utf-8").startswith("clause: LAW-ENCODE-1\ncases:\n")
@@ -46,12 +48,14 @@ def test_a_counterexample_becomes_a_case_in_a_valid_spec(project: Project) -> No
             "FAILED law-encode [[]LAW-ENCODE-1, MUST]",
             f"  written to *bpe-fuzz/cases/{file.name}",
             f"  rerun *pytest conformance --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case {file.stem}",
+            "next *with pytest conformance --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case law-found-by-law-encode-*",
         ]
     )
     again = ("--bpe-spec", "bpe-fuzz", "--bpe-case", file.stem)
     for adapter, status in (("mine:Greedy", 1), ("textbook", 0)):
         assert project.pytester.runpytest_inprocess("conformance", "--adapter", adapter, *again).ret == status
     assert (project.path / ".hypothesis" / "examples").is_dir()
+    assert main(["lint", "--spec", "bpe-fuzz"]) == 0
 
 
 def test_the_reference_ends_in_time(project: Project) -> None:
