@@ -102,6 +102,7 @@ class Probed(Protocol):
     conventions: dict[str, str]
     spellings: dict[str, str]
     lacking: dict[str, frozenset[str]]
+    uncallable: dict[str, str]
 
     @property
     def is_remote(self) -> bool: ...
@@ -120,7 +121,8 @@ class Probed(Protocol):
 
 
 def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
-    """Return the capabilities of an `Implementation`; set its spellings of patterns, its notes and what is `lacking`.
+    """Return the capabilities of an `Implementation`; set its spellings of patterns, its notes, and what is `lacking` and
+    `uncallable`.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
@@ -337,6 +339,7 @@ class Prober:
             raise LoadError(f"{self._name}: {fault}")
         if fault:
             self._implementation.note(f"training is not tested: {self._name}: {fault}")
+            self._implementation.uncallable["train"] = "train cannot be called as (text, vocab_size, special_tokens)"
         elif _FILE.search(first := _first_parameter(self._target.train)):
             function = "make it a function of a module, and pass it with --bpe-trainer MODULE:FUNCTION"
             self._implementation.note(

@@ -77,6 +77,7 @@ class Implementation:
         self.notes: list[str] = []  # lines for the user, in addition to the results
         self.spellings: dict[str, str] = {}  # pattern → what it calls it, in training with the prefix `train-`
         self.lacking: dict[str, frozenset[str]] = {}  # method that returns a tokenizer → the methods that this lacks
+        self.uncallable: dict[str, str] = {}  # method that exists → why the suite cannot call it
         self._limited: dict[frozenset[str], Implementation] = {}
         self.returns_pair = False  # whether `train` returned a pair (vocab, merges), no tokenizer
         self._stderr = stderr
@@ -304,7 +305,7 @@ class Implementation:
         """Return the first of these needs that the implementation, or a tokenizer of one of these methods, lacks."""
         for need in needs:
             if need not in self.capabilities:
-                return need
+                return self.uncallable.get(need, need)
             if maker := next((maker for maker in makers if need in self.lacking.get(maker, ())), None):
                 return f"no {need} after {maker}"
         return None

@@ -1075,6 +1075,7 @@ def test_a_train_that_cannot_be_called_is_noted_if_the_rest_can_be_tested() -> N
     implementation = Implementation("x", Trains)
     assert "train" not in implementation.capabilities
     assert implementation.notes[-1].startswith("training is not tested: x: train is an instance method; write")
+    assert implementation.missing(["train"], ()) == "train cannot be called as (text, vocab_size, special_tokens)"
 
 
 @pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
