@@ -19,6 +19,7 @@ from .bridge.client import bridge
 from .errors import AdapterError, BridgeError, ProtocolError, error_line, one_line
 
 _ADAPTERS, _PACKAGES = "bpe_conformance.adapters", "bpe_conformance.adapters.packages"
+CLASS = "pkg.module:Class"
 _TOGETHER = {  # module → adapters, each of which is the class of the same name in CamelCase
     "own_ids": (
         *("tinybpe", "lexibyte", "bpetokenizer", "minibperust", "bpe-from-scratch", "bytetok", "toktokenizer"),
@@ -159,14 +160,14 @@ def _unknown_name(spec: str) -> str:
     return f"there is no adapter {spec!a}; for your own class, write {form}; built in: {known}"
 
 
-def load(spec: str) -> object:
+def load(spec: str, form: str = CLASS) -> object:
     """Return the callable that `pkg.module:attribute` names; raise AdapterError if it names none."""
-    found = find(spec)
+    found = find(spec, form)
     if inspect.isclass(found) or inspect.isroutine(found):
         return found
     kind = type(found).__name__
     if isinstance(found, ModuleType):
-        raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
+        raise AdapterError(f"{spec} is a module; write {found.__name__}:{form.partition(':')[2]}")
     if hasattr(found, "encode") or hasattr(found, "decode"):
         own = spec.partition(":")[0]
         where = f"the class, {own}:{kind}," if type(found).__module__ == own else "a class"
@@ -176,13 +177,13 @@ def load(spec: str) -> object:
     return found
 
 
-def find(spec: str) -> object:
+def find(spec: str, form: str = CLASS) -> object:
     module_name, _, path = spec.partition(":")
     if is_path(spec.rpartition(":")[0]):
         raise AdapterError(path_hint(*spec.rpartition(":")[::2]))
     if not path or ":" in path:
-        raise AdapterError(f"{spec!a} is not of the form pkg.module:Class")
-    found: object = load_module(module_name)
+        raise AdapterError(f"{spec!a} is not of the form {form}")
+    found: object = load_module(module_name, form)
     where = module_name
     for name in path.split("."):
         if not hasattr(found, name):
@@ -192,7 +193,7 @@ def find(spec: str) -> object:
     return found
 
 
-def load_module(name: str, form: str = "pkg.module:Class") -> ModuleType:
+def load_module(name: str, form: str = CLASS) -> ModuleType:
     """Import a module, with the current directory first on `sys.path`; raise AdapterError if that fails."""
     if is_path(name):
         raise AdapterError(path_hint(name))

@@ -16,6 +16,7 @@ from ..errors import AdapterError
 from ..loading import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
+FUNCTION = "pkg.module:function"
 _CARRIED = ("pattern", "model", "from_files", "from_tokenizer_json")
 
 
@@ -118,7 +119,7 @@ def with_trainer(target: object, spec: str) -> object:
     Raises:
         AdapterError: if `spec` names no function, or one that takes other arguments or does not return a pair.
     """
-    function: Any = load(spec)
+    function: Any = load(spec, FUNCTION)
     is_written(function, spec)
     conventions = {**getattr(target, "conventions", {}), **getattr(function, "conventions", {})}
     adapter = _like(target)

@@ -121,8 +121,7 @@ class Probed(Protocol):
 
 
 def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
-    """Return the capabilities of an `Implementation`; set its spellings of patterns, its notes, and what is `lacking` and
-    `uncallable`.
+    """Return the capabilities of an `Implementation`; set its spellings of patterns, notes and what cannot be asked.
 
     The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
@@ -283,9 +282,9 @@ class Prober:
         try:
             with self._limited(maker):
                 proxy = make()
-            if proxy is None or not callable(getattr(proxy.instance, "encode", None)):
-                return  # it trains only
-        except (CallFailed, TimedOut, NotImplementedError):
+                if proxy is None or not callable(getattr(proxy.instance, "encode", None)):
+                    return  # it trains only
+        except Exception:  # of the call, or of a tokenizer that is built when its method is read: tests report it
             return
         lacking = []
         for name in methods:

@@ -68,6 +68,7 @@ from bpe_conformance.spec import load_spec
         ("mine:Inventing", (), "unknown convention 'endianness'"),
         ("mine:Trapping", (), "mine:Trapping"),
         ("textbook", ("--bpe-trainer", "mine:nothing"), "mine has no 'nothing'"),
+        ("textbook", ("--bpe-trainer", "smaller"), "'smaller' is not of the form pkg.module:function"),
         (
             "textbook",
             ("--bpe-trainer", "mine:forgets"),

@@ -660,8 +660,18 @@ def test_stream_failures_show_the_cut(project: Project) -> None:
     assert next(line for line in result.outlines if line.startswith("  got ")).rstrip().endswith(shown)
 
 
-def test_a_separate_trainer_completes_a_class(project: Project) -> None:
-    result = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:learn", "-v")
+TRAINS_ONLY = """
+class TrainsOnly:
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        raise AssertionError
+"""
+
+
+@pytest.mark.parametrize("name", ["mine:EncodeOnly", "trains:TrainsOnly"])
+def test_a_separate_trainer_takes_the_place_of_train(project: Project, name: str) -> None:
+    project.write("trains.py", TRAINS_ONLY)
+    result = project.judge(name, "--bpe-trainer", "mine:learn", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["train-low"] == "PASSED"
 

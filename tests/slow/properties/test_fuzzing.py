@@ -48,7 +48,7 @@ def test_a_counterexample_becomes_a_case_in_a_valid_spec(project: Project) -> No
             "FAILED law-encode [[]LAW-ENCODE-1, MUST]",
             f"  written to *bpe-fuzz/cases/{file.name}",
             f"  rerun *pytest conformance --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case {file.stem}",
-            "next *with pytest conformance --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case law-found-by-law-encode-*",
+            "next *with pytest * --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case law-found-by-law-encode-*",
         ]
     )
     again = ("--bpe-spec", "bpe-fuzz", "--bpe-case", file.stem)
