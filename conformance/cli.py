@@ -60,7 +60,7 @@ COMMANDS = (
     ),
 )
 HELP = {
-    "list": "print one line for each case: id, clause, level, title",
+    "list": "print one line for each case and property: id, clause, level, title",
     "explain": "show a case, a clause, a section, a property or a known bug; replay a case step by step",
     "export": "write the specification as plain JSON with its schema, for test runners in other languages",
     "pack": "make golden cases for one model from its own files, for --bpe-pack and for test runners in other "

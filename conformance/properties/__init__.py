@@ -15,11 +15,13 @@ SECTIONS = (encoding, training, streaming, files, detokenizing)
 """The modules with the properties of one section of the spec."""
 _MODULES = (*SECTIONS, complete, lifecycle, scale)
 PROPERTIES: tuple[Property, ...] = tuple(one for module in _MODULES for one in module.PROPERTIES)
+EVERY = (*PROPERTIES, scale.GROWTH)
+"""The properties, and the one that `--bpe-scale` adds."""
 
 
 def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property]:
     """Return the properties with their clauses; `to_scale` includes growth. An unknown clause is a SpecError."""
-    every = (*PROPERTIES, scale.GROWTH) if to_scale else PROPERTIES
+    every = EVERY if to_scale else PROPERTIES
     for one in every:
         if one.clause_id not in clauses:
             raise SpecError(f"the property {one.id} names the clause {one.clause_id}, which does not exist")

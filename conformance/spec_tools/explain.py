@@ -20,7 +20,7 @@ from ..answer import AnyError, Text
 from ..command_line import CommandError, print_lines
 from ..known_bugs import known_bugs, matrix
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Lazy, Train, conventions_of
-from ..properties import PROPERTIES
+from ..properties import EVERY as EVERY_PROPERTY
 from ..properties.engine import Property
 from ..properties.scale import GROWTH
 from ..selection import SelectionError, known
@@ -29,7 +29,6 @@ from ..terminal import show
 from . import replay, spec_argument
 from .replay import Cut
 
-EVERY_PROPERTY = (*PROPERTIES, GROWTH)
 LABEL = 11
 LONG = 600
 

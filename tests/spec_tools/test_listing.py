@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.properties import PROPERTIES
+from bpe_conformance.properties import EVERY
+from bpe_conformance.properties.engine import Property
 from bpe_conformance.spec import Case, Spec, installed_spec
 from bpe_conformance.spec_tools import listing
 
@@ -28,6 +30,13 @@ def test_every_case_has_one_line(spec: Spec) -> None:
     assert lines[0].endswith(case.title)
 
 
+def test_every_property_has_one_line_after_the_cases(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()[len(spec.cases) :]
+    assert [line.split()[:2] for line in lines] == [[one.id, one.clause_id] for one in EVERY]
+    assert lines[0].endswith(EVERY[0].asks)
+
+
 def test_filters_combine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--section", "stream", "--op", "stream", "--level", "must"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -37,20 +46,28 @@ def test_filters_combine(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "is_selected"),
+    ("option", "value", "is_selected", "of_both"),
     [
-        ("--clause", "MERGE-ORDER", lambda case: case.clause.id.startswith("MERGE-ORDER-")),
-        ("--section", "stream", lambda case: case.clause.section == "STREAM"),
-        ("--level", "should", lambda case: case.level == "should"),
-        ("--op", "batch", lambda case: case.operation.name == "batch"),
+        ("--clause", "MERGE-ORDER", lambda entry: entry.clause.id.startswith("MERGE-ORDER-"), True),
+        ("--section", "stream", lambda entry: entry.clause.section == "STREAM", True),
+        ("--section", "SCALE", lambda entry: entry.clause.section == "SCALE", True),
+        ("--level", "should", lambda entry: entry.clause.level == "should", True),
+        ("--op", "batch", lambda entry: entry.operation.name == "batch", False),
     ],
 )
 def test_a_filter_selects_exactly_what_it_names(
-    option: str, value: str, is_selected: Callable[[Case], bool], spec: Spec, capsys: pytest.CaptureFixture[str]
+    option: str,
+    value: str,
+    is_selected: Callable[[Case | Property], bool],
+    of_both: bool,
+    spec: Spec,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.main(["list", option, value]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert listed == [case.id for case in spec.cases if is_selected(case)]
+    properties = [replace(one, bound=spec.clauses[one.clause_id]) for one in EVERY]
+    selected = [*filter(is_selected, spec.cases), *(one for one in properties if of_both and is_selected(one))]
+    assert listed == [entry.id for entry in selected]
 
 
 def test_the_operations_and_patterns_are_counted(spec: Spec) -> None:
@@ -72,9 +89,9 @@ def test_a_name_without_letters_is_not_left_out(name: str, capsys: pytest.Captur
     assert capsys.readouterr().err.startswith("bpe-conformance: there is no ")
 
 
-def test_a_choice_that_no_case_matches_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_choice_that_nothing_matches_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--section", "TRAIN", "--op", "encode"]) == 2
-    message = "bpe-conformance: no case matches --section TRAIN and --op encode; choose fewer filters\n"
+    message = "bpe-conformance: no case or property matches --section TRAIN and --op encode; choose fewer filters\n"
     assert capsys.readouterr().err == message
 
 
@@ -85,7 +102,7 @@ def test_the_summary_adds_up(spec: Spec) -> None:
     assert list(rows) == [section.name for section in spec.sections]
     assert [sum(map(int, column)) for column in zip(*rows.values(), strict=True)] == total
     levels = Counter(case.level for case in spec.cases)
-    assert total == [len(spec.clauses), len(spec.cases), levels["must"], levels["should"], len(PROPERTIES)]
+    assert total == [len(spec.clauses), len(spec.cases), levels["must"], levels["should"], len(EVERY)]
     merges = [case for case in spec.cases if case.clause.section == "MERGE"]
     assert rows["MERGE"][1:3] == [str(len(merges)), str(sum(case.level == "must" for case in merges))]
     assert max(map(len, lines)) <= listing.LONGEST
