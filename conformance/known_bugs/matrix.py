@@ -15,7 +15,7 @@ from typing import Any
 from bpe_conformance.fixtures.one_line import counted
 
 from ..command_line import print_lines
-from ..properties import bind
+from ..properties import EVERY, bind
 from ..selection import known
 from ..spec import installed_spec
 from . import known_bugs
@@ -41,7 +41,8 @@ def described(name: str) -> Iterator[str]:
     name = name.lower() if name.lower() in bugs else name
     whole = installed_spec()
     spec = {case.id: case for case in whole.cases}
-    kinds: dict[str, Collection[str]] = {"clause": whole.clauses.keys(), "case": spec.keys()}
+    properties = {one.id for one in EVERY}
+    kinds: dict[str, Collection[str]] = {"clause": whole.clauses.keys(), "case": spec.keys(), "property": properties}
     kinds = {f"{kind} (bpe-conformance explain shows it)": names for kind, names in kinds.items()}
     known(name, bugs, "known bug", see="bpe-conformance known-bugs", kinds=kinds)
     bug, matrix = bugs[name], read()

@@ -81,7 +81,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name in spec.clauses:
         return _clause(spec.clauses[name], spec)
     if name in sections:
-        return _section(sections[name], spec)
+        return _section(sections[name], spec, view or View())
     return _property(properties[name], spec)
 
 
@@ -106,9 +106,9 @@ def _headline(name: str, right: str) -> Iterator[str]:
     yield from [f"{name}{' ' * gap}{right}"] if gap > 1 else [name, f"{right:>{_width()}}"]
 
 
-def _prose(text: str, label: str = "") -> Iterator[str]:
-    """Yield Markdown, wrapped to the width, after a label. Code, list items and tables keep their lines."""
-    head = f"  {label:{LABEL}}" if label else "  "
+def _prose(text: str, label: str = "", head: str = "") -> Iterator[str]:
+    """Yield Markdown, wrapped to the width, after a label or a head. Code, list items and tables keep their lines."""
+    head = head or (f"  {label:{LABEL}}" if label else "  ")
     indent = " " * len(head)
     for number, block in enumerate(re.split(r"^```.*\n", text, flags=re.MULTILINE)):
         if number % 2:
@@ -147,7 +147,7 @@ def _replayed(lines: Iterable[str]) -> Iterator[str]:
 # A section, a clause, a property
 
 
-def _section(section: Section, spec: Spec) -> Iterator[str]:
+def _section(section: Section, spec: Spec, view: View) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in EVERY_PROPERTY)
@@ -158,10 +158,16 @@ def _section(section: Section, spec: Spec) -> Iterator[str]:
     yield ""
     width, level = max(map(len, ids)), max(len(clause.level) for clause in section.clauses)
     for clause in section.clauses:
-        line = f"  {clause.id:{width}}  {clause.level:{level}}  {_first_sentence(clause.statement)}"
+        head = f"  {clause.id:{width}}  {clause.level:{level}}  "
+        if view.cut.everything:
+            yield from _prose(clause.statement, head=head)
+            continue
+        line = f"{head}{_first_sentence(clause.statement)}"
         yield line if len(line) <= _width() else f"{line[: _width() - 3].rstrip()}..."
     yield ""
     yield "  bpe-conformance explain CLAUSE shows one with its cases"
+    if not view.cut.everything:
+        yield "  --all shows each rule in full"
 
 
 def _first_sentence(text: str) -> str:

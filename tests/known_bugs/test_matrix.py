@@ -84,7 +84,7 @@ def test_an_unknown_bug_is_refused() -> None:
         list(described("greedy-left-to-rigth"))
     with pytest.raises(SelectionError, match="no known bug 'DETOK'"):  # as it was written
         list(described("DETOK"))
-    for name, kind in (("train-tie-1", "clause"), ("train-tie-right-decides", "case")):
+    for name, kind in (("train-tie-1", "clause"), ("train-tie-right-decides", "case"), ("law-batch", "property")):
         with pytest.raises(SelectionError, match=f"it is a {kind} .bpe-conformance explain shows it.$"):
             list(described(name))
     assert [*described("Greedy-Left-To-Right")] == [*described("greedy-left-to-right")]

@@ -270,6 +270,9 @@ def test_a_section_is_shown(spec: Spec) -> None:
         (_, sentence), whole = rows[clause.id], _first_sentence(clause.statement)
         assert sentence == whole or (sentence.endswith("...") and whole.startswith(sentence.removesuffix("...")))
     assert any(sentence.endswith("...") for _, sentence in rows.values())
+    whole = " ".join("\n".join(explain(spec, "merge", View.checked(None, None, True))).split())
+    for clause in section.clauses:
+        assert " ".join([clause.id, clause.level, *_first_sentence(clause.statement).split()]) in whole
 
 
 @pytest.mark.parametrize("bug", ["greedy-left-to-right", "tie-set-order", "long-texts-in-blocks"])
