@@ -400,6 +400,8 @@ def value(acceptable: answers.Acceptable, mismatch: Mismatch) -> str:
     match acceptable, where:
         case answers.HighestCount(), answers.TrainingDivergence(expected=(_, _) as pair, expected_count=count):
             return f"a pair of count {count}, such as {show.joined(pair)}"
+        case answers.HighestCount(), answers.EntryDivergence(index, expected=entry):
+            return f"id {index} is {_entry(entry)}"
         case answers.Text(text), _:
             return show.text_near(text, where.character if isinstance(where, answers.TextDivergence) else 0)[0]
         case answers.Table(vocab), answers.EntryDivergence(index):

@@ -279,6 +279,13 @@ def test_a_fact_says_what_differs(
     assert wording.fact(Mismatch(asked, Expectation((right,)), got, where)) == f"{wording.call(asked)} {said}."
 
 
+def test_the_entry_of_an_id_is_expected_even_if_any_pair_of_the_highest_count_will_do() -> None:
+    where = answer.EntryDivergence(256, b"<|a|>", b"ab")
+    expected = Expectation((answer.HighestCount(2),))
+    mismatch = Mismatch(Question(Train("ab", 258, ("<|a|>",))), expected, LEARNED, divergence=where)
+    assert wording.expectation(mismatch) == "id 256 is '<|a|>'"
+
+
 def test_an_id_that_is_accepted_beside_an_error_is_not_said_to_be_in_use() -> None:
     asked = Question(Encode("ab"), MODEL)
     for token, did in ((b"ab", "answered incorrectly"), (b"<x>", "gave '<x>' the id 257, which is that of 'cd'")):
