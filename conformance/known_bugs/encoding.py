@@ -46,11 +46,11 @@ class EmptyTextRaises(BaseEncoder):
 
 
 class MissingEntriesSkipped(BaseEncoder):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
         needed = {bytes([byte]) for byte in range(256)}
         needed |= {token for left, right in merges for token in (left, right, left + right)}
         self.missing = dict(enumerate(sorted(needed - set(vocab.values())), start=2**30))
-        super().__init__({**vocab, **self.missing}, merges, special_tokens, pattern)
+        super().__init__({**vocab, **self.missing}, merges, special_tokens, *more, **settings)
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for index in super().encode_segment(segment) if index not in self.missing]
@@ -434,8 +434,8 @@ add_variants(
         "CharactersAsLatin1": lambda self, word: tuple(bytes([byte]) for byte in word.encode("latin-1", "replace")),
     },
     __init__={
-        "MergesCutToFitClip": lambda self, vocab, merges, special_tokens=None, pattern=None: BaseEncoder.__init__(
-            self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
+        "MergesCutToFitClip": lambda self, vocab, merges, *more, **settings: BaseEncoder.__init__(
+            self, vocab, merges[: 49_152 - 256 - 2], *more, **settings
         ),
         "LongTokensNotBuilt": sized(
             128,

@@ -59,9 +59,10 @@ class EmptyListSplitsEverywhere(_Alternation):
 
 
 class EmptySpecialSplitsEverywhere(_Alternation):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
-        super().__init__(vocab, merges, [token for token in special_tokens or () if token], pattern)
-        self.special = list(dict.fromkeys(special_tokens or ()))
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
+        super().__init__(vocab, merges, [token for token in special_tokens or () if token], *more, **settings)
+        if special_tokens:
+            self.special = list(dict.fromkeys(special_tokens))
 
 
 class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
@@ -168,8 +169,8 @@ class ScansNormalised(BaseEncoder):
 
 
 class EndoftextByDefault(BaseEncoder):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
-        super().__init__(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
+        super().__init__(vocab, merges, special_tokens or ["<|endoftext|>"], *more, **settings)
 
 
 # The segments
@@ -191,12 +192,13 @@ def _changed(change: Callable[[str, int, int], str]) -> Callable[[BaseEncoder, s
 class _Absent(BaseEncoder):
     """Gives ids to the special tokens without an entry by `new_ids`, without checking whether they are in use."""
 
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
         listed = [token.encode("utf-8") for token in special_tokens or ()]
         if b"" in listed:
             raise ValueError("a special token is empty")
-        super().__init__(vocab, merges, None, pattern)
-        self.special = list(dict.fromkeys(special_tokens or ()))
+        super().__init__(vocab, merges, None, *more, **settings)
+        if special_tokens:
+            self.special = list(dict.fromkeys(special_tokens))
         for token, index in self.new_ids(listed):
             self.vocab[index] = token
             self.ids[token] = index

@@ -39,30 +39,26 @@ class AddedTokensOfLastFile(BaseEncoder):
 
 
 class SpecialsTakenFromCallersVocab(BaseEncoder):
-    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
-        super().__init__(vocab, merges, special_tokens, pattern)
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
+        super().__init__(vocab, merges, special_tokens, *more, **settings)
         for token in self.special:
             vocab.pop(self.special_id(token), None)
         self.vocab = vocab
 
 
 class CallersSpecialsSorted(BaseEncoder):
-    def __init__(
-        self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None, pipeline: Any = None
-    ) -> None:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
         if special_tokens:
             special_tokens.sort(key=len, reverse=True)
-        super().__init__(vocab, merges, special_tokens, pattern, pipeline)
+        super().__init__(vocab, merges, special_tokens, *more, **settings)
 
 
 class CallersVocabExtended(BaseEncoder):
-    def __init__(
-        self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None, pipeline: Any = None
-    ) -> None:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, *more: Any, **settings: Any) -> None:
         for token in special_tokens or ():
             if token.encode("utf-8") not in vocab.values():
                 vocab[max(vocab) + 1] = token.encode("utf-8")
-        super().__init__(vocab, merges, special_tokens, pattern, pipeline)
+        super().__init__(vocab, merges, special_tokens, *more, **settings)
 
 
 # What a tokenizer shares and keeps

@@ -512,3 +512,10 @@ def test_what_one_cause_explains_is_not_added_to_another() -> None:
     explained, left = {"a"}, {"b", "d"}
     search(failing=outcomes, golden={"b": None})._add_what_follows([(cause, explained)], left)
     assert (explained, left) == ({"a"}, {"b", "d"})  # golden cases are evidence themselves
+
+
+def test_every_wrong_encoder_takes_a_pipeline() -> None:
+    """Otherwise its errors speak against its name where the model of a case has one."""
+    for bug in known_bugs():
+        if issubclass(bug.target, BaseEncoder):
+            bug.target(PIPELINE.vocab, PIPELINE.merges, pipeline=PIPELINE.pipeline)
