@@ -42,8 +42,7 @@ class Result:
         self._result = result
         self._text = _Text()
         in_full = not {"--bpe-case", "--bpe-fuzz"}.isdisjoint((*result.command.selecting, *result.command.options))
-        summary.failures(self._text, result, in_full, show)
-        summary.write(self._text, result)
+        summary.write(self._text, result, summary.failures(self._text, result, in_full, show))
 
     @property
     def passed(self) -> bool:

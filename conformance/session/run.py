@@ -288,15 +288,17 @@ class Run:
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
             warning.message = shown(warning.message)
         result = self.result
+        warnings_are_shown = False
         if self._shows_failures and result is not None:
             in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.setup.fuzzing)
-            summary.failures(terminalreporter, result, in_full, self.config.getoption("--bpe-show"))
+            show = self.config.getoption("--bpe-show")
+            warnings_are_shown = summary.failures(terminalreporter, result, in_full, show)
         yield
         for state, what in (("warning", "SHOULD warning"), ("known failure", "known failure")):
             if reports := terminalreporter.stats.pop(state, ()):  # pytest has no plural for them
                 terminalreporter.stats[plural(len(reports), what)] = reports
         if result is not None and not self.config.option.collectonly:
-            summary.write(terminalreporter, result)
+            summary.write(terminalreporter, result, warnings_are_shown)
 
     def pytest_unconfigure(self) -> None:
         """End this process even if the implementation left threads or processes for which Python waits."""

@@ -25,8 +25,11 @@ SLOW = 60  # above this many seconds in the tokenizer, a note says where the tim
 LABEL = 14
 
 
-def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> None:
-    """Write causes and failures: one of each cause and a few without; all if `in_full`, or those that `show` names."""
+def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None = None) -> bool:
+    """Write causes and failures: one of each cause and a few without; all if `in_full`, or those that `show` names.
+
+    Return whether the warnings are shown, too.
+    """
     states = ("failed", "error")
     failed = [one for each in result.outcomes if each.state in states and each.has_result for one in (each, *each.more)]
     if in_full or show:
@@ -36,7 +39,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
         for title, outcomes in (("failures", failed), ("warnings", warnings)):
             if show in (None, title):
                 _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
-        return
+        return show != "failures"
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
     without_cause = (one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
@@ -50,6 +53,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool, show: str | None =
     hidden = [outcome for outcome in others if outcome not in shown]
     for line in _hidden(hidden, faulty, bool(result.command.argument)):
         terminal.write_line(line)
+    return False
 
 
 def _causes(terminal: Any, result: RunResult, examples: bool) -> None:
@@ -97,7 +101,7 @@ def _hidden(hidden: Sequence[Outcome], faulty: Set[str], is_check: bool) -> Iter
         yield f"  and {failures} of {counted(len(rest), 'more clause')}"
 
 
-def write(terminal: Any, result: RunResult) -> None:
+def write(terminal: Any, result: RunResult, warnings_are_shown: bool = False) -> None:
     outcomes = result.outcomes
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(outcomes):
@@ -113,8 +117,9 @@ def write(terminal: Any, result: RunResult) -> None:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
         named += [counted(len(warnings) - MOST_CLAUSES, "more clause")] * (len(warnings) > MOST_CLAUSES)
         option = "show='warnings'" if result.command.argument else "--bpe-show warnings"
+        see = "" if warnings_are_shown else f"; {option} shows them"
         found = counted(warnings.total(), "SHOULD test")
-        _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
+        _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}){see}")
     for outcome in outcomes:
         if outcome.kind == "corpus":
             state = "equal" if outcome.state == "passed" else outcome.state

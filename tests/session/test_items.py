@@ -422,11 +422,11 @@ def test_a_counterexample_is_a_case_of_the_clause_that_it_breaks(
     monkeypatch.chdir(tmp_path)
     tested: Any = SimpleNamespace(id="law-encode", clause_id="LAW-ENCODE-1")
     assert fuzzing._written(tested, found()) == found()
-    for clause in ("", "MERGE-ORDER-1"):
+    for clause, section in (("", "law"), ("MERGE-ORDER-1", "merge")):
         failure = replace(found(clause_id=clause), case="as a case")
         written = fuzzing._written(tested, failure)
         text = (tmp_path / written.file).read_text("utf-8")
-        assert text.startswith(f"clause: {clause or 'LAW-ENCODE-1'}\ncases:\n  - id: law-encode-found-")
+        assert text.startswith(f"clause: {clause or 'LAW-ENCODE-1'}\ncases:\n  - id: {section}-found-by-law-encode-")
         assert text == f"{written.case}\n"
 
 
@@ -519,11 +519,11 @@ def test_the_tests_of_all_workers_are_expected() -> None:
 @pytest.mark.parametrize(
     ("shows_failures", "has_result", "is_collecting", "options", "printed"),
     [
-        (True, True, False, {}, ["failures False", "summary"]),
-        (True, True, False, {"verbose": 1}, ["failures True", "summary"]),
-        (True, True, False, {"--bpe-case": ["a"]}, ["failures True", "summary"]),
-        (True, True, False, {"fuzzing": 1}, ["failures True", "summary"]),
-        (False, True, False, {}, ["summary"]),
+        (True, True, False, {}, ["failures False", "summary, warnings shown False"]),
+        (True, True, False, {"verbose": 1}, ["failures True", "summary, warnings shown True"]),
+        (True, True, False, {"--bpe-case": ["a"]}, ["failures True", "summary, warnings shown True"]),
+        (True, True, False, {"fuzzing": 1}, ["failures True", "summary, warnings shown True"]),
+        (False, True, False, {}, ["summary, warnings shown False"]),
         (True, False, False, {}, []),
         (False, True, True, {}, []),
     ],
@@ -537,8 +537,15 @@ def test_the_summary_is_below_what_pytest_prints_and_the_failures_above(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(summary, "failures", lambda terminal, result, in_full, show: said.append(f"failures {in_full}"))
-    monkeypatch.setattr(summary, "write", lambda terminal, result: said.append("summary"))
+
+    def failures(terminal: Any, result: Any, in_full: bool, show: str | None) -> bool:
+        said.append(f"failures {in_full}")
+        return in_full
+
+    monkeypatch.setattr(summary, "failures", failures)
+    monkeypatch.setattr(
+        summary, "write", lambda terminal, result, are_shown: said.append(f"summary, warnings shown {are_shown}")
+    )
     option = SimpleNamespace(verbose=options.get("verbose", 0), collectonly=is_collecting)
     run = started(
         config=SimpleNamespace(option=option, getoption=options.get),
@@ -549,7 +556,7 @@ def test_the_summary_is_below_what_pytest_prints_and_the_failures_above(
     warnings = [SimpleNamespace(message=f"{number}\x1b") for number in range(3)]
     hook = run.pytest_terminal_summary(SimpleNamespace(stats={"warnings": warnings}))
     next(hook)
-    assert said == printed[: len(printed) - ("summary" in printed)]
+    assert said == [line for line in printed if not line.startswith("summary")]
     assert next(hook, None) is None
     assert said == printed
     assert not [one for one in warnings if "\x1b" in one.message]

@@ -603,7 +603,7 @@ def test_warnings_fail_only_when_strict(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "WARNING style-left ?MERGE-STYLE-1, SHOULD?",
-            "warnings      1 SHOULD test failed (MERGE-STYLE-1 1); --bpe-show warnings shows them",
+            "warnings      1 SHOULD test failed (MERGE-STYLE-1 1)",
         ]
     )
     strict = project.judge("mine:FromTheRight", "--bpe-strict")

@@ -474,11 +474,6 @@ def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
     assert skipped("pattern:cl100k", "pattern:o200k") == {"encode": 2}
 
 
-def test_warnings_name_the_option_that_shows_them(project: Project) -> None:
-    (line,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left", "-q"), "warnings ")
-    assert "; --bpe-show warnings shows" in line
-
-
 @pytest.mark.parametrize(("show", "other"), [("warnings", "FAILED "), ("failures", "WARNING ")])
 def test_only_the_failures_or_only_the_warnings_are_shown_in_full(show: str, other: str, project: Project) -> None:
     project.write("both.py", "import mine\n\nclass T(mine.FromTheRight):\n    def decode(self, ids): return ''\n")
@@ -1111,6 +1106,21 @@ def test_the_title_of_failures_is_red_and_that_of_warnings_is_not() -> None:
         "failures": True,
         "warnings": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("in_full", "show", "are_shown"),
+    [(True, None, True), (False, "warnings", True), (False, "failures", False), (False, None, False)],
+)
+def test_the_end_names_the_option_that_shows_warnings_unless_they_are_shown(
+    in_full: bool, show: str | None, are_shown: bool
+) -> None:
+    made, terminal = result(outcome("one", "failed"), outcome("two", "warning")), Mock()
+    assert summary.failures(terminal, made, in_full, show) == are_shown
+    summary.write(terminal, made, are_shown)
+    text = " ".join(str(call.args[0]) for call in terminal.write_line.call_args_list)
+    assert text.count("1 SHOULD test failed (MERGE-ORDER-1 1)") == 1
+    assert ("shows them" in text) == (not are_shown)
 
 
 def test_the_end_of_a_run_names_each_stale_test_the_conventions_and_the_part() -> None:
