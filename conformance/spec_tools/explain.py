@@ -226,8 +226,9 @@ def _case(case: Case, spec: Spec, view: View) -> Iterator[str]:
     if case.model is not None:
         yield from _model(case.model, view)
     yield from _expected(case, view)
-    if case.agrees or case.by_hand:
-        yield from _prose(", ".join([*case.agrees, *(["worked out by hand"] if case.by_hand else [])]), "agrees")
+    if case.agrees:
+        marks = ("a calculation by hand" if mark == "hand" else mark for mark in case.agrees)
+        yield from _prose(", ".join(marks), "agrees")
     if case.source:
         yield from _prose(case.source, "from")
     if case.note:
