@@ -21,6 +21,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE, TRAINING_CONVENTIONS
+from bpe_conformance.reference import textbook
 
 from ..answer import (
     PROTOCOL_ERROR,
@@ -99,6 +100,7 @@ Asked = dict[str, tuple[Encode | Stream | Decode | Detokenize, Model, Any]]
 UNNORMALIZED = "BYTES-TEXT-1"  # the clause against normal forms
 ADDS, LEAVES_OUT = "beginning-marked", "specials-left-out"
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder leaves out."""
+ACROSS = "pairs-across-pre-tokens"  # the known bug that trains on any other split with longer pieces
 
 
 def _has_other_space(text: str, got: str) -> bool:
@@ -258,7 +260,7 @@ def _of_bug(bug: KnownBug, evidence: Evidence, predicted: Set[str], same: Set[st
         predicted - evidence.answers.keys(),
         {case for case in same if evidence.clauses[case] == bug.clause},
         (("tie_break", bug.id),) if bug.section == "training_ties" else (),
-        order=int(bug.id not in BY_CHANGED_TEXT),
+        order=int(bug.id not in (*BY_CHANGED_TEXT, ACROSS)),
         doubt=alike - same - evidence.dependent,
     )
 
@@ -328,7 +330,7 @@ class _Search:
         published = matrix.read()
         if determines_merges(self.declared):
             published = replace(published, answers=_without_trainers(published.answers))
-        packs = self._answers_to_packs(published)
+        packs = {**self._answers_to_packs(published), **self._trained_across()}
         depending = {bug: row.keys() & self.evidence.dependent for bug, row in packs.items()}
         following = {bug: published.dependent.get(bug, frozenset()) | cases for bug, cases in depending.items()}
         published = replace(
@@ -425,6 +427,17 @@ class _Search:
                         if section == "pipeline":
                             of_pipelines |= {test for test in mine if self.evidence.answers.get(test) == row.get(test)}
         return {**{bug: {**published.answers.get(bug, {}), **row} for bug, row in rows.items()}, **changed}
+
+    def _trained_across(self) -> dict[str, dict[str, str]]:
+        """Return the row of the trainings that learn a pair which no pre-token contains, if most that fail do."""
+        row, wrong = {}, 0
+        for test, outcome in ({} if determines_merges(self.declared) else self.wrong).items():
+            match outcome.mismatch:
+                case Mismatch(Question(Train() as operation), answer=Table(merges=merges)) if not outcome.depends:
+                    wrong += 1
+                    if _crosses(operation, merges):
+                        row[test] = outcome.fingerprint
+        return {ACROSS: row} if len({*row.values()}) >= SAME_ERROR and 2 * len(row) >= wrong else {}
 
     # Errors
 
@@ -879,6 +892,13 @@ def _with_changed_texts(wrong: Asked, answers: Mapping[str, Answer]) -> dict[str
     return {
         name: row for name, row in rows.items() if len({*row.values()}) >= SAME_ERROR and 2 * len(row) >= changed[name]
     }
+
+
+def _crosses(asked: Train, merges: Sequence[Merge]) -> bool:
+    """Return whether the result of a merge is in no pre-token, with special tokens cut out or not."""
+    splits = (textbook.pieces(asked.text, special, PATTERNS[asked.pattern]) for special in (asked.special, ()))
+    pieces = {piece.encode("utf-8") for found in splits for piece, _ in found}
+    return any(not any(left + right in piece for piece in pieces) for left, right in merges)
 
 
 def _left_out(wrong: Asked, answers: Mapping[str, Answer]) -> list[str]:

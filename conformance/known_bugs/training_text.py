@@ -168,6 +168,7 @@ add_variants(
             [rest for word in textbook.split(segment, pattern) if (rest := word.replace("_", ""))]
         ),
         "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
+        "PairsAcrossPreTokens": lambda self, segment, pattern: re.findall(r"\s*\S+|\s+", segment),
         "LineByLine": lambda self, segment, pattern: (
             [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
         ),

@@ -959,6 +959,18 @@ def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
     assert (found, count > 4) == (bug, True)
 
 
+@pytest.mark.parametrize(("expression", "is_named"), [(r"\S+\s*|\s+", True), (r"\w+|\W+", True), (r"\S", False)])
+def test_a_trainer_that_learns_pairs_across_pre_tokens_is_named_whatever_its_split(
+    expression: str, is_named: bool
+) -> None:
+    class OwnSplit(BaseTrainer):
+        def split(self, segment: str, pattern: str) -> list[str]:
+            return re.findall(expression, segment)
+
+    found = _diagnosed(OwnSplit, "TRAIN-SPLIT", "TRAIN-WORKED")
+    assert [name for name, _ in found if name == "pairs-across-pre-tokens"] == ["pairs-across-pre-tokens"] * is_named
+
+
 def test_characters_that_are_left_out_are_not_only_white_space() -> None:
     class WithoutOthers(Tokenizer):
         def encode(self, text: str) -> list[int]:
