@@ -58,6 +58,7 @@ add_variants(
     __name__,
     BaseEncoder,
     encode_batch={
+        "RowsSorted": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts)),
         "RowsByLength": lambda self, texts: BaseEncoder.encode_batch(self, sorted(texts, key=len)),
         "LargeBatchesByLength": sized(
             32,
@@ -77,6 +78,8 @@ add_variants(
         "TextsJoinedByPrivateCharacter": lambda self, texts: BaseEncoder.encode_batch(
             self, "\uf8ff".join(texts).split("\uf8ff") if texts else []
         ),
+        "TextsJoined": lambda self, texts: [self.encode(" ".join(texts))] if texts else [],
+        "TextsStrippedInBatches": lambda self, texts: BaseEncoder.encode_batch(self, [text.strip() for text in texts]),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),
         "EqualTextsOnce": lambda self, texts: BaseEncoder.encode_batch(self, list(dict.fromkeys(texts))),
         "RowsTruncated": sized(
