@@ -114,6 +114,10 @@ def _lacks_characters(text: str, got: str) -> bool:
     return all(character in left for character in got) and not _has_other_space(text, got)
 
 
+def _replaces_characters(text: str, got: str) -> bool:
+    return len(text) == len(got) and "\ufffd" not in got and not _has_other_space(text, got)
+
+
 def _replaces_malformed(text: str, got: str) -> bool:
     """Return whether `got` is `text` with anything but U+FFFD where the text has U+FFFD."""
     parts = ".*".join(map(re.escape, re.split("\ufffd+", text)))
@@ -123,6 +127,7 @@ def _replaces_malformed(text: str, got: str) -> bool:
 BY_CHANGED_TEXT: Mapping[str, tuple[type[Operation], Callable[[str, str], bool]]] = {
     "white-space-changed": (Encode, _has_other_space),
     "characters-left-out": (Encode, _lacks_characters),
+    "characters-replaced": (Encode, _replaces_characters),
     "white-space-of-chunks-changed": (Stream, _has_other_space),
     "stream-cut-short": (Stream, str.startswith),
     "decoded-white-space-changed": (Decode, _has_other_space),

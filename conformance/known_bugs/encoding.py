@@ -16,6 +16,8 @@ from bpe_conformance.reference.textbook import Word
 
 from .bases import INHERITED, BaseEncoder, add_variants, sized
 
+_STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # of typographic quotes
+
 
 def _changed(change: Callable[[str], str]) -> Callable[[BaseEncoder, str], list[int]]:
     """Return an `encode` that changes the text first."""
@@ -413,6 +415,7 @@ add_variants(
         "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),
         "EncodesStripped": _changed(str.strip),
         "WhiteSpaceChanged": _changed(lambda text: " ".join(text.split())),
+        "CharactersReplaced": _changed(lambda text: text.translate(_STRAIGHT)),
         "FirstSpaceDropped": _changed(lambda text: text.removeprefix(" ")),
         "EncodesLowerCase": _changed(str.lower),
         "EncodesCrlfAsLf": _changed(lambda text: text.replace("\r\n", "\n")),

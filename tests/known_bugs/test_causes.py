@@ -935,6 +935,7 @@ def test_a_bug_of_a_decoder_is_named_although_the_models_of_cases_with_pipelines
     ("method", "change", "clauses", "bug"),
     [
         ("encode", lambda text: text.rstrip("\n"), ("BYTES", "SPLIT-SPACE", "MERGE-GPT2"), "white-space-changed"),
+        ("encode", lambda text: text.replace("\u2019", "'"), ("SPLIT", "BYTES", "MERGE"), "characters-replaced"),
         ("decode", lambda text: re.sub(r"\s+", "_", text).replace("_", "\n"), "DECODE", "decoded-white-space-changed"),
         ("decode", lambda text: text.replace("\ufffd", "?"), "DECODE", "malformed-bytes-spelled"),
         ("decode", lambda text: text[:3], "DECODE", "decoded-text-cut"),
