@@ -277,6 +277,13 @@ def lengths(implementation: Implementation) -> Verdicts:
 
 BEFORE = "w " * 900
 """Some streams cut only when they hold a thousand characters. A pre-token of more than 2,048 bytes may be refused."""
+GATHERED = (50, 300, 2_100)
+"""Others gather fewer, or more, before they cut."""
+HELD_BACK = ("a <a <b", "<b", "< e>", "<<a bb>", "bb")
+HELD = "!a <a <b !a <b <a < e> <<a bb> <<a bb"
+"""Special tokens that overlap or have a space inside, where a text may not be cut, and a text that has them."""
+UNSPLIT, UNSPLIT_TEXT = strategies.with_ids([(b"a", b" "), (b" ", b"b"), (b"w", b" ")]), "a b b a a b a"
+UNSPLIT = replace(UNSPLIT, pattern="none")
 CUT_IN_PIPELINES = "a b ab c a<s>  \u00e9 <s>e\u0301 <s> \u2126 \u304c\u3001b \u304b\u3099\u3001b <s"
 PIPELINES = [Pipeline((form,), (AddedToken("<s>"),), (ByteLevel(),)) for form in ("NFC", "NFD")]
 PIPELINES += [
@@ -284,12 +291,19 @@ PIPELINES += [
     for flag in ("lstrip", "rstrip", "single_word", "normalized")
 ]
 PIPELINES.append(Pipeline((), (AddedToken("a b"), AddedToken("ab", rstrip=True)), (ByteLevel(),)))
+CUTS_IN_PIPELINES = [
+    *((pipeline, CUT_IN_PIPELINES) for pipeline in PIPELINES),
+    (Pipeline((), (AddedToken("<m>", lstrip=True), AddedToken("<m>>")), (ByteLevel(),)), "x  <m>>  <m> <m>>"),
+    (Pipeline(("NFC",), (), (ByteLevel(),)), "a\n\n\n b\n\n\nc\n"),
+]
 
 
-def _cut_anywhere(implementation: Implementation, model: Model, text: str, before: str = "") -> Verdicts:
+def _cut_anywhere(
+    implementation: Implementation, model: Model, text: str, before: str = "", cuts: Iterable[int] | None = None
+) -> Verdicts:
     right = correct_answer(Question(Encode(before + text), model), implementation.conventions)
     instance = Instance(implementation, model)
-    for cut in range(len(text) + 1):
+    for cut in range(len(text) + 1) if cuts is None else cuts:
         question = Question(Stream((before + text[:cut], text[cut:])), model)
         if instance.ask(question) != right:
             yield equals_oracle(implementation, question, "LAW-STREAM-1")
@@ -301,6 +315,13 @@ def cuts(implementation: Implementation) -> Verdicts:
     """A stream gives the same ids wherever a text is cut in two, and if white space arrives character by character."""
     for before in ("", BEFORE):
         yield from _cut_anywhere(implementation, MODEL, CUT_TEXTS[0], before)
+    special = HELD_BACK if "special" in implementation.capabilities else ()
+    for model, text in ((strategies.with_ids(_MERGES, special=special), HELD), (UNSPLIT, UNSPLIT_TEXT)):
+        if model.pattern == "gpt2" or f"pattern:{model.pattern}" in implementation.capabilities:
+            for size in GATHERED:
+                yield from _cut_anywhere(implementation, model, text, "w " * (size // 2))
+    for char in (*BLANKS, *OTHER_BLANKS):
+        yield from _cut_anywhere(implementation, _pairs_of_blanks(), f"a{char}  b", "w " * (GATHERED[-1] // 2), (2, 3))
     runs = Question(Stream(tuple("".join(STREAM))), _pairs_of_blanks())
     alone = (replace(runs, operation=Stream((*run,))) for run in STREAM)
     yield from together(implementation, "LAW-STREAM-1", runs, None, alone)
@@ -309,11 +330,11 @@ def cuts(implementation: Implementation) -> Verdicts:
 @Fixed("law-pipeline-cuts", "PIPELINE-WAYS-1", ("encode_iterable", "from_tokenizer_json"))
 def cuts_in_pipelines(implementation: Implementation) -> Verdicts:
     """A stream through a pipeline gives the same ids wherever a text with added tokens is cut in two."""
-    merges = [(b" ", b" "), (b"\x99", b"\xe3")]  # under NFD, an ideographic comma follows U+3099
-    for pipeline in PIPELINES:
+    merges = [(b" ", b" "), (b"\n", b"\n"), (b"\x99", b"\xe3")]  # under NFD, an ideographic comma follows U+3099
+    for pipeline, text in CUTS_IN_PIPELINES:
         added = [token.content for token in pipeline.added_tokens]
         model = replace(strategies.with_ids(merges, special=added), special_tokens=None, pipeline=pipeline)
-        yield from _cut_anywhere(implementation, model, CUT_IN_PIPELINES, BEFORE)
+        yield from _cut_anywhere(implementation, model, text, BEFORE)
 
 
 BESIDE_BLANKS = tuple("".join(parts) for parts in product(("<s>", " x", "x ", "\n\n", " ", "b"), repeat=3))
@@ -334,7 +355,13 @@ def blanks_in_pipelines(implementation: Implementation) -> Verdicts:
 BLANKS = " \t\n\r\u00a0\u3000"
 NEARLY_BLANKS = "\x1c\x1d\x1e\x1f\u00ad\u180e\u200b\u200d\u2060\ufeff"
 """Characters that `str.isspace`, an older Unicode or a reader takes for white space, and the patterns do not."""
-RUNS = tuple(f"a{''.join(run)}b" for run in product(BLANKS, repeat=3))
+OTHER_BLANKS = (
+    "\x0b\x0c\x85\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f"
+)
+RUNS = (
+    *(f"a{''.join(run)}b" for run in product(BLANKS, repeat=3)),
+    *(f"a{run}b" for char in OTHER_BLANKS for run in (f"{char}  ", f" {char} ", f"  {char}", f"{char}{char} ")),
+)
 """White space of one byte, of two and of three, where a stream may not cut."""
 STREAM = (*RUNS, *(f" !{char}! b" for char in NEARLY_BLANKS))
 
@@ -343,9 +370,11 @@ STREAM = (*RUNS, *(f" !{char}! b" for char in NEARLY_BLANKS))
 def _pairs_of_blanks() -> Model:
     """Return a table in which each pair of these white space characters is one token, and each `!` with the others."""
     merges: dict[Merge, None] = {}
-    for char in (one.encode() for one in BLANKS + NEARLY_BLANKS):
+    for char in (one.encode() for one in BLANKS + OTHER_BLANKS + NEARLY_BLANKS):
         merges.update({(char[:end], char[end : end + 1]): None for end in range(1, len(char))})
     merges.update({(one.encode(), other.encode()): None for one, other in product(BLANKS, BLANKS)})
+    for char in (one.encode() for one in OTHER_BLANKS):
+        merges.update({(char, b" "): None, (b" ", char): None, (char, char): None})
     for char in (one.encode() for one in NEARLY_BLANKS):
         merges.update({(b"!", char): None, (b"!" + char, b"!"): None})
     return strategies.with_ids([*merges])
@@ -920,6 +949,7 @@ EXPRESSIONS = (
 """Each matches every character. Some need no class of characters, or have white space within a pre-token."""
 WITH_GAPS, GAPS = "[a-z]+", "++ab--ab**"
 """An expression that does not match each character, and a text with a pair before, between and after its matches."""
+WITH_EMPTY_MATCHES = (r"\d*", r"(?=b)|\s+|[^\sb]+")
 EXPRESSED = (
     "ab aab abb bcc cbbb aac xx abc! 1234567 12a it's don't'll x_y  How? Well. So a b. ABab aB\n\n\tend  \n"
     "KSks \u212a\u017fx\x1cx\x85x\xa0x\u180ex\u200bx\u2003x\u3000x\ufeffx 4\u0661\u0662x4\u2167x \xe9x\u65e5x\u20acx"
@@ -953,6 +983,16 @@ def _by_expressions(implementation: Implementation, clause_id: str, *operations:
 def encodes_by_expressions(implementation: Implementation) -> Verdicts:
     """A text is split by any expression: with groups, lookaround or possessive quantifiers, or close to a known one."""
     yield from _by_expressions(implementation, "SPLIT-DEFAULT-1", Encode(EXPRESSED))
+    if not implementation.takes_expression(WITH_GAPS) or _with_expression(implementation, WITH_GAPS) is not None:
+        return  # code that collects only matches is usual, and right for each pattern with a name
+    for expression in WITH_EMPTY_MATCHES:
+        if implementation.takes_expression(expression):
+            yield _with_expression(implementation, expression)
+
+
+def _with_expression(implementation: Implementation, expression: str) -> Mismatch | None:
+    model = replace(_of_expressed(), pattern=expression)
+    return equals_oracle(implementation, Question(Encode(EXPRESSED), model), "SPLIT-LOSSLESS-1")
 
 
 @Fixed("law-batch-expressions", "LAW-BATCH-1", ("encode_batch", "pattern"))
@@ -980,6 +1020,53 @@ def trains_by_expressions(implementation: Implementation) -> Verdicts:
     if implementation.takes_expression(WITH_GAPS, "train-"):
         asked.append(Train(GAPS, 256 + FEW, (), WITH_GAPS))
     yield from (equals_oracle(implementation, Question(one), "TRAIN-SPLIT-1") for one in asked)
+
+
+# Names of patterns
+
+BY_NAME = f"{EXPRESSED} a\n \n b\n\n  \n c!\nd\n \n "
+"""A text that each of the named patterns splits in another way."""
+INVENTED = "no-such-pattern"
+
+
+def _in_each_name(
+    implementation: Implementation, prefix: str, questions: Callable[[str], Sequence[Question[Any]]]
+) -> Verdicts:
+    """Ask the first question by each name of a pattern whose expression is taken and, if it is correct, the others.
+
+    A name that is refused, or taken for an expression as an invented one is, is not supported.
+    """
+    names = [name for name in PATTERNS if implementation.spellings.get(prefix + name) == PATTERNS[name]]
+    other = implementation.with_target(implementation.target)
+    other.spellings = {prefix + name: name for name in (*names, INVENTED)}
+    unknown = ask(other, questions(INVENTED)[0]) if names else None
+    for name in names:
+        first, *more = (replace(one, context=f"with the name {name} as the pattern") for one in questions(name))
+        answer = ask(other, first)
+        if is_correct(other, first, answer, correct_answer(first, implementation.conventions)):
+            yield from (equals_oracle(other, question, "SPLIT-NAME-1") for question in more)
+        elif answer != unknown and not isinstance(answer, Refusal):
+            yield equals_oracle(other, first, "SPLIT-NAME-1")
+
+
+@Fixed("law-encode-by-name", "SPLIT-NAME-1", ("encode", "pattern"))
+def encodes_by_name(implementation: Implementation) -> Verdicts:
+    """A class that takes expressions and names of patterns splits by a name, also in streams, as by its expression."""
+
+    def asked(name: str) -> list[Question[Any]]:
+        model = replace(_of_neighbours(BY_NAME), pattern=name)
+        streams = [Stream(tuple(BY_NAME))] if "encode_iterable" in implementation.capabilities else []
+        return [Question[Any](operation, model) for operation in (Encode(BY_NAME), *streams)]
+
+    yield from _in_each_name(implementation, "", asked)
+
+
+@Fixed("law-train-by-name", "SPLIT-NAME-1", ("train", "train-pattern"))
+def trains_by_name(implementation: Implementation) -> Verdicts:
+    """If `train` takes expressions and names of patterns, it splits by a name as by its expression."""
+    yield from _in_each_name(
+        implementation, "train-", lambda name: [Question(Train(BY_NAME, 256 + len(BY_NAME), (), name))]
+    )
 
 
 # Names of special tokens of well-known models, and marks
@@ -1122,6 +1209,7 @@ PROPERTIES: tuple[Property, ...] = (
     *(texts, surrogates, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),
     *(grown_texts, grown_spans, grown_streams, grown_rows, grown_ids, grown_streams_of_ids),
     *(encodes_by_expressions, batches_by_expressions, streams_by_expressions, spans_by_expressions),
-    *(trains_by_expressions, encodes_names, batches_names, streams_names, spans_of_names, decodes_names),
+    *(trains_by_expressions, encodes_by_name, trains_by_name, encodes_names, batches_names, streams_names),
+    *(spans_of_names, decodes_names),
     *(detokenizes_names, decodes_marks, detokenizes_marks, saves_names, loads_names),
 )
