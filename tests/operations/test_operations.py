@@ -375,6 +375,8 @@ def test_what_normalization_does_not_change_has_exact_spans_under_a_pipeline() -
         (((0, 1), (1, 2), (2, 4), (4, 5)), True),
         (((0, 1), (1, 2), (2, 3), (4, 5)), True),  # as tokenizers gives it
         (((0, 1), (1, 2), (1, 3), (4, 5)), False),
+        (((0, 1), (1, 2), (3, 5), (4, 5)), False),
+        (((0, 1), (1, 2), (3, 2), (4, 5)), False),
         (((0, 1), (1, 2), (2, 4), (3, 5)), False),
         (((0, 0), (0, 0), (0, 0), (0, 0)), False),
     ],
