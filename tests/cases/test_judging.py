@@ -392,6 +392,11 @@ BC, AB = (b"b", b"c"), (b"a", b"b")
             EncodingDivergence(2, 2, PreTokenCut(" ab", 3, Pair(AB, 0, 2))),
         ),
         (
+            case("encode", {"merges": [[" ", "a"]]}, {"text": "x ab"}, clause="SPLIT-DEFAULT-1"),
+            [120, 32, 97, 98],
+            EncodingDivergence(1, 1, PreTokenCut(" ab", 2, Pair((b" ", b"a"), 0, 1))),
+        ),
+        (
             case("encode", {"merges": [["a", "b"], ["ab", "c"]]}, {"text": "abc"}),
             [256, 99],
             EncodingDivergence(0, 0, WrongMerge(None, Pair((b"ab", b"c"), 1, 0))),
