@@ -414,6 +414,36 @@ def test_divergence_of_encodings_is_located(made: Case, answer: Sequence[int], d
     assert mismatch.divergence == divergence
 
 
+LONG = "a" * (judging.LONGEST_PRE_TOKEN + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "special", "refuses", "accepted"),
+    [
+        (LONG, [], "encode", True),
+        (LONG[1:], [], "encode", False),
+        (LONG, [LONG], "encode", False),
+        (f"{LONG[1:]} b", [LONG], "encode", False),
+        (LONG, [], "__init__", False),
+    ],
+)
+def test_only_a_call_with_a_long_pre_token_may_be_refused(
+    text: str, special: list[str], refuses: str, accepted: bool
+) -> None:
+    class Refuses(Reference):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            if refuses == "__init__" and len(merges) == 1:
+                raise ValueError("no room")
+            super().__init__(vocab, merges, special_tokens)
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            return fails() if refuses == "encode" and len(text) >= len(LONG) - 1 else super().encode(text, **choice)
+
+    extra = [[300 + at, token] for at, token in enumerate(special)]
+    made = case("encode", {"merges": [["a", "b"]], "extra": extra, "special_tokens": special}, {"text": text})
+    assert (judged(made, Refuses) is None) is accepted
+
+
 @pytest.mark.parametrize(
     ("text", "answer", "cause"),
     [
