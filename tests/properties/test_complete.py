@@ -324,6 +324,21 @@ def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: str, right:
     assert run("law-decode-subparts", LosesThem) is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "clause_id"),
+    [
+        ("law-decode-subparts", DecodesApartFromSpecials, "DECODE-UTF8-1"),
+        ("law-detok-subparts", StreamsApartFromSpecials, "DETOK-EQUAL-1"),
+    ],
+)
+def test_ids_that_are_wrong_beside_others_break_the_clause_of_the_method(
+    name: str, target: type, clause_id: str
+) -> None:
+    found = run(name, target)
+    assert found is not None
+    assert found.mismatch.clause_id == clause_id
+
+
 SECOND_BYTES = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
 """What follows a first byte; any other is followed by 80 to BF. From table 3-7 of the Unicode standard."""
 SIZES = {1: range(0x80), 2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}
