@@ -18,7 +18,7 @@ from helpers import wrong_tokenizers as wrong
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.answer import Text
-from bpe_conformance.fixtures import PATTERNS, characters, read_model
+from bpe_conformance.fixtures import PATTERNS, Model, characters, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.bases import BaseEncoder
@@ -26,7 +26,7 @@ from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
 from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.known_bugs.pipeline import StreamCutAfterRstrip
-from bpe_conformance.operations import Decode, Detokenize, Question, oracle
+from bpe_conformance.operations import Decode, Detokenize, Operation, Question, oracle
 from bpe_conformance.properties import asking, complete, strategies
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import Tokenizer as Reference
@@ -897,6 +897,21 @@ def test_a_name_that_one_method_treats_otherwise_is_found(name: str, target: typ
     assert (found.mismatch.depends_on, found.mismatch.clause_id) == (None, clause_id)
     if name == "law-load-names":
         assert len(found.mismatch.asked.operation.text) < 20
+
+
+@pytest.mark.parametrize("name", ["law-batch-names", "law-stream-names", "law-offsets-names"])
+def test_every_name_and_mark_is_asked_of_each_method(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[bool, str] = {}
+
+    def note(_: Implementation, clause_id: str, model: Model, operations: Iterable[Operation]) -> Iterator[None]:
+        asked[bool(model.special_tokens)] = "\n".join("".join(part) for one in operations for part in one.texts())
+        yield None
+
+    monkeypatch.setattr(complete, "_of_one", note)
+    assert run(name, Reference) is None
+    assert {*asked} == {False, True}
+    for texts in asked.values():
+        assert [part for part in (*complete.SPECIAL_NAMES, *complete.SIGNS) if part not in texts] == []
 
 
 def test_a_listed_name_that_takes_a_space_breaks_the_clause_of_special_tokens() -> None:
