@@ -18,13 +18,24 @@ from helpers.wrong_tokenizers import Whole
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from bpe_conformance.answer import MALFORMED, TIMED_OUT, Fault, Ids, Refusal, WrongMerge
+from bpe_conformance.answer import (
+    MALFORMED,
+    TIMED_OUT,
+    Answer,
+    EncodingDivergence,
+    Fault,
+    Ids,
+    Pair,
+    Refusal,
+    UnknownId,
+    WrongMerge,
+)
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.operations import Encode, ManyCalls, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
-from bpe_conformance.properties import bind, choices, encoding, streaming
+from bpe_conformance.properties import bind, choices, encoding, engine, streaming
 from bpe_conformance.properties.asking import Instance, as_yaml, ask, is_late, is_lost, undisturbed, write_model
 from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Search, SharedRun, Verdicts, skip_reason
 from bpe_conformance.spec import installed_spec
@@ -282,6 +293,24 @@ def test_one_fault_does_not_hide_another() -> None:
     found = {type(each.mismatch.answer) for each in (one, *one.more)}
     assert found == {Refusal, Ids}
     assert all(each.case for each in (one, *one.more))
+
+
+def test_counterexamples_that_differ_in_form_place_or_cause_are_all_kept() -> None:
+    def wrong(answer: Answer, where: EncodingDivergence | None) -> Mismatch:
+        return Mismatch(Question(Encode("ab"), MODEL), Expectation((Ids((256,)),)), answer, where)
+
+    ids, missed = Ids((97, 98)), WrongMerge(None, Pair((b"a", b"b"), 0, 0))
+    several = [
+        wrong(Refusal("ValueError", ""), None),
+        wrong(Refusal("TypeError", ""), None),
+        wrong(Fault(TIMED_OUT, ""), None),
+        wrong(ids, None),
+        wrong(ids, EncodingDivergence(0, 0, None)),
+        wrong(ids, EncodingDivergence(0, 0, missed)),
+        wrong(ids, EncodingDivergence(0, 0, UnknownId(97))),
+    ]
+    assert len({engine._kind(one) for one in several}) == len(several)
+    assert engine._kind(several[-1]) == engine._kind(wrong(Ids((1,)), EncodingDivergence(5, 5, UnknownId(1))))
 
 
 def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
