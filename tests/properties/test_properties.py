@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from helpers import wrong_tokenizers as wrong
 from helpers.shorter_texts import leave_out_sizes
+from hypothesis import given, settings
 
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, PreTokenCut, Text
@@ -32,7 +34,7 @@ from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, f
 from bpe_conformance.properties.asking import equals_oracle
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
-from bpe_conformance.spec import FOLDER, installed_spec, load_spec
+from bpe_conformance.spec import FOLDER, SCHEMAS, installed_spec, load_spec
 from bpe_conformance.terminal.failure import describe
 
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
@@ -343,6 +345,24 @@ def test_files_of_another_locale_are_loaded_there_and_in_the_default_locale(monk
         monkeypatch.setattr(Implementation, "elsewhere", lambda self, _, there=there: Implementation("x", there))
         one = PROPERTIES["law-saved-elsewhere"].run(Implementation("x", here), QUICK)
         assert (one and one.mismatch.asked.context) == context
+
+
+def test_files_are_drawn_in_every_spelling_that_a_case_can_have() -> None:
+    schema = json.loads((SCHEMAS / "cases.schema.json").read_text("utf-8"))
+    rows = schema["properties"]["cases"]["items"]["allOf"]
+    (row,) = (row for row in rows if row["if"]["properties"].get("op") == {"const": "load"})
+    properties = row["then"]["properties"]["input"]["properties"]
+    spellings = {(name, value) for name, form in properties.items() for value in form.get("enum", ())}
+    strategy = files._loadings(Implementation("x", wrong.Whole))
+    drawn = set[tuple[str, object]]()
+
+    @settings(max_examples=200, database=None, derandomize=True, deadline=None)
+    @given(strategy)
+    def draw(question: Question[Any]) -> None:
+        drawn.update(question.operation.options)
+
+    draw()
+    assert spellings | {("ascii", False), ("ascii", True)} == drawn
 
 
 def test_a_reader_may_refuse_carriage_returns() -> None:
