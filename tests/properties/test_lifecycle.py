@@ -586,6 +586,19 @@ def test_a_method_is_called_unless_it_is_lost_or_a_trained_tokenizer_lacks_it() 
         assert Machine._has(machine, tokenizer, "encode") == (is_offered and not is_lost and (has or not is_trained))
 
 
+@pytest.mark.parametrize(("number", "buildable"), [*product(range(4), range(3))])
+def test_the_first_tokenizer_has_whichever_table_can_be_built(number: int, buildable: int) -> None:
+    tokenizers: list[int] = []
+
+    def build(number: int) -> None:
+        tokenizers.extend([buildable] * (number % 3 == buildable))
+
+    lifecycle = SimpleNamespace(origins=[None] * 3)
+    machine: Any = SimpleNamespace(capabilities={"encode"}, lifecycle=lifecycle, tokenizers=tokenizers, _build=build)
+    Machine._build_first(machine, number)
+    assert tokenizers == [buildable]
+
+
 def test_a_step_is_taken_if_there_is_what_it_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Machine, "_build_first", lambda machine, number: None)
     for name, (_, needs, _, _) in [*lifecycle._STEPS.items()]:
