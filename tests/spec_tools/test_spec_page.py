@@ -94,3 +94,13 @@ def test_a_clause_that_the_chapters_leave_out_is_an_error() -> None:
         SpecError, match=r"specification\.md: each clause must have exactly one placeholder: BYTES-NEW-1"
     ):
         render(replace(spec(), sections=(more, *spec().sections[1:])))
+
+
+@pytest.mark.parametrize(("options", "tokens"), [({}, ["ab", "1"]), ({"unit_pattern": "[^\\n]+"}, ["ab1"])])
+def test_a_superbpe_case_encodes_by_the_unit_pattern_of_its_training(
+    options: dict[str, str], tokens: list[str]
+) -> None:
+    case = superbpe.load_extension().cases[0]
+    training = {"documents": ["ab1 ab1"], "vocab_size": 258, "transition": 257, "special_tokens": [], **options}
+    raw = {"op": "encode", "input": {"train": training, "text": "ab1"}}
+    assert replace(case, raw=raw).value["tokens"] == tokens
