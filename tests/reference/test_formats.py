@@ -7,8 +7,10 @@ import hashlib
 import json
 import random
 import stat
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model, spell
 from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.reference import Tokenizer, textbook
-from bpe_conformance.reference.formats import gguf, gpt2, huggingface, oniguruma, tekken
+from bpe_conformance.reference.formats import engines, gguf, gpt2, huggingface, oniguruma, tekken
 from bpe_conformance.reference.formats import tiktoken as format_tiktoken
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -704,3 +706,15 @@ def test_many_added_and_special_tokens_load_fast(tmp_path: Path) -> None:
     pipeline = huggingface.read(file).pipeline  # too many to look for overlaps
     assert pipeline is not None
     assert [token.normalized for token in pipeline.added_tokens] == [False] * 500 + [True] * 500
+
+
+def test_engines_are_compared_on_every_sequence_of_three_kinds_of_characters() -> None:
+    compared: list[str] = []
+
+    def split(text: str) -> list[str]:
+        compared.append(text)
+        return textbook.split(text, r"\w+|\W")
+
+    engines._compare("x", r"\w+|\W", split, list)
+    kinds = "".join(kind if (kind := unicodedata.category(char)[0]) in "LNP" else "Z" for char in compared[0])
+    assert {"".join(three) for three in product("LNPZ", repeat=3)} <= {kinds[at : at + 3] for at in range(len(kinds))}
