@@ -312,14 +312,17 @@ def test_as_many_lengths_are_asked_as_are_said_to_be_covered() -> None:
     assert [len({text[:end] for end in range(1, len(text) + 1)} - asked) for text in longest] == [0, 0]
 
 
-@pytest.mark.parametrize(("left", "right"), [*product(["<e>", "\ufeff", "\ufffd", "a", "\u65e5"], repeat=2)])
-def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: str, right: str) -> None:
+MEETING = [*(part.encode() for part in ("<e>", "\ufeff", "\ufffd", "a", "\u65e5")), b"\x80", b"\xed\xa0\x80"]
+
+
+@pytest.mark.parametrize(("left", "right"), [*product(MEETING, repeat=2)])
+def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: bytes, right: bytes) -> None:
     """The bytes are looked for, so a U+FFFD that stands for malformed bytes is not the character."""
 
     class LosesThem(Whole):
         def decode(self, ids: Iterable[int]) -> str:
             data = b"".join(self.vocab[index] for index in ids)
-            return data.replace((left + right).encode(), b"").decode("utf-8", "replace")
+            return data.replace(left + right, b"").decode("utf-8", "replace")
 
     assert run("law-decode-subparts", LosesThem) is not None
 
@@ -343,6 +346,14 @@ SECOND_BYTES = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4
 """What follows a first byte; any other is followed by 80 to BF. From table 3-7 of the Unicode standard."""
 SIZES = {1: range(0x80), 2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}
 LIMITS = [(0xE0, 0), (0xED, 1), (0xF0, 0), (0xF4, 1)]
+
+
+def test_each_first_byte_is_decoded_before_the_bytes_at_both_sides_of_each_limit() -> None:
+    asked = {(part[0], part[1]) for part in complete.SUBPARTS}
+    for first in range(0xC0, 0x100):
+        lowest, highest = SECOND_BYTES.get(first, (0x80, 0xBF))
+        limits = (lowest - 1, lowest, highest, highest + 1)
+        assert [second for second in limits if (first, second) not in asked] == [], first
 
 
 def decoded(data: bytes, second_bytes: Mapping[int, tuple[int, int]]) -> str:
