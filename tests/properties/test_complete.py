@@ -925,6 +925,36 @@ def test_every_name_and_mark_is_asked_of_each_method(name: str, monkeypatch: pyt
         assert [part for part in (*complete.SPECIAL_NAMES, *complete.SIGNS) if part not in texts] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "parts", "is_spelled"),
+    [
+        ("law-decode-names", Decode, complete.SPECIAL_NAMES, False),
+        ("law-detok-names", Detokenize, complete.SPECIAL_NAMES, False),
+        ("law-decode-marks", Decode, complete.SIGNS, True),
+        ("law-detok-marks", Detokenize, complete.SIGNS, True),
+    ],
+)
+def test_every_name_and_mark_is_decoded_as_one_id_and_every_mark_as_its_bytes(
+    name: str,
+    kind: type[Decode | Detokenize],
+    parts: Sequence[str],
+    is_spelled: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def note(_: Implementation, clause_id: str, model: Model, operations: Iterable[Operation]) -> Iterator[None]:
+        asked.extend(one.ids for one in operations if isinstance(one, kind))
+        yield None
+
+    monkeypatch.setattr(complete, "_of_one", note)
+    assert run(name, Reference) is None
+    spelled = b"\n".join(bytes(ids) for ids in asked if max(ids) < 256)
+    for part in parts:
+        assert any(complete.UNLISTED.ids[part.encode()] in ids for ids in asked), part
+        assert part.encode() in spelled or not is_spelled, part
+
+
 def test_a_listed_name_that_takes_a_space_breaks_the_clause_of_special_tokens() -> None:
     class StripsIfListed(Reference):
         def encode(self, text: str, **choice: Any) -> Any:
