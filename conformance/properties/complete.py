@@ -352,6 +352,17 @@ def blanks_in_pipelines(implementation: Implementation) -> Verdicts:
         yield from together(implementation, "OFFSET-SPECIAL-1", whole, None, alone)
 
 
+@Fixed("law-pipeline-strips", "PIPELINE-STRIP-1", ("encode", "from_tokenizer_json"))
+def strips_in_pipelines(implementation: Implementation) -> Verdicts:
+    """Added tokens take all white space beside them, whatever its characters, and nothing else."""
+    added = (AddedToken("<l>", lstrip=True), AddedToken("<r>", rstrip=True))
+    model = strategies.with_ids((), special=[token.content for token in added])
+    model = replace(model, special_tokens=None, pipeline=Pipeline((), added, (ByteLevel(),)))
+    texts = [f"a{char}<l>{char}b<r>{char}c" for char in (*BLANKS, *OTHER_BLANKS, *NEARLY_BLANKS)]
+    whole, *alone = (Question(Encode(text), model) for text in ("".join(texts), *texts))
+    yield from together(implementation, "PIPELINE-STRIP-1", whole, None, alone)
+
+
 BLANKS = " \t\n\r\u00a0\u3000"
 NEARLY_BLANKS = "\x1c\x1d\x1e\x1f\u00ad\u180e\u200b\u200d\u2060\ufeff"
 """Characters that `str.isspace`, an older Unicode or a reader takes for white space, and the patterns do not."""
@@ -617,6 +628,12 @@ def streams_of_ids(implementation: Implementation) -> Verdicts:
 def in_pipelines(implementation: Implementation) -> Verdicts:
     """No method of a tokenizer with a pipeline confuses texts or ids that are equal in their length, ends or order."""
     yield from _confused(implementation, *OF_TEXTS, *OF_IDS, pipeline=Pipeline(("NFC",), (), (ByteLevel(),)))
+    if "encode_batch" in implementation.capabilities:
+        model = strategies.with_ids((), special=["e\u0301"])
+        added = Pipeline(("NFC",), (AddedToken("e\u0301"),), (ByteLevel(),))
+        texts = Batch(("\u00e9", "e\u0301", "\u00e9"))  # all of one normal form, and one is an added token
+        question = Question(texts, replace(model, special_tokens=None, pipeline=added))
+        yield equals_oracle(implementation, question, "PIPELINE-WAYS-1")
 
 
 @Fixed("law-cached-streams", "LAW-PURE-1", ("encode_iterable",))
@@ -1204,6 +1221,7 @@ PROPERTIES: tuple[Property, ...] = (
         cuts,
         cuts_in_pipelines,
         blanks_in_pipelines,
+        strips_in_pipelines,
     ),
     *(trains_every_kind, encodes_every_kind, decodes_subparts, detokenizes_subparts),
     *(texts, surrogates, successors, spans, ids, streams_of_ids, in_pipelines, streams, batches, trainings),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -83,12 +84,13 @@ def bad_text(implementation: Implementation) -> Verdicts:
         encoded = {text: tokenizer.ask(Question(Encode(text), model)) for text in dict.fromkeys((*texts, "cd"))}
         alone = [encoded[text] for text in texts]
         asked = Question(Batch(texts), model)
-        answer = tokenizer.ask(asked)
         rows = Rows(tuple(one.ids for one in alone if isinstance(one, Ids)))
-        if len(rows.rows) == len(texts):
-            yield None if answer == rows else Mismatch(asked, Expectation((rows,), "encode of each text"), answer)
-        elif not isinstance(answer, Refusal) and not any(isinstance(one, Fault) for one in alone):
-            yield Mismatch(asked, Expectation((AnyError("a text that encode refuses"),)), answer)
+        for context in ("", "a second time"):
+            answer, asked = tokenizer.ask(asked), replace(asked, context=context)
+            if len(rows.rows) == len(texts):
+                yield None if answer == rows else Mismatch(asked, Expectation((rows,), "encode of each text"), answer)
+            elif not isinstance(answer, Refusal) and not any(isinstance(one, Fault) for one in alone):
+                yield Mismatch(asked, Expectation((AnyError("a text that encode refuses"),)), answer)
         after = Question(Batch(("cd",)), model, "after a batch with a lone surrogate")
         right, answer = Rows(((99, 100),)), tokenizer.ask(after)
         if answer != right:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from ..answer import Answer, Changed, Table, Unchanged
+from ..answer import Answer, Changed, Refusal, Table, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import CallFailed, TimedOut
 from ..operations import Encode, Question, Setting, Train, tie_clause, training_key
@@ -191,13 +191,14 @@ def hash_seed(implementation: Implementation) -> Verdicts:
     """Training gives the same merges and ids in processes with different hash seeds."""
     special = ("<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate") if "train-special" in implementation.capabilities else ()
     context = f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C"
-    asked = Question(Train(HASH_SEED_TEXT, 300, special), None, context)
-    try:
-        one, other = (ask(implementation.elsewhere(environment), asked) for environment in OTHER_PROCESSES)
-    except (CallFailed, TimedOut):
-        return  # it starts only in the environment that it was started in
-    if other != one:
-        yield Mismatch(asked, Expectation((one,), f"the same with PYTHONHASHSEED={HASH_SEEDS[0]}"), other)
+    for listed in (special, (*special, *special[:1])) if special else ((),):
+        asked = Question(Train(HASH_SEED_TEXT, 300, listed), None, context)
+        try:
+            one, other = (ask(implementation.elsewhere(environment), asked) for environment in OTHER_PROCESSES)
+        except (CallFailed, TimedOut):
+            return  # it starts only in the environment that it was started in
+        if other != one and not (isinstance(one, Refusal) and isinstance(other, Refusal)):
+            yield Mismatch(asked, Expectation((one,), f"the same with PYTHONHASHSEED={HASH_SEEDS[0]}"), other)
 
 
 PROSE_MERGES = 300
