@@ -121,7 +121,7 @@ def spaces() -> Mapping[str, int]:
         "positions of a cut in a stream": LONGEST + 1,
         "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
         "special tokens, marks and parts of characters, decoded beside each other": len(NEIGHBOURS) ** 2,
-        "runs of three white space characters in a stream": len(RUNS),
+        "runs of white space characters in a stream": len(RUNS),
     }
 
 

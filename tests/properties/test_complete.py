@@ -294,6 +294,174 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     assert found.mismatch.depends_on is None
 
 
+def gathering(size: int, cut: Callable[[str], int], special: bool = True, pattern: str = "") -> type:
+    """Return a class whose streams gather so many characters, and then encode the text up to a cut.
+
+    Without `special`, or with `pattern`, it does so only without special tokens, or with this pattern.
+    """
+
+    class Gathers(Whole):
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            held, cuts = "", (special or not self.special) and self.pattern == PATTERNS.get(pattern, self.pattern)
+            for chunk in chunks:
+                held += chunk
+                if cuts and len(held) >= size:
+                    yield from self.encode(held[: cut(held)])
+                    held = held[cut(held) :]
+            yield from self.encode(held)
+
+    return Gathers
+
+
+def before_last_space(text: str) -> int:
+    """Return the last position where GPT-2's pattern cuts, although a special token can have a space inside."""
+    return max((found.end() for found in re.finditer(r"\S(?= \S)", text)), default=0)
+
+
+def after_signs(white_space: str) -> Callable[[str], int]:
+    """Return a cut at the end if that is no letter, no digit and none of these characters."""
+    return lambda text: len(text) if not text[-1].isalnum() and text[-1] not in white_space else 0
+
+
+WHITE_SPACE = complete.BLANKS + complete.OTHER_BLANKS
+
+
+class FlushesLinesOfNormalForms(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held, has_form = "", self.pipeline is not None and self.pipeline.normalizer and not self.pipeline.added_tokens
+        for chunk in chunks:
+            held += chunk
+            if has_form and held.endswith("\n"):
+                yield from self.encode(held)
+                held = ""
+        yield from self.encode(held)
+
+
+class FlushesAddedTokens(Whole):
+    """Does not wait for a longer one."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held, added = "", () if self.pipeline is None else self.pipeline.added_tokens
+        ends = tuple(token.content for token in added if token.lstrip)
+        for chunk in chunks:
+            held += chunk
+            if ends and held.endswith(ends):
+                yield from self.encode(held)
+                held = ""
+        yield from self.encode(held)
+
+
+class KeepsOneSpace(Whole):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text if self.pipeline is None else text.replace("\u205f<l>", "\u205f\0<l>"), **choice)
+
+
+class RowsByNormalForm(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        if self.pipeline is None or not self.pipeline.added_tokens:
+            return super().encode_batch(texts)
+        first = {unicodedata.normalize("NFC", text): text for text in reversed(texts)}
+        return super().encode_batch([first[unicodedata.normalize("NFC", text)] for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        *(("law-stream-cuts", gathering(size, before_last_space)) for size in (40, 290, 2_090)),
+        *(("law-stream-cuts", gathering(size, before_last_space, False, "none")) for size in (40, 290, 2_090)),
+        *(
+            ("law-stream-cuts", gathering(size, after_signs(WHITE_SPACE.replace(char, "")), False))
+            for size, char in product((1, 2_048), "\x0b\x85\u1680\u200a\u205f")
+        ),
+        ("law-pipeline-cuts", FlushesLinesOfNormalForms),
+        ("law-pipeline-cuts", FlushesAddedTokens),
+        ("law-pipeline-strips", KeepsOneSpace),
+        ("law-cached-pipelines", RowsByNormalForm),
+    ],
+)
+def test_a_cut_or_a_strip_that_few_texts_show_is_found(name: str, target: type) -> None:
+    found = run(name, target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
+def test_a_stream_that_gathers_and_cuts_where_gpt2_does_passes() -> None:
+    assert run("law-stream-cuts", gathering(300, before_last_space, False, "gpt2")) is None
+
+
+def named(names: Mapping[str, str], is_strict: bool, split: Callable[..., list[str]] = textbook.split) -> type:
+    """Return a class that takes these names for expressions, and refuses others if it is strict."""
+
+    def meant(pattern: str | None) -> str | None:
+        if is_strict and pattern is not None and "-" in pattern and pattern not in (*names, *PATTERNS.values()):
+            raise ValueError(f"unknown pattern {pattern}")
+        return None if pattern is None else names.get(pattern, pattern)
+
+    class Named(Whole):
+        def __init__(self, vocab: Any, merges: Any, special: Any = None, pattern: str | None = None) -> None:
+            super().__init__(vocab, merges, special, meant(pattern))
+
+        def split(self, segment: str) -> list[str]:
+            return split(segment, self.pattern)
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            return super().train(text, vocab_size, special_tokens, meant(pattern))
+
+    return Named
+
+
+def collected(segment: str, pattern: str) -> list[str]:
+    """Return only the matches, as much code does."""
+    return [found.group() for found in regex.finditer(pattern, segment) if found.group()]
+
+
+@pytest.mark.parametrize("name", ["law-encode-by-name", "law-train-by-name"])
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_a_name_for_another_expression_is_found(name: str, is_strict: bool) -> None:
+    assert run(name, named(PATTERNS, is_strict)) is None
+    for pattern, other in (("qwen2", "llama3"), ("cl100k", "cl100k-2023"), ("none", "gpt2"), ("o200k", "cl100k")):
+        found = run(name, named({**PATTERNS, pattern: PATTERNS[other]}, is_strict))
+        assert found is not None, pattern
+        assert found.mismatch.asked.context == f"with the name {pattern} as the pattern"
+
+
+@pytest.mark.parametrize("split", [textbook.split, collected])
+@pytest.mark.parametrize("known", [(), ("cl100k",), ("none", "llama3")])
+def test_a_name_that_a_class_does_not_know_is_not_tested(known: Sequence[str], split: Any) -> None:
+    target = named({name: PATTERNS[name] for name in known}, False, split)
+    assert run("law-encode-by-name", target) is None
+    assert run("law-train-by-name", target) is None
+
+
+def test_a_stream_that_does_not_know_a_name_is_found() -> None:
+    class StreamsWords(named(PATTERNS, True)):  # type: ignore[misc]
+        def __init__(self, vocab: Any, merges: Any, special: Any = None, pattern: str | None = None) -> None:
+            super().__init__(vocab, merges, special, pattern)
+            self.cuts = pattern == "none"
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            for part in re.split("(?<=[^ ])(?= [^ ])", "".join(chunks)) if self.cuts else ["".join(chunks)]:
+                yield from self.encode(part)
+
+    assert run("law-stream-expressions", StreamsWords) is None
+    assert run("law-encode-by-name", StreamsWords) is not None
+
+
+def test_empty_matches_are_asked_of_code_that_keeps_what_does_not_match() -> None:
+    def at_each_match(segment: str, pattern: str) -> list[str]:
+        pieces, end = [], 0
+        for found in regex.finditer(pattern, segment):
+            pieces += [segment[end : found.start()], found.group()]
+            end = found.end()
+        return [piece for piece in (*pieces, segment[end:]) if piece]
+
+    assert run("law-encode-expressions", named({}, False, collected)) is None
+    found = run("law-encode-expressions", named({}, False, at_each_match))
+    assert found is not None
+    assert found.mismatch.asked.table.pattern in complete.WITH_EMPTY_MATCHES
+
+
 def test_as_many_lengths_are_asked_as_are_said_to_be_covered() -> None:
     asked = set[str]()
 
@@ -510,7 +678,9 @@ def gaps() -> Iterator[str]:
 
 
 def test_three_white_space_characters_are_counted_in_every_order() -> None:
-    assert complete.spaces()["runs of three white space characters in a stream"] == len(complete.BLANKS) ** 3
+    assert complete.spaces()["runs of white space characters in a stream"] == len(complete.BLANKS) ** 3 + 4 * len(
+        complete.OTHER_BLANKS
+    )
 
 
 def test_characters_whose_case_changes_in_an_unusual_way_are_among_those_of_every_kind() -> None:

@@ -373,7 +373,7 @@ def test_a_model_is_written_as_it_is_read(raw: dict[str, Any]) -> None:
 def test_a_tokenizer_of_one_model_is_asked_only_about_that(
     any_model: bool, fixed: str | None, reason: str | None
 ) -> None:
-    implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"}, lacking={})
+    implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"}, lacking={}, uncallable={})
     implementation.missing = partial(Implementation.missing, implementation)
     assert skip_reason(replace(ENCODE, needs=("encode",), any_model=any_model), implementation) == reason
     for needs, lacks in ((("decode",), "decode"), (("encode", "special"), "special tokens"), (("pattern",), "pattern")):

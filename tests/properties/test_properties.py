@@ -6,14 +6,14 @@ import contextlib
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from helpers import wrong_tokenizers as wrong
@@ -153,6 +153,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
+    ("law-batch-bad-text", wrong.KeepsRowsThatFailed),
     ("law-batch-bad-text", wrong.leaving_rows_empty(65)),
     ("law-batch-bad-text", wrong.leaving_rows_empty(1025)),
     ("law-load", wrong.LoadsInKeyOrder),
@@ -754,6 +755,29 @@ def test_properties_that_need_new_processes_find_wrong_tokenizers(
             assert (one is not None) is fails
             if one is not None:
                 assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
+
+
+@pytest.mark.parametrize(("refuses", "fails"), [(False, True), (True, False)])
+def test_a_list_that_repeats_a_special_token_is_trained_on_in_processes_with_other_hash_seeds(
+    refuses: bool, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Orders(wrong.Whole):
+        seed: ClassVar[str] = ""
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            listed = list(special_tokens)
+            if len(listed) > len({*listed}):
+                listed = sorted({*listed}, reverse=cls.seed == "1")
+                if refuses:
+                    raise ValueError(f"{listed} has repeated tokens")
+            return super().train(text, vocab_size, listed, pattern)
+
+    def elsewhere(self: Implementation, environment: Mapping[str, str]) -> Implementation:
+        return Implementation("x", type("Orders", (Orders,), {"seed": environment["PYTHONHASHSEED"]}))
+
+    monkeypatch.setattr(Implementation, "elsewhere", elsewhere)
+    assert (found("law-hash-seed", Orders) is not None) is fails
 
 
 class SpacesAtEndDropped(wrong.Whole):
