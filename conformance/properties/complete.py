@@ -1007,7 +1007,8 @@ def encodes_by_expressions(implementation: Implementation) -> Verdicts:
     ]
     if all(implementation.takes_expression(one.table.pattern) for one in asked):
         gaps, empty = (judged(implementation, one, lossless, "SPLIT-LOSSLESS-1") for one in asked)
-        yield empty if gaps is None else None  # code that collects only matches is usual, and right for named patterns
+        if gaps is None and empty is not None:  # code that collects only matches is usual, and right for named patterns
+            yield replace(empty, clause_id="SPLIT-LOSSLESS-1")
 
 
 @Fixed("law-batch-expressions", "LAW-BATCH-1", ("encode_batch", "pattern"))

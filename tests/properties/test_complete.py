@@ -462,6 +462,7 @@ def test_text_beside_an_empty_match_may_be_cut_and_not_lost(loses: bool) -> None
     assert (found is not None) is loses
     if found is not None:
         assert found.mismatch.asked.table.pattern == complete.WITH_EMPTY_MATCHES
+        assert found.mismatch.clause_id == "SPLIT-LOSSLESS-1"
 
 
 def test_as_many_lengths_are_asked_as_are_said_to_be_covered() -> None:
