@@ -923,7 +923,7 @@ def _at_limits(size: int) -> RepeatedText:
     It has so few merges that even a slow tokenizer encodes it.
     """
     letters, model = ["z"] * size, strategies.with_ids(((b"a", b"b"),))
-    for place in (*LIMITS, *range(2 + CHUNK, size, CHUNK)):
+    for place in (*LIMITS, *range(2, size, CHUNK)):
         if place < size:
             letters[place - 1 : place + 1] = "ab"
     text = "".join(letters)
