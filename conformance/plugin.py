@@ -16,7 +16,7 @@ RUN = "bpe-conformance-run"  # the name under which a run is registered as a plu
 WHAT = {
     "--adapter NAME": "the tokenizer to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, "
     "huggingface), cs336:MODULE, or cmd:PROGRAM",
-    "--bpe-trainer NAME": "the trainer, in place of the method train: a function pkg.module:function "
+    "--bpe-trainer NAME": "a function to train with, in place of the class's train: pkg.module:function "
     "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
     "--bpe-case ID": "run exactly this case or property; repeatable",
     "--bpe-clause ID": "run the tests of this clause, or of all clauses whose ids begin with ID; repeatable",

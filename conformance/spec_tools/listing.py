@@ -23,10 +23,12 @@ COLUMNS = ("clauses", "cases", "MUST", "SHOULD", "properties")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--clause", metavar="ID", help="only those of this clause, or of a prefix of ids")
+    parser.add_argument(
+        "--clause", metavar="ID", help="only those of this clause, or of all clauses whose ids begin with ID"
+    )
     parser.add_argument("--section", metavar="NAME", help="only those of this section, for example MERGE")
     parser.add_argument("--level", help="only those of this level: must, should, may, unspecified")
-    parser.add_argument("--op", help="only those of this operation: train, encode, decode, ...")
+    parser.add_argument("--op", help="only the cases of this operation: train, encode, decode, ...")
     parser.add_argument("--summary", action="store_true", help="count clauses, cases and properties by section instead")
     spec_argument(parser)
 

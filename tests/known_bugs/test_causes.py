@@ -960,16 +960,33 @@ def test_a_text_that_is_changed_in_any_way_of_a_kind_is_named(
     assert (found, count > 4) == (bug, True)
 
 
-@pytest.mark.parametrize(("expression", "is_named"), [(r"\S+\s*|\s+", True), (r"\w+|\W+", True), (r"\S", False)])
-def test_a_trainer_that_learns_pairs_across_pre_tokens_is_named_whatever_its_split(
-    expression: str, is_named: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("split", "is_named"),
+    [
+        (lambda text: re.findall(r"\S+\s*|\s+", text), True),
+        (lambda text: re.findall(r"\w+|\W+", text), True),
+        (lambda text: re.findall(r"\S", text), False),
+        (lambda text: textbook.split(text.upper()), False),
+        (lambda text: [f"{piece}</w>" for piece in textbook.split(text)], False),
+        (lambda text: [piece[::-1] for piece in textbook.split(text)], False),
+    ],
+)
+def test_a_trainer_that_learns_pairs_across_pre_tokens_is_named_whatever_its_split(split: Any, is_named: bool) -> None:
     class OwnSplit(BaseTrainer):
         def split(self, segment: str, pattern: str) -> list[str]:
-            return re.findall(expression, segment)
+            return list(split(segment))
 
     found = _diagnosed(OwnSplit, "TRAIN-SPLIT", "TRAIN-WORKED")
     assert [name for name, _ in found if name == "pairs-across-pre-tokens"] == ["pairs-across-pre-tokens"] * is_named
+
+
+@pytest.mark.parametrize("change", [lambda ids: ids[::-1], sorted, lambda ids: [*ids[:-2], *ids[:-3:-1]]])
+def test_ids_in_another_order_are_not_replaced_characters(change: Any) -> None:
+    class Reorders(Tokenizer):
+        def encode(self, text: str) -> list[int]:
+            return list(change(super().encode(text)))
+
+    assert "characters-replaced" not in dict(_diagnosed(Reorders, "SPLIT", "BYTES", "MERGE"))
 
 
 def test_characters_that_are_left_out_are_not_only_white_space() -> None:

@@ -596,7 +596,20 @@ def test_a_method_that_is_wrong_only_with_pipelines_is_found(method: str) -> Non
 
     broken = found("law-pipeline-ways", type("Wrong", (wrong.Whole,), {method: shortened}), Effort())
     assert broken is not None
-    assert broken.mismatch.clause_id == ("OFFSET-SPAN-1" if method == "encode_with_offsets" else "")
+
+
+@pytest.mark.parametrize(("part", "clause"), [(0, "OFFSET-IDS-1"), (1, "OFFSET-SPAN-1")])
+def test_wrong_ids_and_wrong_spans_of_a_pipeline_break_their_own_rules(part: int, clause: str) -> None:
+    class Wrong(wrong.Whole):
+        def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+            ids, spans = super().encode_with_offsets(text)
+            if self.pipeline is None or not ids:
+                return ids, spans
+            return ([*ids[:-1], 0], spans) if part == 0 else (ids, [*spans[:-1], (spans[-1][0], 10**6)])
+
+    broken = found("law-pipeline-ways", Wrong, Effort())
+    assert broken is not None
+    assert broken.mismatch.clause_id == clause
 
 
 @pytest.mark.parametrize("method", ["encode", "encode_batch", "encode_with_offsets"])
