@@ -116,11 +116,10 @@ def _lacks_characters(text: str, got: str) -> bool:
 
 def _replaces_characters(text: str, got: str) -> bool:
     """Return whether each character became one character, and some stayed as they were; with other ids, none does."""
-    pairs = {*zip(text, got, strict=False)}
-    each_becomes_one = (
-        len(text) == len(got) and len(pairs) == len({*text}) and any(one == other for one, other in pairs)
-    )
-    return each_becomes_one and "\ufffd" not in got and not _has_other_space(text, got)
+    if len(text) != len(got) or "\ufffd" in got or _has_other_space(text, got):
+        return False
+    pairs = {*zip(text, got, strict=True)}
+    return len(pairs) == len({*text}) and any(one == other for one, other in pairs)
 
 
 def _replaces_malformed(text: str, got: str) -> bool:
@@ -440,8 +439,10 @@ class _Search:
 
     def _trained_across(self) -> dict[str, dict[str, str]]:
         """Return the row of the trainings that learn a pair which no pre-token contains, if most that fail do."""
+        if determines_merges(self.declared):
+            return {}
         row, wrong = {}, 0
-        for test, outcome in ({} if determines_merges(self.declared) else self.wrong).items():
+        for test, outcome in self.wrong.items():
             match outcome.mismatch:
                 case Mismatch(Question(Train() as operation), answer=Table(merges=merges)) if not outcome.depends:
                     wrong += 1
@@ -906,9 +907,10 @@ def _with_changed_texts(wrong: Asked, answers: Mapping[str, Answer]) -> dict[str
 
 def _crosses(asked: Train, merges: Sequence[Merge]) -> bool:
     """Return whether the result of a merge is in the text and in no pre-token, with special tokens cut out or not."""
-    splits = (textbook.pieces(asked.text, special, PATTERNS[asked.pattern]) for special in (asked.special, ()))
-    pieces = {piece.encode("utf-8") for found in splits for piece, _ in found}
-    text, learned = asked.text.encode("utf-8"), (left + right for left, right in merges)
+    expression = PATTERNS.get(asked.pattern, asked.pattern)
+    splits = (textbook.pieces(asked.text, special, expression) for special in (asked.special, ()))
+    pieces = {piece.encode("utf-8", "surrogatepass") for found in splits for piece, _ in found}
+    text, learned = asked.text.encode("utf-8", "surrogatepass"), (left + right for left, right in merges)
     return any(token in text and not any(token in piece for piece in pieces) for token in learned)
 
 

@@ -1093,6 +1093,33 @@ def test_a_probe_that_does_not_end_is_not_repeated() -> None:
     assert Late.calls == 1
 
 
+@pytest.mark.skipif(not time_limit.is_available(), reason="SIGALRM")
+@pytest.mark.parametrize("where", ["train", "what it returns"])
+def test_a_trainer_that_does_not_end_or_exits_after_its_first_call_is_inspected(where: str) -> None:
+    class Exits:
+        def __getattr__(self, name: str) -> Any:
+            if name != "encode":
+                raise AttributeError(name)
+            raise SystemExit
+
+    class Late(Reference):
+        calls = 0
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+            Late.calls += 1
+            trained = super().train(text, vocab_size, special_tokens)
+            if where != "train":
+                made = Exits()
+                vars(made).update(vocab=trained.vocab, merges=trained.merges)
+                return made
+            while Late.calls == 2:
+                pass
+            return trained
+
+    assert {"train", "encode"} <= Implementation("x", Late, 0.2).capabilities
+
+
 def test_only_a_class_is_like_minbpes() -> None:
     def made() -> Any:
         raise AssertionError

@@ -514,6 +514,13 @@ def test_what_one_cause_explains_is_not_added_to_another() -> None:
     assert (explained, left) == ({"a"}, {"b", "d"})  # golden cases are evidence themselves
 
 
+def test_a_pair_across_pre_tokens_is_found_under_an_expression_and_beside_a_lone_surrogate() -> None:
+    asked = Train("ab \ud800", 260, (), "[a-z]+|[^a-z]+")
+    assert causes._crosses(asked, [(b"a", b"b")]) is False
+    assert causes._crosses(asked, [(b"b", b" ")]) is True
+    assert causes._crosses(asked, [(b"b", b"b")]) is False  # it is not in the text
+
+
 def test_every_wrong_encoder_takes_a_pipeline() -> None:
     """Otherwise its errors speak against its name where the model of a case has one."""
     for bug in known_bugs():
