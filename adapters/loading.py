@@ -167,7 +167,8 @@ def load(spec: str, form: str = CLASS) -> object:
         return found
     kind = type(found).__name__
     if isinstance(found, ModuleType):
-        raise AdapterError(f"{spec} is a module; name what is in it: {found.__name__}:{form.partition(':')[2]}")
+        part = form.partition(":")[2]
+        raise AdapterError(f"{spec} is a module; name the {part.lower()} in it: {found.__name__}:{part}")
     if hasattr(found, "encode") or hasattr(found, "decode"):
         own = spec.partition(":")[0]
         where = f"the class, {own}:{kind}," if type(found).__module__ == own else "a class"

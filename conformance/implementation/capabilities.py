@@ -288,7 +288,7 @@ class Prober:
             Exception,
             SystemExit,
             TimedOut,
-        ):  # in a call, or where reading a method builds the tokenizer: tests report it
+        ):  # tests report it; reading a method can build the tokenizer
             return
         lacking = []
         for name in methods:

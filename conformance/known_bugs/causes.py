@@ -115,7 +115,7 @@ def _lacks_characters(text: str, got: str) -> bool:
 
 
 def _replaces_characters(text: str, got: str) -> bool:
-    """Return whether each character became one character, and some stayed as they were; with other ids, none does."""
+    """Return whether each character became one character, and some stayed the same. With other ids, none does."""
     if len(text) != len(got) or "\ufffd" in got or _has_other_space(text, got):
         return False
     pairs = {*zip(text, got, strict=True)}

@@ -279,7 +279,7 @@ def lengths(implementation: Implementation) -> Verdicts:
 BEFORE = "w " * 900
 """Some streams cut only when they hold a thousand characters. A pre-token of more than 2,048 bytes may be refused."""
 GATHERED = (50, 300, 2_100)
-"""Others gather fewer, or more, before they cut."""
+"""Others hold fewer characters, or more, before they cut."""
 HELD_BACK = ("a <a <b", "<b", "< e>", "<<a bb>", "bb")
 HELD = "!a <a <b !a <b <a < e> <<a bb> <<a bb"
 """Special tokens that overlap or contain a space, so a stream may not cut inside them, and a text with them."""
@@ -999,7 +999,7 @@ def _by_expressions(implementation: Implementation, clause_id: str, *operations:
 
 @Fixed("law-encode-expressions", "SPLIT-DEFAULT-1", ("encode", "pattern"))
 def encodes_by_expressions(implementation: Implementation) -> Verdicts:
-    """A text is split by any expression, with groups or lookaround, too, and none is lost beside an empty match."""
+    """A text is split by any expression, even one with groups or lookaround, and an empty match loses no text."""
     yield from _by_expressions(implementation, "SPLIT-DEFAULT-1", Encode(EXPRESSED))
     lossless = Expected({"": (Lossless(),)})  # some libraries cut at an empty match
     asked = [
@@ -1050,8 +1050,8 @@ def _in_each_name(
 ) -> Verdicts:
     """Ask the first question by each name of a pattern whose expression is taken and, if it is correct, the others.
 
-    A name that is refused, or taken for an expression as an invented one is, is not supported. An answer that is wrong
-    in the same way by the expression, or that varies, is no fault of the name.
+    A name is not supported if it is refused, or if an invented name gives the same answer. An answer that varies, or
+    that is wrong in the same way with the expression, is not the fault of the name.
     """
     names = [name for name in PATTERNS if implementation.spellings.get(prefix + name) == PATTERNS[name]]
     other = implementation.with_target(implementation.target)
@@ -1070,7 +1070,7 @@ def _in_each_name(
 
 @Fixed("law-encode-by-name", "SPLIT-NAME-1", ("encode", "pattern"))
 def encodes_by_name(implementation: Implementation) -> Verdicts:
-    """A class that takes expressions and names of patterns splits by a name, also in streams, as by its expression."""
+    """Where a pattern can be passed by name or as an expression, both split alike, in streams, too."""
 
     def asked(name: str) -> list[Question[Any]]:
         model = replace(_of_neighbours(BY_NAME), pattern=name)
@@ -1082,7 +1082,7 @@ def encodes_by_name(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-train-by-name", "SPLIT-NAME-1", ("train", "train-pattern"))
 def trains_by_name(implementation: Implementation) -> Verdicts:
-    """If `train` takes expressions and names of patterns, it splits by a name as by its expression."""
+    """Where a pattern can be passed to `train` by name or as an expression, both split alike."""
     yield from _in_each_name(
         implementation, "train-", lambda name: [Question(Train(BY_NAME, 256 + len(BY_NAME), (), name))]
     )

@@ -188,7 +188,7 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 
 @Fixed("law-hash-seed", "LAW-SEED-1", ("train", "new process"))
 def hash_seed(implementation: Implementation) -> Verdicts:
-    """Training gives the same merges and ids under different hash seeds, also if a special token is listed twice."""
+    """Training gives the same merges and ids under different hash seeds, even if a special token is listed twice."""
     special = ("<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate") if "train-special" in implementation.capabilities else ()
     context = f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C"
     for listed in (special, (*special, *special[:1])) if special else ((),):

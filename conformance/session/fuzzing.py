@@ -111,7 +111,7 @@ def _written(tested: Property, failure: Found) -> Found:
         return failure
     clause = failure.mismatch.clause_id or tested.clause_id
     section, number = clause.partition("-")[0].lower(), hashlib.sha256(failure.case.encode("utf-8")).hexdigest()[:8]
-    own = f"{section}-found-by-{tested.id}-{number}"  # the lint asks for the section
+    own = f"{section}-found-by-{tested.id}-{number}"  # as the lint requires
     case = as_yaml(failure.mismatch.asked, clause, own)
     file = DIRECTORY / "cases" / f"{own}.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)

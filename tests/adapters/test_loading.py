@@ -137,7 +137,7 @@ def folder(tmp_path, monkeypatch):
         ("raises:T", "ValueError: two lines"),
         ("raises:T", "raises.py:3"),
         ("base:T", "Odd: odd"),
-        ("bpe_conformance:adapters", "is a module"),
+        ("bpe_conformance:adapters", "is a module; name the class in it: bpe_conformance.adapters:Class"),
         ("cmd:", "names no program"),
         ("cmd:'", "quot"),
         ("cmd:/nowhere/program x", "cannot start /nowhere/program x"),

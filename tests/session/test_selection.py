@@ -69,6 +69,7 @@ from bpe_conformance.spec import load_spec
         ("mine:Trapping", (), "mine:Trapping"),
         ("textbook", ("--bpe-trainer", "mine:nothing"), "mine has no 'nothing'"),
         ("textbook", ("--bpe-trainer", "smaller"), "'smaller' is not of the form pkg.module:function"),
+        ("textbook", ("--bpe-trainer", "json:decoder"), "is a module; name the function in it: json.decoder:function"),
         (
             "textbook",
             ("--bpe-trainer", "mine:forgets"),
