@@ -32,9 +32,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a scri
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests/slow out unless it is named: `pytest tests/slow`."""
+    """Leave tests/slow out unless it is named (`pytest tests/slow`) or markers are (`pytest -m slow`)."""
     named = [Path(config.invocation_params.dir, str(argument).partition("::")[0]) for argument in config.args]
-    return True if collection_path == SLOW and not any(SLOW in (path, *path.parents) for path in named) else None
+    is_named = any(SLOW in (path, *path.parents) for path in named) or config.option.markexpr
+    return True if collection_path == SLOW and not is_named else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` reads the markers
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is in tests/slow, or only runs before a release, as slow. Leave other slow tests out unless named."""
+    for item in items:
+        if SLOW in item.path.parents or item.get_closest_marker("release"):
+            item.add_marker(pytest.mark.slow)
+    if config.option.markexpr or any("::" in str(argument) for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("slow") and SLOW not in item.path.parents]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in {*left_out}]
 
 
 def pytest_collection_finish() -> None:

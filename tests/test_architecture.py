@@ -282,3 +282,23 @@ def test_a_run_that_does_not_name_the_suite_imports_only_the_plugin() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["bpe_conformance", "bpe_conformance.plugin"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "collected"),
+    [
+        (
+            ["tests/properties/test_blame.py", "tests/slow/docs"],
+            {"tests/slow/docs": True, "in_its_own_class_only": False},
+        ),
+        (["tests/properties/test_blame.py", "-m", "slow"], {"in_its_own_class_only": True, "_only_once_": False}),
+        (["tests/properties/test_scale.py", "-m", "slow and not release"], {"beyond": False, "every_size": True}),
+        (["tests"], {"tests/slow/adapters/test_languages.py::": False, "every_known_bug_with_long": False}),
+    ],
+)
+def test_slow_tests_run_only_if_their_directory_or_marker_is_named(
+    arguments: list[str], collected: dict[str, bool]
+) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider", *arguments]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {name: any(name in line for line in listed.splitlines() if "::" in line) for name in collected} == collected

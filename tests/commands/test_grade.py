@@ -246,6 +246,7 @@ def write(folder: Path, files: dict[str, str]) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not confinement.has_landlock(), reason="Landlock")
 def test_no_attack_earns_a_pass_or_reaches_the_next_submission(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, files) for name, files in ATTACKS.items()]

@@ -549,6 +549,7 @@ def _of_several(*bugs: str) -> Diagnosis:
     return diagnose(_outcomes(type("T", tuple(targets[bug] for bug in bugs), {}), trainings[::3]), _cases())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bugs",
     [
@@ -625,6 +626,7 @@ def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_op
     assert not failing.causes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bug", "conventions"),
     [
@@ -642,6 +644,7 @@ def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: di
     assert bug in [one.id for one in cause.bugs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [".+", r"\S+|\s"])
 def test_the_causes_of_a_trainer_that_declares_its_split_are_those_of_that_split(pattern: str) -> None:
     clauses = ("TRAIN-SIZE-1", "TRAIN-TIE-1", "TRAIN-SPECIAL-1", "TRAIN-TEXT-1")
@@ -804,6 +807,7 @@ def test_a_trainer_that_always_splits_by_another_pattern_is_named(pattern: str) 
     assert {*cause.tests} == {*found.failing}
 
 
+@pytest.mark.slow
 def test_another_pattern_that_explains_all_failures_is_not_named_if_it_would_fail_more() -> None:
     class SplitsSomeTexts(textbook.Tokenizer):
         """Splits the texts with a line feed by another pattern."""
@@ -1145,6 +1149,7 @@ class KeepsTextAfterAnError(BaseEncoder):
         yield from self.encode(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "property_id", "bug", "size"),
     [
@@ -1194,6 +1199,7 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
     assert f"more than {fitted.least_size} to {fitted.size} texts" in fitted.sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bug", "size", "words"),
     [

@@ -286,7 +286,7 @@ class Failed:
             self.names.append(report.nodeid)
 
 
-PYTEST = ("-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}")
+PYTEST = ("-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", "-m", "slow or not slow")
 
 
 def trace(folder: str, name: str) -> None:

@@ -314,6 +314,7 @@ def test_an_engine_with_another_normal_form_gets_no_advice_to_leave_text_unchang
     assert form == "NFD" or "compatibility-added" in {bug.id for bug in named}, causes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_wrong_engine_fails_with_a_cause_that_names_the_setting(name: str) -> None:
     model, steps = ENGINES[name]

@@ -92,6 +92,7 @@ def test_each_class_has_a_method() -> None:
     assert {*METHODS} == {*CLASSES} - {"pipeline"}  # no property of these asks a tokenizer with a pipeline
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("fault", [fails, never_ends])
 @pytest.mark.parametrize("class_", METHODS)
 def test_a_method_that_gives_no_answer_counts_in_its_own_class_only(class_: str, fault: Any) -> None:

@@ -1077,6 +1077,7 @@ def out_of_order(target: type) -> set[str]:
     return {id_ for id_, one in found.items() if one is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "broken"),
     [

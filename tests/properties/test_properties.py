@@ -469,6 +469,7 @@ def test_streams_and_batches_of_a_wrong_encoder_depend_on_it(monkeypatch: pytest
             assert broken is None or getattr(broken.mismatch.depends_on, "kind", "") == "encode", one.id
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("every", [2, 5])
 def test_no_property_calls_the_implementation_without_containing_errors(
     every: int, monkeypatch: pytest.MonkeyPatch
@@ -565,6 +566,7 @@ ASKED = ("law-cached-ids", "law-cached-trainings", "law-encode-characters")
 """The properties of `complete` that look at what a tokenizer lacks."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LACKING)
 def test_a_tokenizer_passes_whatever_it_lacks(name: str) -> None:
     implementation = Implementation("x", LACKING[name])
@@ -707,6 +709,7 @@ def test_a_normal_form_that_is_taken_for_another_is_found(form: str, other: str)
 ACCIDENTS = ("NameError", "AttributeError", "UnboundLocalError", "ImportError")  # of the test's own class
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("property_id", "target"), WRONG, ids=lambda one: one if isinstance(one, str) else "")
 def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) -> None:
     target = BUGS[target] if isinstance(target, str) else target

@@ -1154,6 +1154,7 @@ def test_state_that_a_long_text_leaves_is_found(property_id: str) -> None:
     assert "after size 70,000" in found.mismatch.asked.context
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", LONG_BUGS)
 def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
     property_id, clause = CAUGHT_BY[bug], LONG_BUGS[bug].clause
@@ -1165,6 +1166,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
     assert (found.mismatch.clause_id or PROPERTIES[property_id].clause_id) == clause
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("property_id", "target"),
     [
@@ -1410,6 +1412,7 @@ def test_the_text_of_each_pattern_is_asked_in_every_way() -> None:
         assert {one.what for one in (*texts.mixed, *texts.unspaced)} <= asked
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("rows", "what", "target"),
     [
@@ -1431,6 +1434,7 @@ def test_every_property_names_a_clause_and_has_a_wrong_tokenizer() -> None:
     assert {*CAUGHT_BY.values(), "law-long-batches"} == {*PROPERTIES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("property_id", PROPERTIES)
 @pytest.mark.parametrize("target", [Tokenizer, Linked])
 def test_a_correct_tokenizer_passes_every_size_without_a_note(
@@ -1477,6 +1481,7 @@ class RefusesLongTexts(RefusesLongPreTokens):
         super().__init__(vocab, merges, special_tokens, PATTERNS["none"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [RefusesLongPreTokens, RefusesLongTexts])
 @pytest.mark.parametrize("property_id", ["law-large-table", "law-long-streams", "law-long-texts", "law-long-runs"])
 def test_a_long_pre_token_may_be_refused_in_every_text(
@@ -1679,6 +1684,7 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
     assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.operation.text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -260,6 +260,7 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
     most = 1 << 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clause", "target"),
     [

@@ -602,6 +602,7 @@ class KeepsLastIndex(Plain):
         return super().encode(text) if found or not text.strip() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "clauses"),
     [

@@ -11,6 +11,8 @@ from faults import saves
 
 from bpe_conformance.fixtures.files import write_folder
 
+pytestmark = pytest.mark.release
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -22,6 +22,8 @@ from bpe_conformance.reference import Tokenizer, file_encoding
 from bpe_conformance.report import matrix, write
 from bpe_conformance.session.setup import write_known_failures
 
+pytestmark = pytest.mark.release
+
 COMMAND = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
 COMMANDS = {
     "train": [*TRAIN, "-o", "tok"],

@@ -19,6 +19,8 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import huggingface
 
+pytestmark = pytest.mark.release
+
 GUIDE = Path(__file__).parents[3] / "docs" / "engines.md"
 MODEL = read_model(
     {"merges": [["a", "b"], ["ab", "c"]], "special_tokens": ["<|e|>"], "extra": [[258, "<|e|>"]]}, "small"

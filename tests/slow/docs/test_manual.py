@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from helpers.console_blocks import BLOCKS, run_page
 
+pytestmark = pytest.mark.release
+
 PAGES = [name for name, blocks in BLOCKS.items() if "console" in dict(blocks) and name != "README.md"]
 
 

@@ -13,6 +13,8 @@ from helpers.project import Project
 
 from bpe_conformance.implementation import output
 
+pytestmark = pytest.mark.release
+
 ACTS = {
     "act-exit": "answer: SystemExit: 0.",
     "act-base": "BaseException: base",

@@ -22,7 +22,10 @@ from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.spec import installed_spec
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux")
+pytestmark = [
+    pytest.mark.release,
+    pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux"),
+]
 
 HOSTILE = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
 """Characters that must never reach a terminal."""

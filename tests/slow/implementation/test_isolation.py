@@ -8,7 +8,10 @@ import sys
 import pytest
 from helpers.project import Project, states
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="native code of Linux, and its limit of memory")
+pytestmark = [
+    pytest.mark.release,
+    pytest.mark.skipif(sys.platform != "linux", reason="native code of Linux, and its limit of memory"),
+]
 
 NATIVE = """
 import ctypes, os, signal

@@ -8,6 +8,8 @@ import pytest
 from hostile import Attack, program
 from hostile.planted import FAULTS, HERE, silent
 
+pytestmark = pytest.mark.release
+
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_notices_a_fault_exists(name: str) -> None:

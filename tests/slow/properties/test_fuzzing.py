@@ -11,6 +11,8 @@ from helpers.project import Project
 from bpe_conformance.cli import main
 from bpe_conformance.session.fuzzing import Fuzzing
 
+pytestmark = pytest.mark.release
+
 FUZZ = ("--bpe-fuzz", "0.02", "--bpe-case", "law-encode")
 INTERRUPTED = """
 import os, signal

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS, gpt2
 from bpe_conformance.reference import Tokenizer, textbook
 
+pytestmark = pytest.mark.release
+
 HERE = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(HERE))
 

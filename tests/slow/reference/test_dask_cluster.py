@@ -17,7 +17,7 @@ from bpe_conformance.reference import Tokenizer, corpus_encoding
 distributed = pytest.importorskip("distributed", reason="distributed (Dask) is not installed")
 dask = pytest.importorskip("dask")
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+pytestmark = [pytest.mark.release, pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
 
 
 @pytest.fixture(params=[0, 3], ids=["given-up", "tried-again"])

@@ -16,6 +16,8 @@ from faults import stops
 from bpe_conformance.cli import main as command
 from bpe_conformance.reference.workers import in_processes
 
+pytestmark = pytest.mark.release
+
 SCRIPT = Path(__file__).parents[2] / "faults" / "killed.py"
 FEW = ["in a result", "in encode_file"]
 

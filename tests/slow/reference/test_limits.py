@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from shapes import SHAPES, text_of
 
+pytestmark = pytest.mark.release
+
 CHINESE = "天地玄黄，宇宙洪荒。日月盈昃，辰宿列張。"
 ENGLISH = "It was the best of times, it was the worst of times. "
 

@@ -16,6 +16,8 @@ from bpe_conformance.reference import Tokenizer, conventional
 from bpe_conformance.reference.formats import engines
 from bpe_conformance.spec import FOLDER
 
+pytestmark = pytest.mark.release
+
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SPECIAL = [END_OF_TEXT, "<|a b|>", "日本", "{1}"]
 NUMBERS = "It rose 12.5% to $1,234,567.89 on 2024-03-15, i.e. 6.022e23 or 1E-05; O'Reilly’S 3.14159.\n" * 3

@@ -10,6 +10,8 @@ from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.textbook import split
 from bpe_conformance.spec import FOLDER
 
+pytestmark = pytest.mark.release
+
 CONTEXTS = ("a{0}b {0}1", "'{0}\n{0}{0} ")
 BLOCK = 1 << 13
 

@@ -26,6 +26,8 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats.tiktoken import read_ranks
 from tests.helpers.published_models import MODELS, CannotFetchError, fetched
 
+pytestmark = pytest.mark.release
+
 tokenizers = pytest.importorskip("tokenizers")
 Encode = Callable[[Sequence[str]], list[list[int]]]
 TEXTS = int(os.environ.get("BPE_TEXTS", "400"))

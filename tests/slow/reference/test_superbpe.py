@@ -33,6 +33,8 @@ from bpe_conformance.spec import FOLDER, installed_spec
 from bpe_conformance.spec_tools import regenerate
 from bpe_conformance.spec_tools.superbpe import FILE, ExtensionCase, load_extension
 
+pytestmark = pytest.mark.release
+
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
 PARTS += ["🦊", "\r\n", "s", "_", "\u0301", "\x1c", " so", " so", " far"]
 SPECIAL_TOKENS = [[], ["<e>"], ["a"], ["<e>", "<e>"], [", "], ["<e>", "s<e>"]]

@@ -12,6 +12,8 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.report import grid
 
+pytestmark = pytest.mark.release
+
 SMALL = read_model({"merges": [["a", "b"], ["ab", "c"]]}, "small")
 MINE = """
 from bpe_conformance.reference.formats import huggingface

@@ -14,6 +14,8 @@ from bpe_conformance import cli
 from bpe_conformance.report import document, matrix
 from bpe_conformance.report.matrix import MatrixResult, SuiteRun
 
+pytestmark = pytest.mark.release
+
 FEW = (f"--bpe-spec={Path(__file__).parents[2] / 'spec'}", "--bpe-case=merge-priority")
 GREEDY = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
 TOKENIZER = """

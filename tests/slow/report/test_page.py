@@ -23,6 +23,8 @@ from bpe_conformance.report import document, markdown, page
 from bpe_conformance.report.page import STATES, Cell
 from bpe_conformance.terminal.failure import NAMES
 
+pytestmark = pytest.mark.release
+
 VOID = {"br", "input", "link", "meta", "wbr"}
 
 

@@ -15,6 +15,8 @@ from hypothesis import settings
 from bpe_conformance import adapters, fixtures, reference
 from bpe_conformance.plugin import SUITE
 
+pytestmark = pytest.mark.release
+
 HOSTILE_INI = """
 [pytest]
 python_files = *.py

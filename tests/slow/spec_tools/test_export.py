@@ -20,6 +20,8 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.spec_tools.export import contents, export
 
+pytestmark = pytest.mark.release
+
 SMALL = Path(__file__).parents[2] / "spec"
 LONGEST = 50_000  # characters: the oracle is slow
 
