@@ -41,7 +41,7 @@ class Subcommand:
 
 COMMANDS = (
     Subcommand("list", "spec_tools.listing", "--section MERGE --level must"),
-    Subcommand("explain", "spec_tools.explain", "merge-priority-beats-leftmost"),
+    Subcommand("explain", "commands.explain", "merge-priority-beats-leftmost"),
     Subcommand("export", "spec_tools.export", "bpe-spec"),
     Subcommand("pack", "packs.build", "my-model/tokenizer.json -o my-model/golden"),
     Subcommand("inspect", "packs.inspect", "my-model/tokenizer.json"),

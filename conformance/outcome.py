@@ -180,8 +180,9 @@ class Command:
         """Return the command line that explains `test`, a case of `operation` or a clause."""
         key, default = (operation.key(values) if operation else "" for values in (self.conventions, DEFAULTS))
         view = [operation.view, key] if operation and key not in (default, "unspecified") else []
-        spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []
-        return shlex.join(["bpe-conformance", "explain", test, *view, *spec])
+        names = [name for name in ("--bpe-spec", "--bpe-pack") if name in self.options]
+        source = [word for name in names for word in (name.replace("--bpe-", "--"), self.options[name])]
+        return shlex.join(["bpe-conformance", "explain", test, *view, *source])
 
     @property
     def whole(self) -> str:

@@ -127,10 +127,8 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     cause = diagnosis.cause_of(outcome.test) if diagnosis is not None else None
     explained = (outcome.kind == "property" and found.clause_id) or outcome.test
     operation = found.asked.operation if outcome.kind == "case" else None
-    if outcome.clause and "--bpe-pack" in command.options:
-        explained, operation = outcome.clause.id, None  # the spec does not have the cases of a pack
     is_split_otherwise = command.conventions.get("pattern", "gpt2") != "gpt2" and found.asked.pattern == "gpt2"
-    if outcome.clause and operation is not None and is_split_otherwise:
+    if outcome.clause and operation is not None and is_split_otherwise and "--bpe-pack" not in command.options:
         explained, operation = outcome.clause.id, None  # the explanation of the case has the values of GPT-2's split
     return Failure(
         outcome.test,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,6 +21,8 @@ from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.textbook import Tokenizer
 from bpe_conformance.cases.judging import MUCH_TIME
 from bpe_conformance.cli import main
+from bpe_conformance.commands import explain
+from bpe_conformance.commands.explain import View
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
@@ -496,3 +500,32 @@ def test_streams_whose_chunks_are_encoded_alone_are_named() -> None:
     outcomes = outcomes_of(Engine, asked)
     (cause,) = diagnose(outcomes, asked).causes
     assert name_of(cause) == "chunks-encoded-alone"
+
+
+def test_each_case_of_a_pack_is_explained_by_a_replay_that_gives_its_ids(
+    pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "_width", lambda: 100_000)
+    spec = installed_spec()
+    spec = replace(spec, cases=load_pack(pack, spec.clauses))
+    encodings = [case for case in spec.cases if isinstance(case.operation, Encode)]
+    assert len(encodings) > 50
+    for case in encodings[::3]:
+        lines = [line.strip() for line in explain.explain(spec, case.id, View.checked(None, None, True))]
+        shown, times = Counter[str](), 1
+        for line in lines[lines.index("replay") :]:
+            if line.startswith("pre-token "):
+                times = int(found[1]) if (found := re.search(r", (\d+) times$", line)) else 1
+            elif line.startswith("= "):
+                shown.update(re.findall(r"(?:^= |[|] )(\d+)(?= )", line) * times)
+        (right,) = case.expected.under("whole") or ()
+        added = {token.content.encode() for token in case.table.pipeline.added_tokens}  # type: ignore[union-attr]
+        assert shown == Counter(str(index) for index in right.ids if case.table.vocab[index] not in added), case.id
+
+
+def test_the_entries_of_a_pack_are_shown_in_part(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "toy-entries-0001", "--pack", str(pack)]) == 0
+    shown = capsys.readouterr().out
+    assert "each entry from id 0 to " in shown
+    assert len(re.findall(r"[.][.][.] \d+\s+more", shown)) == 2
+    assert "replay" not in shown

@@ -353,7 +353,7 @@ def test_rows_fit_whatever_their_length(length: int, place: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "command", "rerun", "explain"),
     [
-        ("case", Command("a:B", {"--bpe-pack": "p"}), "a:B --bpe-pack p --bpe-case x", "explain MERGE-ORDER-1"),
+        ("case", Command("a:B", {"--bpe-pack": "p"}), "a:B --bpe-pack p --bpe-case x", "explain x --pack p"),
         ("case", Command("a:B", {"--bpe-spec": "s"}), "a:B --bpe-spec s --bpe-case x", "explain x --spec s"),
         ("corpus", Command("a:B", corpora=("book.txt",)), "a:B --bpe-corpus book.txt -k x", ""),
     ],

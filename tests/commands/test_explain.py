@@ -15,6 +15,17 @@ import pytest
 from bpe_conformance import cli
 from bpe_conformance.answer import Ids
 from bpe_conformance.command_line import CommandError
+from bpe_conformance.commands.explain import (
+    View,
+    _first_sentence,
+    _headline,
+    _model,
+    _prose,
+    _text,
+    _training,
+    _value,
+    explain,
+)
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.fixtures.pipeline import ByteLevel, Pipeline
@@ -26,17 +37,6 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
 from bpe_conformance.spec import Spec, installed_spec, load_spec
 from bpe_conformance.spec_tools import replay
-from bpe_conformance.spec_tools.explain import (
-    View,
-    _first_sentence,
-    _headline,
-    _model,
-    _prose,
-    _text,
-    _training,
-    _value,
-    explain,
-)
 
 SMALL = Path(__file__).parents[1] / "spec"
 
@@ -596,3 +596,11 @@ def test_a_property_whose_clause_another_specification_lacks_is_unknown() -> Non
 def test_the_property_about_growth_is_explained_with_the_option_that_it_needs(spec: Spec) -> None:
     shown = [*explain(spec, "law-growth")]
     assert shown[-1].endswith("pytest conformance --adapter mypkg:Tokenizer --bpe-scale --bpe-case law-growth")
+
+
+def test_the_clauses_of_an_extension_are_explained_although_nothing_is_tested_with_them(spec: Spec) -> None:
+    assert _shown(spec, "super").startswith("SUPER. SuperBPE")
+    shown = _shown(spec, "SUPER-WORDS-1")
+    assert shown.startswith("SUPER-WORDS-1 ")
+    assert "5 cases; no adapter is tested with them" in shown
+    assert "    super-most-words-zero\n        a limit of zero words is an error" in shown

@@ -6,28 +6,30 @@ import argparse
 import re
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.conventions import CONVENTIONS
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.one_line import counted
 from bpe_conformance.reference import textbook
 
-from ..answer import AnyError, Text
+from ..answer import AnyError, Rows, Text
 from ..command_line import CommandError, print_lines
 from ..known_bugs import known_bugs, matrix
-from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Lazy, Train, conventions_of
+from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Entries, Lazy, Train, conventions_of
+from ..packs.files import load_pack
 from ..properties import EVERY as EVERY_PROPERTY
 from ..properties.engine import Property
 from ..properties.scale import GROWTH
 from ..selection import SelectionError, known
 from ..spec import Case, Clause, Section, Spec, spec_in
+from ..spec_tools import replay, spec_argument
+from ..spec_tools.replay import Cut
+from ..spec_tools.superbpe import load_extension
 from ..terminal import show
-from . import replay, spec_argument
-from .replay import Cut
 
 LABEL = 11
 LONG = 600
@@ -38,19 +40,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
     parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
     parser.add_argument("--all", action="store_true", help="show everything in full")
+    parser.add_argument("--pack", type=Path, metavar="DIR", help="explain a case of this pack")
     spec_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     view = View.checked(options.tie_break, options.lookup, options.all)
-    print_lines(explain(spec_in(options.spec), options.id, view))
+    spec = spec_in(options.spec)
+    if options.pack is not None:
+        spec = replace(spec, cases=load_pack(options.pack, spec.clauses))
+    print_lines(explain(spec, options.id, view))
     return 0
 
 
 @dataclass(frozen=True)
 class View:
     tie_break: str = "lex-greater"  # a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`)
-    lookup: str = "pair"
+    lookup: str = ""  # by default that of the model
     cut: Cut = field(default_factory=Cut)  # how much of a long table is shown
 
     @classmethod
@@ -59,14 +65,16 @@ class View:
             known(tie_break, (*TRAINING_KEYS, *TEXT_KEYS), "tie-break", listed=True)
         if lookup is not None:
             known(lookup, LOOKUP_KEYS, "lookup", listed=True)
-        return cls(tie_break or "lex-greater", lookup or "pair", Cut(everything))
+        return cls(tie_break or "lex-greater", lookup or "", Cut(everything))
 
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     cases = {case.id: case for case in spec.cases}
-    sections = {section.name: section for section in spec.sections}
+    extension = load_extension()
+    sections = {section.name: section for section in (*spec.sections, extension.section)}
+    clauses = {clause.id: clause for section in sections.values() for clause in section.clauses}
     properties = {property_.id: property_ for property_ in EVERY_PROPERTY if property_.clause_id in spec.clauses}
-    every = (*spec.clauses, *sections, *properties, *cases)
+    every = (*clauses, *sections, *properties, *cases)
     name = {known.lower(): known for known in every}.get(name.lower(), name)
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
         _check_replayed(name, None, view or View())
@@ -78,10 +86,13 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     _check_replayed(name, cases.get(name), view or View())
     if name in cases:
         return _case(cases[name], spec, view or View())
-    if name in spec.clauses:
-        return _clause(spec.clauses[name], spec)
+    titled = [(case.clause.id, case.id, str(case.raw["title"])) for case in extension.cases]
+    titled = [*((case.clause.id, case.id, case.title) for case in spec.cases), *titled]
+    if name in clauses:
+        return _clause(clauses[name], [row[1:] for row in titled if row[0] == name], name in spec.clauses)
     if name in sections:
-        return _section(sections[name], spec, view or View())
+        ids = {clause.id for clause in sections[name].clauses}
+        return _section(sections[name], sum(row[0] in ids for row in titled), view or View())
     return _property(properties[name], spec)
 
 
@@ -90,7 +101,7 @@ def _check_replayed(name: str, case: Case | None, view: View) -> None:
     trains = case is not None and isinstance(case.operation, Train)
     if view.tie_break != View.tie_break and not trains:
         raise CommandError(f"--tie-break replays a case of training, and {name} is none; remove the option")
-    if view.lookup != View.lookup and (case is None or trains or not case.operation.texts()):
+    if view.lookup and (case is None or trains or not case.operation.texts()):
         raise CommandError(f"--lookup replays a case of encoding, and {name} is none; remove the option")
 
 
@@ -147,11 +158,10 @@ def _replayed(lines: Iterable[str]) -> Iterator[str]:
 # A section, a clause, a property
 
 
-def _section(section: Section, spec: Spec, view: View) -> Iterator[str]:
+def _section(section: Section, cases: int, view: View) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
-    counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
     properties = sum(property_.clause_id in ids for property_ in EVERY_PROPERTY)
-    totals = {"clause": len(ids), "case": counts.total(), "property": properties}
+    totals = {"clause": len(ids), "case": cases, "property": properties}
     numbers = ", ".join(counted(total, noun) for noun, total in totals.items())
     yield from _headline(f"{section.name}. {section.title}", numbers)
     yield from _prose(section.intro)
@@ -184,21 +194,22 @@ def _head(clause: Clause) -> Iterator[str]:
         yield from _prose(source, " " if number else "sources")
 
 
-def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
+def _clause(clause: Clause, cases: Sequence[tuple[str, str]], is_tested: bool) -> Iterator[str]:
+    """Explain a clause, and list its cases: (id, title)."""
     yield from _headline(clause.id, clause.level.upper())
     yield from _head(clause)
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
-    cases = [case for case in spec.cases if case.clause.id == clause.id]
     if properties := [property_.id for property_ in EVERY_PROPERTY if property_.clause_id == clause.id]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
+        replays = "; bpe-conformance explain CASE replays one" if is_tested else "; no adapter is tested with them"
         yield ""
-        yield f"  {counted(len(cases), 'case')}; bpe-conformance explain CASE replays one"
-        width = max(len(case.id) for case in cases)
-        for case in cases:
-            line = f"    {case.id:{width}}  {case.title}"
-            yield from [line] if len(line) <= _width() else [f"    {case.id}", f"        {case.title}"]
+        yield f"  {counted(len(cases), 'case')}{replays}"
+        width = max(len(case) for case, _ in cases)
+        for case, title in cases:
+            line = f"    {case:{width}}  {title}"
+            yield from [line] if len(line) <= _width() else [f"    {case}", f"        {title}"]
 
 
 def _property(property_: Property, spec: Spec) -> Iterator[str]:
@@ -314,6 +325,8 @@ def _expected(case: Case, view: View) -> Iterator[str]:
 
 
 def _answer(value: Any, case: Case, view: View) -> str:
+    if isinstance(value, Rows) and isinstance(case.operation, Entries):
+        return view.cut.joined([_ids(row, case.table.vocab, view) for row in value.rows], replay.PIECES, "; ")
     shown = show.expected(value, _style(view), case.model)
     data = case.operation.data(case.model) if case.model is not None else b""
     if isinstance(value, Text) and data != value.text.encode("utf-8"):
@@ -325,8 +338,9 @@ def _style(view: View) -> show.Style:
     """Return how values look in an explanation: in full, as far as the view shows that much."""
 
     def texts(values: Sequence[str], noun: str) -> str:
-        if noun == "chunks":
-            return view.cut.joined([_text(chunk, view) for chunk in values], replay.PIECES)
+        if noun in ("chunks", "entries"):
+            between = " | " if noun == "chunks" else ", "
+            return view.cut.joined([_text(text, view) for text in values], replay.PIECES, between)
         return ", ".join(map(show.text_line, values)) or "none"
 
     return replace(
@@ -360,6 +374,8 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield "  replay"
         replayed = replay.detokenizing if "decode_iterable" in operation.needs else replay.decoding
         yield from _replayed(replayed(case.table, ids, view.cut))
+    elif isinstance(operation, Entries):
+        return
     elif operation.texts() and Lazy() not in case.expected.alternatives:
         yield ""
         yield from _encoding(case, view)
@@ -367,15 +383,16 @@ def _replay(case: Case, view: View) -> Iterator[str]:
 
 def _encoding(case: Case, view: View) -> Iterator[str]:
     operation, model = case.operation, case.table
-    if view.lookup == "bytes" and not model.ranks_by_bytes:
+    lookup = view.lookup or (model.pipeline.lookup if model.pipeline else DEFAULTS["lookup"])
+    if lookup == "bytes" and not model.ranks_by_bytes:
         raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; remove it")
     if AnyError("disallowed") in case.expected.alternatives:
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
-    model = operation.without_choice(model, view.lookup)
-    yield "  replay, each pair ranked by the id of its concatenation" if view.lookup == "bytes" else "  replay"
+    model = operation.without_choice(model, lookup)
+    yield "  replay, each pair ranked by the id of its concatenation" if lookup == "bytes" else "  replay"
     for text in operation.texts():
-        yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))
+        yield from _replayed(replay.encoding(model, text, lookup, view.cut))
 
 
 def _training(asked: Train, view: View) -> Iterator[str]:
