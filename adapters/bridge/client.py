@@ -52,6 +52,7 @@ _TO_THE_END = (
     "catch every exception that the tokenizer raises, reply with error, and continue",
 )
 _LONGEST_NAME = 100
+_LONGEST_FAULT = 300
 _MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 4 GiB
 _GRACE = 1.0
 _WITHOUT_DIRECTORY = "import sys; del sys.path[0]; from bpe_conformance.adapters.bridge.server import main; main()"
@@ -343,6 +344,7 @@ class RemoteTokenizer:
 
     client: ClassVar[Client]  # of the program, with `time_limit`, `start()`, `pid` and `close()`
     capabilities: ClassVar[frozenset[str]] = frozenset()  # that the program announced
+    uncallable: ClassVar[str] = ""  # why its `train` cannot be called, if it has one
     conventions: ClassVar[Mapping[str, str]] = {}  # that the program declared
     pattern: ClassVar[str | None] = None  # the fixed split pattern that the program declared, or None
     language: ClassVar[str] = ""  # the programming language of the program, or ""
@@ -492,12 +494,13 @@ def bridge(
     space |= {"capabilities": names, "conventions": conventions, **({"model": model} if is_fixed else {})}
     space |= {"pattern": pattern if isinstance(pattern, str) else None}
     space |= {name: _described(hello, name) for name in ("language", "version")}
+    space["uncallable"] = _described(hello, "uncallable", _LONGEST_FAULT)
     return type(_described(hello, "name") or "Remote", (RemoteTokenizer,), space)
 
 
-def _described(hello: Mapping[str, Any], name: str) -> str:
+def _described(hello: Mapping[str, Any], name: str, longest: int = _LONGEST_NAME) -> str:
     """Return a program's own description of itself, shortened, in visible ASCII."""
-    return ascii(str(hello.get(name) or "")[:_LONGEST_NAME])[1:-1]
+    return ascii(str(hello.get(name) or "")[:longest])[1:-1]
 
 
 def isolated(

@@ -22,7 +22,7 @@ from typing import Any
 from bpe_conformance.fixtures import answers
 
 from ..errors import ENDINGS
-from ..signature import takes, version_of
+from ..signature import takes, train_fault, version_of
 from . import wire
 from .confinement import Confinement
 from .process import STACK_SIGNAL
@@ -151,6 +151,7 @@ class Server:
             "conventions": {} if conventions is None else dict(conventions),
             "model": model if isinstance(model, str) else None,
             **({"pattern": pattern} if isinstance(pattern, str) else {}),
+            **({"uncallable": fault} if (fault := train_fault(self._adapter)) else {}),
         }
 
     def _capabilities(self, fixed: bool) -> list[str]:
@@ -177,6 +178,8 @@ class Server:
                 called = self._adapter
             if operation.further and takes(called, *operation.further):
                 names.add(operation.capability)
+        if train_fault(self._adapter):
+            names -= {"train", wire.OPERATIONS["train"].capability}
         return [*sorted(names), "surrogates"]
 
     def _keep(self, tokenizer: Any) -> dict[str, int]:

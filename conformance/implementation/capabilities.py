@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import regex
 
 from bpe_conformance.adapters import CAPABILITIES, TESTABLE
-from bpe_conformance.adapters.signature import takes, takes_others
+from bpe_conformance.adapters.signature import is_like_minbpe, takes, takes_others, train_fault
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
@@ -314,7 +314,7 @@ class Prober:
             signature.bind({}, [], [])
             signature.bind({}, [])
         except TypeError as error:
-            if _is_like_minbpe(self._target):
+            if is_like_minbpe(self._target):
                 return f"{self._name} is a class like minbpe's; write --adapter minbpe:{self._name}"
             cannot = f"{self._name} cannot be called as (vocab, merges, special_tokens)"
             if callable(getattr(self._target, "from_tokenizer_json", None)):
@@ -335,9 +335,10 @@ class Prober:
 
     def _can_train(self, is_testable: bool) -> bool:
         """Return whether `train` can be called. If it cannot but the rest can be tested, add a note."""
-        if not callable(getattr(self._target, "train", None)):
+        is_remote = self._implementation.is_remote  # then the other process has looked
+        fault = self._target.uncallable if is_remote else train_fault(self._target)
+        if not fault and not callable(getattr(self._target, "train", None)):
             return False
-        fault = _train_fault(self._target)
         if fault and not is_testable:
             raise LoadError(f"{self._name}: {fault}")
         if fault:
@@ -468,34 +469,8 @@ def _encode_allowed(proxy: TokenizerProxy, text: str) -> object:
     return proxy.encode_allowed(text, (), ())
 
 
-def _is_like_minbpe(target: Any) -> bool:
-    """Return whether `target` is a class without constructor arguments whose instances train, encode and decode."""
-    if not isinstance(target, type) or not all(callable(getattr(target, name, None)) for name in ("encode", "decode")):
-        return False
-    try:
-        inspect.signature(target).bind()
-    except (TypeError, ValueError):
-        return False
-    train = inspect.getattr_static(target, "train", None)
-    return inspect.isfunction(train) and takes(train, "vocab_size")
-
-
 def _first_parameter(function: Any) -> str:
     try:
         return next(iter(inspect.signature(function).parameters), "")
     except (TypeError, ValueError):
         return ""
-
-
-def _train_fault(target: Any) -> str:
-    if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
-        method = "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
-        other = ", or --adapter minbpe:MODULE:CLASS for a class like minbpe's" if _is_like_minbpe(target) else ""
-        return f"train is an instance method; write {method}{other}"
-    try:
-        inspect.signature(target.train).bind("", 256, [])
-    except TypeError as error:
-        return f"train cannot be called as (text, vocab_size, special_tokens): {error}"
-    except ValueError:
-        return ""
-    return ""

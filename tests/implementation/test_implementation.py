@@ -24,6 +24,7 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 
 from bpe_conformance.adapters import RemoteTokenizer
 from bpe_conformance.adapters.bridge.confinement import Confinement
+from bpe_conformance.adapters.signature import is_like_minbpe
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
@@ -1138,7 +1139,7 @@ def test_only_a_class_is_like_minbpes() -> None:
         setattr(made, name, getattr(Like, name))
     trains_alone = type("TrainsAlone", (Like,), {"train": Trainer()})  # no instance is trained
     decodes_not = type("DecodesNot", (Like,), {"decode": None})
-    found = [capabilities._is_like_minbpe(one) for one in (Like, made, trains_alone, decodes_not)]
+    found = [is_like_minbpe(one) for one in (Like, made, trains_alone, decodes_not)]
     assert found == [True, False, False, False]
 
 

@@ -93,6 +93,38 @@ def test_what_only_the_scale_tests_is_an_error_without_it(project: Project, opti
     assert result.stderr.lines == ["ERROR: law-growth: tested only with --bpe-scale; add it", ""]
 
 
+TRAINS_LIKE_MINBPE = """
+class Tokenizer:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.vocab = vocab
+
+    def train(self, text, vocab_size):
+        raise AssertionError
+
+    def decode(self, ids):
+        return b"".join(self.vocab[index] for index in ids).decode("utf-8", "replace")
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--bpe-isolate",)])
+def test_a_train_that_cannot_be_called_is_skipped_with_the_reason_wherever_it_runs(
+    project: Project, options: tuple[str, ...]
+) -> None:
+    project.write("trains.py", TRAINS_LIKE_MINBPE)
+    result = project.judge("trains:Tokenizer", "--bpe-section=TRAIN", "--bpe-section=DECODE", *options)
+    result.stdout.fnmatch_lines(["note *training is not tested: trains:Tokenizer: train is an instance method; write*"])
+    output = " ".join(result.stdout.str().split())
+    assert "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer" in output
+    assert "train cannot be called as (text, vocab_size, special_tokens)" in output
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_an_isolated_class_that_only_has_such_a_train_is_refused_with_the_reason(project: Project) -> None:
+    assert "mine:InstanceTrain: train is an instance method; write" in project.refused(
+        "mine:InstanceTrain", "--bpe-isolate"
+    )
+
+
 def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Project) -> None:
     result = project.judge("mine:Narrow", "-n", "2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
