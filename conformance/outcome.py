@@ -321,6 +321,7 @@ class RunResult:
     spec: Path = field(default_factory=Path)  # the directory of the spec
     unwritten: tuple[str, ...] = ()  # a line for each file that could not be written
     programs: Path | None = None  # a directory for programs that repeat a question, or None
+    is_reported: bool = False  # whether it writes a report
 
     @cached_property
     def by_test(self) -> dict[str, Outcome]:

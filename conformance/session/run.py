@@ -326,6 +326,7 @@ class Run:
             RunOptions(strict, isolated, option("--bpe-seed"), pack, bool(self.setup.command.selecting)),
             spec=Path(option("--bpe-spec") or FOLDER),
             programs=self._programs(),
+            is_reported=bool(option("--bpe-report")),
         )
 
     def _programs(self) -> Path | None:

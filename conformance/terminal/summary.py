@@ -158,7 +158,8 @@ def _notes(result: RunResult) -> Iterator[str]:
         about = note.partition(":")[0]
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
-        where = "in the attribute report" if result.command.argument else "in a report: --bpe-report"
+        where = "in the report" if result.is_reported else "in a report: --bpe-report"
+        where = "in the attribute report" if result.command.argument else where
         shown = first
         for option, argument in IN_CHECK.items() if result.command.argument else ():
             shown = shown.replace(option, argument)

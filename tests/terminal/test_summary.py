@@ -751,12 +751,13 @@ def test_where_a_slow_tokenizer_spends_the_time_is_said() -> None:
         assert [*summary._notes(result(*spent))] == (said if seconds > 30 else [])
 
 
-def test_notes_about_one_test_are_one_line() -> None:
+@pytest.mark.parametrize(("is_reported", "where"), [(False, "in a report: --bpe-report"), (True, "in the report")])
+def test_notes_about_one_test_are_one_line(is_reported: bool, where: str) -> None:
     notes = ("one: first", "one: second", "one: third", "two: other", "two: words", "declared")
-    shown = end_of(result(outcome("one"), notes=notes))
+    shown = end_of(replace(result(outcome("one"), notes=notes), is_reported=is_reported))
     assert [" ".join(line.split()[1:]) for line in shown if line.startswith("note ")] == [
         "declared",
-        "one: first (2 more notes in a report: --bpe-report)",
+        f"one: first (2 more notes {where})",
         "two: other",
         "two: words",
     ]
