@@ -165,7 +165,8 @@ class Agreement:
         lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
         for reason in dict.fromkeys(row["reason"] for row in self.differs):
             differing = [row for row in self.differs if row["reason"] == reason]
-            lines.append(f"differs   {differing[0]['engine']} in {counted(len(differing), 'case')}: {reason}")
+            cases_of = {row["case"] for row in differing}  # one of entries can differ in several
+            lines.append(f"differs   {differing[0]['engine']} in {counted(len(cases_of), 'case')}: {reason}")
         return lines
 
 

@@ -17,7 +17,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, like
-from bpe_conformance.operations import Batch, Decode, Encode, Operation, Stream, StreamCutEverywhere
+from bpe_conformance.operations import Batch, Decode, Encode, Entries, Operation, Stream, StreamCutEverywhere
 from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.build import agree, answered, engines
 from bpe_conformance.packs.cases import Draft, Draw, alternatives_met, mistakes, tokens, words
@@ -174,6 +174,28 @@ def test_tiktoken_may_differ_for_a_known_reason() -> None:
     for others, name in ((drafts, "tiktoken"), (drafts[1:2], "tokenizers"), (drafts[2:3], "tokenizers")):
         with pytest.raises(CommandError, match=f"{name} gives"):
             agree(AMBIGUOUS, list(answered(Reach(AMBIGUOUS), others)), [engine("LiesAboutX", name)])
+
+
+ONE_SPECIAL = replace(AMBIGUOUS, vocab={**read_model({}).vocab, 300: b"<e>"}, special_tokens=("<e>",))
+
+
+@pytest.mark.parametrize(("text", "is_known"), [("1<e>x", True), ("x<e>1", True), ("x<e>x", False), ("1<e>1x", True)])
+def test_tiktoken_may_drop_text_on_either_side_of_a_special_token(text: str, is_known: bool) -> None:
+    given, lying = list(answered(Reach(ONE_SPECIAL), [draft(Encode(text))])), [engine("LiesAboutX", "tiktoken")]
+    if is_known:
+        (row,) = agree(ONE_SPECIAL, given, lying).differs
+        assert row["reason"] == "it drops text that the pattern does not match"
+    else:
+        with pytest.raises(CommandError, match="tiktoken gives"):
+            agree(ONE_SPECIAL, given, lying)
+
+
+def test_a_case_of_entries_that_differs_in_several_is_counted_once() -> None:
+    drafts = [draft(Entries(("1x", "ab", "2x"))), draft(Encode("3x")), draft(Encode("ab"))]
+    agreement = agree(ONE_SPECIAL, list(answered(Reach(ONE_SPECIAL), drafts)), [engine("LiesAboutX", "tiktoken")])
+    assert [row["case"][-1] for row in agreement.differs] == ["1", "1", "2"]
+    assert agreement.asked["tiktoken"]["agrees"] == 1
+    assert agreement.lines()[-1].startswith("differs   tiktoken in 2 cases: ")
 
 
 @pytest.mark.parametrize(
@@ -504,7 +526,8 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
     }
     model = replace(ABC, pipeline=Pipeline(steps=(ByteLevel(),)))
     source = ModelSource(model, "", {"a.json": "12", "b.txt": "34"}, ("one thing", "another"))
-    rows = [{"engine": name, "case": "c", "reason": why} for name, why in (("t", "why"), ("u", "else"), ("t", "why"))]
+    differing = (("t", "c1", "why"), ("u", "c1", "else"), ("t", "c2", "why"), ("t", "c2", "why"))
+    rows = [{"engine": name, "case": case, "reason": why} for name, case, why in differing]
     asked = {name: {"version": "1.2", "lookup": "pair", "agrees": 1234} for name in ("t", "u")}
     pack = build.Pack([], coverage, (1, 2, 3), {3: Reach(ABC).expected(Encode("abc"))})
     assert build._lines(source, pack, build.Agreement(asked, {"v": "no", "w": "neither"}, rows)) == [
