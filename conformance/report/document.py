@@ -71,12 +71,12 @@ def build(result: RunResult) -> Document:
 
 
 def _visible(value: Any) -> Any:
-    """Return plain values in which every text is visible ASCII and at most `LONGEST` characters long."""
+    """Return plain values with the suite's keys: each text is visible ASCII and at most `LONGEST` characters long."""
     if isinstance(value, str):
         text = ascii_only(value)
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 240]} ... {text[-200:]}"
     if isinstance(value, dict):
-        return {_visible(key): _visible(part) for key, part in value.items()}
+        return {key: _visible(part) for key, part in value.items()}
     return [_visible(part) for part in value] if isinstance(value, list) else value
 
 
