@@ -57,6 +57,7 @@ MODULES = {
     "conventions = {'tie_break': 'lex-smaller'}\n"
     "def get_tokenizer(vocab, merges, special_tokens=None):\n"
     "    return Tokenizer(vocab, merges, special_tokens)\n",
+    "trains": "import os\ndef run_train_bpe(input_path, vocab_size, special_tokens): pass\n",
     "skeleton": "def get_tokenizer(vocab, merges, special_tokens=None): raise NotImplementedError\n"
     "def run_train_bpe(input_path, vocab_size, special_tokens, **kwargs): raise NotImplementedError\n",
     "half": "from skeleton import get_tokenizer\nfrom trainers import train as run_train_bpe\n",
@@ -150,6 +151,7 @@ def folder(tmp_path, monkeypatch):
         ("program.mjs", "there is no adapter 'program.mjs'; for a program, write 'cmd:PROGRAM program.mjs'"),
         ("node tok.js", "there is no adapter 'node tok.js'; for a program, write 'cmd:node tok.js'"),
         ("homework", "there is no adapter 'homework'; for a CS336 assignment, write cs336:homework"),
+        ("trains", "there is no adapter 'trains'; for a CS336 assignment, write cs336:trains"),
         ("c336:homework", "did you mean 'cs336'?"),
         ("lamacpp:m.gguf", "did you mean 'llamacpp'?"),
         ("vllm:Qwen3-8B", "a server needs a class, see docs/engines.md"),
