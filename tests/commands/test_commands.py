@@ -794,6 +794,19 @@ def test_compare_rejects_incomparable_tokenizers(capsys: pytest.CaptureFixture[s
     assert message == "compared:Fixed: has only the model other; remove --table gpt2"
 
 
+@pytest.mark.parametrize("table", [None, "mytok"])
+@pytest.mark.parametrize("fixed", [(None, None), ("one", None), (None, "other"), ("one", "other")])
+def test_a_tokenizer_without_a_model_is_compared_by_the_model_of_the_other(
+    fixed: tuple[str | None, str | None], table: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "_side", lambda implementation, asked, options: asked)
+    one, other = (SimpleNamespace(capabilities={"encode"}, fixed_model=name, model_file=None) for name in fixed)
+    options = SimpleNamespace(table=table)
+    both = table or next(filter(None, fixed), "gpt2")
+    expected = tuple(table or name or both for name in fixed)
+    assert compare._sides(one, other, options) == expected  # type: ignore[arg-type, comparison-overlap]
+
+
 def test_messages_show_readable_sizes() -> None:
     assert [size(one) for one in (0, 999, 1000, 999_999, 1_234_567)] == [
         "0 bytes",
