@@ -52,6 +52,7 @@ from bpe_conformance.outcome import (
     State,
 )
 from bpe_conformance.properties import bind
+from bpe_conformance.properties.asking import ask, correct_answer
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.scale import DOUBLED, UNBROKEN, UNBROKEN_PART
 from bpe_conformance.reference import Tokenizer, textbook
@@ -1185,6 +1186,25 @@ def test_an_error_that_is_permitted_to_a_bug_does_not_name_it() -> None:
     wrong = Mismatch(asked, Expectation((AnyError("three rows"),)), refused)
     failed = Outcome(tested.id, "property", "", "failed", tested.clause, tested.conformance_class, mismatch=wrong)
     assert diagnose([failed], ()).causes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("character-atoms", 4), ("replace-from-right", 6), ("stale-index", 12), ("tie-lex-smaller", 0)],
+)
+def test_a_trainer_that_goes_on_after_its_first_wrong_merge_is_named(name: str, known: int) -> None:
+    (bug,) = (one for one in known_bugs() if one.id == name)
+    asked = Question(Train("abab cdcd abc ab ab bcd cd\n  aaaa aaa  'll don't 12 345 \u00e9\u00e9<|e|> x", 275))
+    right, answer = correct_answer(asked, DEFAULTS), ask(Implementation(name, bug.target), asked)
+    assert isinstance(right, Table)
+    assert isinstance(answer, Table)
+    assert [one == other for one, other in zip(answer.merges, right.merges, strict=True)].index(False) == known
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-train")
+    wrong = Mismatch(asked, Expectation((right,)), answer)
+    failed = Outcome("law-train", "property", "", "failed", tested.clause, "trainer", mismatch=wrong)
+    fitted = causes._fitted_to_property(bug, failed, is_refuted=False)
+    assert fitted is not None
+    assert fitted.id == name
 
 
 def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
