@@ -401,6 +401,19 @@ class SplitsItsOwnTokens(Whole):
         return trained
 
 
+class SplitsItsTrainingText(Whole):
+    """Returns a tokenizer from `train` that encodes the training text as bytes, and every other text correctly."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained = super().train(text, vocab_size, special_tokens, pattern)
+        right = trained.encode
+        trained.encode = lambda asked: (
+            [trained.ids[bytes([byte])] for byte in asked.encode()] if asked == text else right(asked)
+        )
+        return trained
+
+
 class TrainsAtMost200(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:

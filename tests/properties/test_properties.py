@@ -137,6 +137,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-again", wrong.KeepsWordsOfAFailedTraining),
     ("law-train-encode", wrong.ForgetsMerges),
     ("law-train-encode", wrong.SplitsItsOwnTokens),
+    ("law-train-encode", wrong.SplitsItsTrainingText),
     ("law-train-long", wrong.TrainsAtMost200),
     ("law-train-long", wrong.TrainsAtMost20ByItsOwnPattern),
     ("law-stream", "chunks-encoded-alone"),
