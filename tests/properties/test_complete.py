@@ -686,6 +686,14 @@ def test_every_run_of_white_space_is_counted() -> None:
     )
 
 
+def test_two_white_space_characters_in_a_row_and_what_is_nearly_one_are_a_token_in_streams() -> None:
+    encode = oracle(complete._pairs_of_blanks()).encode
+    pairs = {"".join(pair) for run in complete.RUNS for pair in pairwise(run[1:-1])}
+    assert {char for pair in pairs for char in pair} == {*WHITE_SPACE}
+    assert [pair for pair in pairs if len(encode(pair)) != 1] == []
+    assert [char for char in complete.NEARLY_BLANKS if len(encode(f"!{char}!")) != 1] == []
+
+
 def test_characters_whose_case_changes_in_an_unusual_way_are_among_those_of_every_kind() -> None:
     asked = complete.every_kind()
     assert any(len(char.lower()) > 1 for char in asked)
