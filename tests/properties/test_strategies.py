@@ -205,6 +205,22 @@ def test_texts_are_cut_inside_and_after_each_piece_and_into_empty_chunks() -> No
     )
 
 
+def test_a_third_of_the_streams_through_pipelines_are_split_nowhere() -> None:
+    steps = [question.table.pipeline.steps for question in examples(encoding._pipeline_streams, 300)]
+    assert 75 < steps.count((ByteLevel(split=False),)) < 150
+
+
+@pytest.mark.parametrize("lookup", ["pair", "bytes"])
+def test_tables_that_lack_special_tokens_can_have_an_entry_that_no_merge_makes(lookup: str) -> None:
+    class Declares(Whole):
+        conventions = {"lookup": lookup}  # noqa: RUF012
+
+    asked = examples(encoding._absent_tokens, 60, Implementation("x", Declares))
+    assert not [one for one in asked if {*map(str.encode, one.table.special_tokens)} & {*one.table.vocab.values()}]
+    has_entry = {b"no such pre-token" in one.table.vocab.values() for one in asked}
+    assert has_entry == ({False} if lookup == "bytes" else {False, True})
+
+
 def test_batches_have_many_texts_equal_ones_and_special_tokens() -> None:
     asked = examples(strategies.batches, 300)
     sizes = [len(question.operation.batch) for question in asked]
