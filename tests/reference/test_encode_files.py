@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -176,6 +177,23 @@ def test_run_that_is_stopped_before_its_first_result_is_resumed(
         trained.encode_files(files, directory, executor=StoppedAtTheFirstResult())
     assert trained.encode_files(files, directory).failures == []
     assert len(encoded(directory)) == len(files)
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_the_index_of_arrays_is_kept_even_if_the_directory_cannot_be_listed(
+    lists: bool, trained: Tokenizer, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise OSError(errno.EIO, "Input/output error")
+
+    out = tmp_path / "out"
+    trained.encode_files(files, out)
+    before = snapshot(out)
+    with monkeypatch.context() as patched:
+        if not lists:
+            patched.setattr(Path, "iterdir", fails)
+        assert trained.encode_files(files, out).skipped == len(files)
+    assert snapshot(out) == before
 
 
 def test_damaged_or_missing_array_is_rewritten(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
