@@ -426,6 +426,13 @@ def test_other_file_gives_one_line_error(tmp_path: Path, text: str, message: str
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_report_is_read_with_and_without_a_byte_order_mark(mark: str, tmp_path: Path) -> None:
+    written = made(outcome(state="failed"))
+    (tmp_path / "r.json").write_text(mark + document.text(written), "utf-8")
+    assert document.read(tmp_path / "r.json") == json.loads(document.text(written))
+
+
 def test_a_cause_without_its_smallest_failure_is_refused(tmp_path: Path) -> None:
     causes = tuple(greedy([name]) for name in "abc")
     for number, name in enumerate("abc"):
