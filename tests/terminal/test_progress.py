@@ -81,6 +81,15 @@ def test_progress_line_keeps_the_dots(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen(terminal.getvalue()) == ["..... [62%]", "..."]
 
 
+@pytest.mark.parametrize("verbose", [0, -1])
+def test_progress_is_shown_with_and_without_the_option_for_less_output(
+    verbose: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, writer = made(monkeypatch, verbose=verbose)
+    line.show("MERGE", 1, 2)
+    assert "MERGE (1 of 2, 0 s)" in writer._file.getvalue()
+
+
 @pytest.mark.parametrize(
     "options", [{"verbose": 1}, {"verbose": -2}, {"capture": "no"}, {"term": "dumb"}, {"term": None}]
 )
