@@ -956,6 +956,26 @@ def test_an_easy_failure_comes_first_whatever_its_size(name: str) -> None:
     assert [one.test for one in causes.in_order(made.outcomes, made)] == ["easy", "hard"]
 
 
+@pytest.mark.parametrize("name", ["loses bytes", "has an unknown id", "misses a special token"])
+@pytest.mark.parametrize(
+    ("clause", "is_harder"),
+    [
+        ("MERGE-ORDER-1", True),
+        ("SPLIT-SPACE-1", True),
+        ("LAW-ENCODE-1", True),
+        ("BYTES-ATOM-1", False),
+        ("SPECIAL-ORDER-1", False),
+    ],
+)
+def test_a_failure_for_other_bytes_is_harder_where_the_clause_is_about_something_else(
+    clause: str, is_harder: bool, name: str
+) -> None:
+    of = installed_spec().clauses[clause]
+    longer = outcome("longer", "failed", clause=of, mismatch=replace(mismatch(), asked=LONGER))
+    other = outcome("other", "failed", clause=of, mismatch=replace(mismatch(), **HARDER[name]))
+    assert (causes.difficulty(other) > causes.difficulty(longer)) is is_harder
+
+
 def test_of_two_alike_a_case_and_the_one_with_the_smaller_tokenizer_come_first() -> None:
     model = mismatch().asked.model
     assert model is not None
