@@ -315,6 +315,16 @@ def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monke
     assert "size" in found.mismatch.asked.about
 
 
+@pytest.mark.parametrize("count", [9, 90, 130, 700, 1_130, 4_600])
+def test_a_tie_prefers_a_pair_inside_the_text(count: int) -> None:
+    """A trainer that compares only some of the first or the last tied pairs chooses another one."""
+    pairs = scale._tied_pairs(count).encode("utf-8").split(b"\n")
+    assert len({*pairs}) == len(pairs) == count
+    least = min(10, count // 8)
+    for preferred in (max(pairs), min(pairs)):
+        assert least <= pairs.index(preferred) < count - least
+
+
 @pytest.mark.parametrize(("tie_break", "most"), [("lex-greater", 0xFF), ("lex-smaller", 0xFF), ("lex-greater", 0xFFFF)])
 def test_a_count_that_stops_is_found_under_each_rule_for_ties(
     tie_break: str, most: int, monkeypatch: pytest.MonkeyPatch
