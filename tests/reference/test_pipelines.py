@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +224,22 @@ def test_every_way_to_encode_gives_the_ids_of_the_textbook(
         ours.encode_file(tmp_path / "text", tmp_path / "ids", bits=32)
         assert np.fromfile(tmp_path / "ids", "<u4").tolist() == ids
         assert ours.decode_bytes(ids) == oracle.decode_bytes(ids)
+
+
+@pytest.mark.parametrize(("invert", "splits_before"), [*product((False, True), repeat=2)])
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+def test_an_empty_match_adds_no_piece_that_gets_a_prefix_space(
+    behavior: str, invert: bool, splits_before: bool
+) -> None:
+    before = (Split(" "),) if splits_before else ()
+    for expression in ("(?=b)", "(?<=a)b", "|a", "-|", "-"):
+        steps = (*before, Split(expression, behavior, invert), ByteLevel(prefix_space=True))
+        model = replace(read_model({"merges": [["a", "b"], [" ", "b"]]}), pipeline=Pipeline(steps=steps))
+        oracle, ours, setting = book(model), Tokenizer.from_model(model), Setting(model, clause=EXACT)
+        for text in ("b", "ab", "a-b", "--", " ab b", ""):
+            assert ours.encode(text) == oracle.encode(text), (expression, text)
+            right = EncodeWithOffsets(text).computed(setting)
+            assert ours.encode_with_offsets(text) == (list(right.ids), list(right.spans)), (expression, text)
 
 
 def fenced(model: Model) -> list[Model]:
