@@ -681,6 +681,17 @@ def test_what_follows_from_other_failures_is_in_full_only_if_nothing_else_is_sho
     assert (noted in shown) is bool(explained)
 
 
+@pytest.mark.parametrize("kinds", ["of", "oof", "ff", "oo"])
+def test_a_line_for_several_failures_of_a_clause_is_about_the_one_that_it_names(kinds: str) -> None:
+    """o: fails by itself; f: follows from another failure."""
+    follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    wrong = {"o": mismatch(), "f": follows}
+    hidden = [outcome(f"{kind}-{n}", "failed", mismatch=wrong[kind]) for n, kind in enumerate(kinds)]
+    _, line = summary._hidden(hidden, {"encoder"}, is_check=False)
+    noted = "; follows from another failure" if kinds[0] == "f" else ""
+    assert line == f"  {'MERGE-ORDER-1':<22} {hidden[0].test} and {len(kinds) - 1} more{noted}"
+
+
 def test_what_depends_on_a_part_that_fails_nowhere_else_is_a_failure_of_its_own() -> None:
     depends = outcome("depends", "failed", mismatch=replace(mismatch(), depends_on=Dependence("decode", "")))
     shown = end_of(failing_run(outcome("one", "failed"), depends, explained=["one"]))  # one is of the class encoder
