@@ -283,6 +283,7 @@ class Diagnosis:
     failing: tuple[str, ...] = ()  # the tests that failed; where none did, those with a warning
     warnings: bool = False
     passes_alone: str = ""  # a test that failed in the run and passes alone, in a new process, or ""
+    overlaid: frozenset[str] = frozenset()  # the unexplained tests that a named bug fails, too, with another answer
 
     @property
     def unexplained(self) -> tuple[str, ...]:

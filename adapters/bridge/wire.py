@@ -109,7 +109,7 @@ def _read_ids(value: Any) -> Any:
         raise (NoAnswer if value is None else MalformedAnswer)(f"{kind(value)} instead of a list of integers")
     if not set(map(type, value)) <= {int}:
         wrong = next(item for item in value if type(item) is not int)
-        raise MalformedAnswer(f"{kind(wrong)} instead of an id, an integer")
+        raise MalformedAnswer(f"{kind(wrong)} in a list of ids; an id is an integer")
     return value
 
 

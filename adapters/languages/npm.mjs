@@ -31,7 +31,7 @@ function located(find, name) {
     return find(name);
   } catch (error) {
     if (error.code !== "MODULE_NOT_FOUND" || !error.message.includes(name)) throw error;
-    throw new Error(`${error.message.split("\n")[0]}; npm install it in the current folder, or set NODE_PATH`);
+    throw new Error(`${error.message.split("\n")[0]}; install it in the current directory, or set NODE_PATH`);
   }
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,6 +59,12 @@ def minbpe(spec: str) -> object:
     if lacks := [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]:
         raise AdapterError(f"minbpe:{spec} has no {' and no '.join(lacks)}; expected a class like minbpe's")
     splits = takes(cls, "pattern")
+    with contextlib.suppress(ValueError):  # a class in C may have no signature
+        try:
+            inspect.signature(cls).bind(**({"pattern": ""} if splits else {}))
+        except TypeError as error:
+            other = f"for a class that takes (vocab, merges, special_tokens), write --adapter {spec}"
+            raise AdapterError(f"minbpe:{spec} cannot be called without arguments ({error}); {other}") from None
 
     def blank(pattern: str | None) -> Any:
         if splits:

@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -135,6 +136,9 @@ def run(options: argparse.Namespace) -> int:
     Selection(sections=options.section).check((), ())
     check_limit("--time-limit", options.time_limit)
     folders = _named(options.folders, options.adapter)
+    if ":" not in options.adapter:
+        named = f"--adapter {shlex.quote(options.adapter)}: name a module and the class in it"
+        raise CommandError(f"{named}, such as {shlex.quote(options.adapter.partition('.')[0])}:Tokenizer")
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
     if options.adapter.startswith("tokenizer-json:"):

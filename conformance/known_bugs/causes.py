@@ -184,13 +184,16 @@ class Candidate:
         """The ids of the known bugs that it names."""
         return {bug.id for bug in self.named}
 
-    def score(self, left: Set[str], explained: Set[str], raising: Set[str]) -> tuple[int, int, float, bool] | None:
+    def score(
+        self, left: Set[str], explained: Set[str], raising: Set[str], overlaid: Set[str] = frozenset()
+    ) -> tuple[int, int, float, bool] | None:
         """Return the evidence for it where other causes already explain some cases; None if it is too weak.
 
-        The cases in `raising` end in an error that is explained, which says nothing for or against the cause.
+        The cases in `raising` end in an error that is explained, which says nothing for or against the cause. Neither
+        do those in `overlaid`, if they fail with another answer: a bug that explains others fails these, too.
         """
         new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
-        score = len(self.same - explained) - len(self.other - explained) - PASSED * len(self.passed)
+        score = len(self.same - explained) - len(self.other - explained - overlaid) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
         if (
@@ -219,10 +222,11 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
     Known bugs that explain the same failures equally well become one cause, in the order of the candidates: the list of
     bugs has the more common ones of a section first.
     """
-    left, explained, raising = set(failures), set[str](), set[str]()
+    left, explained, raising, overlaid = set(failures), set[str](), set[str](), set[str]()
     remaining, found = list(candidates), list[tuple[Candidate, frozenset[str]]]()
     while len(found) < MOST_CAUSES:
-        scored = [(score, candidate) for candidate in remaining if (score := candidate.score(left, explained, raising))]
+        scores = ((candidate.score(left, explained, raising, overlaid), candidate) for candidate in remaining)
+        scored = [(score, candidate) for score, candidate in scores if score]
         if not scored:
             break
         best = max(score for score, _ in scored)
@@ -240,6 +244,7 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
             found[again] = found[again][0], found[again][1] | new
         left -= new
         explained |= first.same
+        overlaid |= first.other
         raising |= first.same if isinstance(first.cause, ErrorCause) else set()
         remaining = [candidate for candidate in remaining if not candidate.contradicts(first)]
     return found
@@ -306,8 +311,9 @@ def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mappi
     for state in ("failed", "warning"):
         failing = [outcome for outcome in tested if outcome.state == state and outcome.mismatch is not None]
         if failing:
-            causes = _Search(failing, tested, {case.id: case for case in cases}, declared).causes()
-            return Diagnosis(tuple(causes), tuple(outcome.test for outcome in failing), state == "warning")
+            search = _Search(failing, tested, {case.id: case for case in cases}, declared)
+            causes, failed = tuple(search.causes()), tuple(outcome.test for outcome in failing)
+            return Diagnosis(causes, failed, state == "warning", overlaid=frozenset(search.overlaid))
     return Diagnosis()
 
 
@@ -324,6 +330,7 @@ class _Search:
         self.failing = {outcome.test: outcome for outcome in failing}
         self.golden = golden
         self.declared = declared
+        self.overlaid: set[str] = set()  # as in `Diagnosis`
         self._sized: dict[str, KnownBug] = {}  # known bugs with the sizes that fit
         tested = [outcome for outcome in tested if outcome.test in golden]
         self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch}
@@ -370,6 +377,9 @@ class _Search:
                 causes.append(self._with_tests(cause, tests))
         left -= {test for cause in causes for test in cause.tests}
         causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
+        left -= {test for cause in causes for test in cause.tests}
+        named = [bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs]
+        self.overlaid = left & {test for bug in named for test in published.answers.get(bug, ())}
         return sorted(causes, key=lambda cause: -len(cause.tests))
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:

@@ -20,6 +20,7 @@ from bpe_conformance.reference.textbook import Matches, Segments, Word
 
 from .bases import BaseEncoder, add_variants, like
 
+_NO_FLAGS = dict.fromkeys(("normalized", "lstrip", "rstrip", "single_word"), False)
 _FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
 
 
@@ -253,6 +254,13 @@ def _stripping(blanks: str) -> Callable[..., tuple[int, int]]:
     )
 
 
+class SettingsIgnored(BaseEncoder):
+    find_added = _tokens(**_NO_FLAGS)
+
+    def normalize(self, text: str) -> str:
+        return text
+
+
 def _canonical(self: BaseEncoder, text: str) -> str:
     forms = self.pipeline.normalizer[:1] if self.pipeline is not None else ()
     return unicodedata.normalize("NFD" if forms[0] in ("NFD", "NFKD") else "NFC", text) if forms else text
@@ -279,6 +287,7 @@ add_variants(
         "NormalizedAsOneText": lambda self, tokens, text: BaseEncoder.find_added(self, tokens, self.normalize(text)),
         "AddedTokensAsText": _given("find_added", lambda tokens, text: ((), text)),
         "NormalizedFlagIgnored": _tokens(normalized=False),
+        "FlagsIgnored": _tokens(**_NO_FLAGS),
         "LstripIgnored": _tokens(lstrip=False),
         "RstripIgnored": _tokens(rstrip=False),
         "SingleWordIgnored": _tokens(single_word=False),

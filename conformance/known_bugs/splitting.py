@@ -127,10 +127,24 @@ class WhiteSpaceWithoutControls(_Mistaken):
         return super().split(segment) if segment.isascii() else BaseEncoder.split(self, segment)
 
 
-class WordsByRe(BaseEncoder):
-    def split(self, segment: str) -> list[str]:
-        wrong = rf"{CONTRACTIONS}| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
-        return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
+def _by_re(classes: str) -> Callable[[BaseEncoder, str], list[str]]:
+    """Return the step `split` with these classes of `re` between the contractions and white space."""
+    wrong = rf"{CONTRACTIONS}|{classes}|\s+(?!\S)|\s+"
+    return lambda self, segment: (
+        re.findall(wrong, segment) if self.pattern == GPT2 else BaseEncoder.split(self, segment)
+    )
+
+
+add_variants(
+    __name__,
+    BaseEncoder,
+    split={
+        "WordsByRe": _by_re(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"),
+        "WordCharactersByRe": _by_re(r" ?\w+| ?[^\s\w]+"),
+        "UnderscoreAsLetter": _by_re(r" ?[^\W\d]+| ?\d+| ?[^\s\w]+"),
+        "ClassesAscii": _by_re(r" ?[a-zA-Z]+| ?[0-9]+| ?[^\sa-zA-Z0-9]+"),
+    },
+)
 
 
 class PatternOverBytes(BaseEncoder):

@@ -66,12 +66,13 @@ def make(source: ModelSource, seed: int, target: Path, tests: Path | None = None
     agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed, table)
     write_folder(target, contents)
+    size = sum(map(len, contents.values())) / 1e6
+    written = [f"written   {counted(len(pack.cases), 'case')}, {size:.1f} MB, in {target}"]
     if tests is not None:
         rendered = gguf.tests(_ordinary(pack.cases))
         write_files(tests.parent, {f"{tests.name}{end}": text.encode() for end, text in rendered.items()})
-    size = sum(map(len, contents.values())) / 1e6
-    written = f"written   {counted(len(pack.cases), 'case')}, {size:.1f} MB, in {target}"
-    return [*_lines(source, pack, agreement), written]
+        written.append(f"written   {' and '.join(f'{tests}{end}' for end in rendered)}, for test-tokenizer-0")
+    return [*_lines(source, pack, agreement), *written]
 
 
 def _ordinary(cases: Sequence[Case]) -> Iterator[tuple[str, Sequence[int]]]:

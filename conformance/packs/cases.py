@@ -265,7 +265,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
     ]
     count, settings = len(wrong), model.pipeline.settings if model.pipeline is not None else set[str]()
     bugs = [bug for bug in known_bugs() if bug.settings and settings.issuperset(bug.settings)]
-    wrong += [(f"distinguishes this bug: {bug.sentence}", reach.wrong(bug.target), bug) for bug in bugs]
+    wrong += [(f"an engine with the bug {bug.id} gives other ids", reach.wrong(bug.target), bug) for bug in bugs]
     left = dict.fromkeys(range(len(wrong)), DETECTIONS)
     drafts: list[Draft] = []
     entries = _kinds(reach)
@@ -284,7 +284,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object], 
         if detected:
             what, _, bug = wrong[detected[-1]]  # known bugs are last
             kind, clause = ("split", f"SPLIT-{clause}") if bug is None else (bug.id, bug.clause)
-            drafts.append(encode(kind, clause, what[:120], text))
+            drafts.append(encode(kind, clause, what, text))
             left = {mistake: count - (mistake in detected) for mistake, count in left.items()}
             left = {mistake: count for mistake, count in left.items() if count}
     never = []

@@ -315,7 +315,7 @@ def steps(result: RunResult) -> Iterator[str]:
         kinds = {_kind(result.by_test[test]) for cause in causes for test in cause.tests}
         if alone:
             why = f"may have the same cause as {alone}"
-        elif len(causes) >= MOST_CAUSES:
+        elif len(causes) >= MOST_CAUSES or all(one.test in result.diagnosis.overlaid for one in roots):
             why = "may have other causes, which show once these are fixed"
         elif all(one.kind != "case" and _kind(one) in kinds for one in roots):
             why = f"may have the same cause{'s' if causes[1:] else ''}"  # a property has no published answers

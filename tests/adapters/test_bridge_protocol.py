@@ -109,7 +109,7 @@ def test_closed_output_fails_one_call(raw):
 
 
 def test_the_proxy_checks_the_ids_of_a_program(raw):
-    with pytest.raises(Malformed, match="encode returned a string instead of an id, an integer"):
+    with pytest.raises(Malformed, match="encode returned a string in a list of ids; an id is an integer"):
         TokenizerProxy(raw(VOCAB, MERGES)).encode("strings")
 
 

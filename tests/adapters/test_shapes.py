@@ -84,6 +84,16 @@ class Regex(Basic):
         return ids
 
 
+class OfTable:
+    def __init__(self, vocab, merges):
+        pass
+
+    def encode(self, text):
+        return []
+
+    train = decode = encode
+
+
 class Own(Regex):
     pattern = "none"  # a default, which the adapter replaces
 
@@ -194,6 +204,9 @@ def test_minbpe_adapter_rejects_what_the_class_cannot_represent() -> None:
         adapter({}, [])
     with pytest.raises(AdapterError, match="has no train and no encode and no decode"):
         resolve("minbpe:collections:OrderedDict")
+    message = r"minbpe:(\w+):OfTable cannot be called without arguments .*; .* write --adapter \1:OfTable"
+    with pytest.raises(AdapterError, match=message):
+        resolve("minbpe:minbpe_like:OfTable")
     with pytest.raises(AdapterError, match="there is no module 'minbpe'"):
         resolve("minbpe:BasicTokenizer")
 

@@ -361,6 +361,9 @@ def test_what_cannot_be_graded_is_said_in_one_line(
     )
     assert refusal(capsys, folder, folder, *tok).endswith("it is named twice; name each submission once")
     assert "constructor take a table" in refusal(capsys, folder, "--adapter", "tokenizer-json:tok:Tokenizer")
+    assert "--adapter tok: name a module and the class in it, such as tok:" in refusal(
+        capsys, folder, "--adapter", "tok"
+    )
     assert "cmd: adapters" in refusal(capsys, folder, "--adapter", "cmd:node tok.js")
     message = f"-o {tmp_path}: the submission a is in it; use another directory"
     assert refusal(capsys, folder, *tok, "-o", str(tmp_path)) == message

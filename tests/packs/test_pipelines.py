@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
+import io
 import json
 import re
 import unicodedata
@@ -82,8 +84,11 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(cases, "TRIED", 800)
         patch.setattr(cases, "real", lambda reach: ())
         patch.setattr(cases, "scripts", lambda reach, draw: ())
-        tests = ["--llamacpp", str(folder / "toy.gguf")]
-        assert main(["pack", str(folder / "toy.json"), "-o", str(folder / "pack"), *tests]) == 0
+        tests = folder / "toy.gguf"
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            words = ["pack", str(folder / "toy.json"), "-o", str(folder / "pack"), "--llamacpp", str(tests)]
+            assert main(words) == 0
+    assert shown.getvalue().endswith(f"\nwritten   {tests}.inp and {tests}.out, for test-tokenizer-0\n")
     return folder / "pack"
 
 
@@ -210,6 +215,7 @@ def raw_last(self: Any, added: Sequence[AddedToken], text: str) -> list[tuple[st
 
 
 SEVERAL = toy()
+NO_FLAGS = dict.fromkeys(("normalized", "lstrip", "rstrip", "single_word"), False)
 MAPPED = toy(
     normalizer=(),
     added_tokens=(AddedToken("<s>"),),
@@ -239,6 +245,8 @@ ENGINES: dict[str, tuple[Model, dict[str, Any]]] = {
     "compatibility-forgotten": (SEVERAL, {"normalize": lambda self, text: unicodedata.normalize("NFC", text)}),
     "compatibility-added": (COMPOSED, {"normalize": lambda self, text: unicodedata.normalize("NFKC", text)}),
     "normalized-flag-ignored": (SEVERAL, tokens(normalized=False)),
+    "flags-ignored": (SEVERAL, tokens(**NO_FLAGS)),
+    "settings-ignored": (SEVERAL, {**tokens(**NO_FLAGS), "normalize": lambda self, text: text}),
     "normalized-tokens-first": (SEVERAL, {"find_added": raw_last}),
     "lstrip-ignored": (SEVERAL, tokens(lstrip=False)),
     "rstrip-ignored": (SEVERAL, tokens(rstrip=False)),
@@ -328,6 +336,15 @@ def test_a_wrong_engine_fails_with_a_cause_that_names_the_setting(name: str) -> 
     cause = diagnose(outcomes, asked).causes[0]
     assert isinstance(cause, BugCause), cause
     assert name in {bug.id for bug in cause.bugs}, cause
+
+
+def test_a_flag_that_is_not_read_is_named_where_another_one_hides_it() -> None:
+    asked = cases_of(SEVERAL)
+    outcomes = outcomes_of(type("Engine", (Tokenizer,), tokens(normalized=False, single_word=False)), asked)
+    found = diagnose(outcomes, asked)
+    named = {bug.id for cause in found.causes if isinstance(cause, BugCause) for bug in cause.bugs}
+    assert {"normalized-flag-ignored", "single-word-ignored"} <= named
+    assert {*found.unexplained} <= found.overlaid
 
 
 @pytest.mark.parametrize(("before", "after"), [([b"sep"], []), ([], [b"<s>"]), ([b"<s>"], [b"sep"])])

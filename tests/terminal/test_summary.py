@@ -249,16 +249,18 @@ def test_failures_that_follow_from_a_class_in_which_nothing_fails_are_shown() ->
 
 
 @pytest.mark.parametrize(
-    ("count", "why"),
+    ("count", "overlaid", "why"),
     [
-        (1, "has no known cause"),
-        (MOST_CAUSES, "may have other causes, which show once these are fixed"),
+        (1, "", "has no known cause"),
+        (1, "test-0", "may have other causes, which show once these are fixed"),
+        (MOST_CAUSES, "", "may have other causes, which show once these are fixed"),
     ],
 )
-def test_why_a_failure_has_no_cause_is_said(count: int, why: str) -> None:
+def test_why_a_failure_has_no_cause_is_said(count: int, overlaid: str, why: str) -> None:
     names = [f"test-{number}" for number in range(count + 1)]
     outcomes = [outcome(name, "failed") for name in names]
-    diagnosis = Diagnosis(tuple(greedy([name]) for name in names[1:]), tuple(names))
+    named = tuple(greedy([name]) for name in names[1:])
+    diagnosis = Diagnosis(named, tuple(names), overlaid=frozenset({overlaid}))
     *_, line, _ = causes.steps(result(*outcomes, diagnosis=diagnosis))
     assert line == f"  1 more failure {why}; start with:"
 

@@ -110,7 +110,7 @@ def test_javascript_server_announces_methods_of_the_tokenizer(whole, tmp_path):
     assert (tokenizer.encode("typed"), tokenizer.encode("big")) == ([1, 2], [3])
     chosen = tokenizer.encode("a", allowed_special=["<\u20ac>"], disallowed_special="all")
     assert bytes(chosen).decode() == '{"allowed_special":["<\u20ac>"],"disallowed_special":"all"}'
-    with pytest.raises(MalformedAnswer, match="encode returned a string instead of an id, an integer"):
+    with pytest.raises(MalformedAnswer, match="encode returned a string in a list of ids; an id is an integer"):
         tokenizer.encode("strings")
     assert tokenizer.encode_batch(["a", ""]) == [[97], []]
     assert tokenizer.decode_bytes([97, 226]) == b"a\xe2"
