@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..answer import Acceptable, Answer, Divergence, Ids, Offsets, SpanDivergence, first_difference
@@ -49,7 +50,7 @@ class EncodeWithOffsets(Encoding):
         starts = [start for start, _ in answer.spans]
         inside = all(0 <= start <= end <= len(self.text) for start, end in answer.spans)
         known = answer.ids == correct.ids and len(starts) == len(answer.ids) and inside and starts == sorted(starts)
-        known = known and self._of_added(answer, setting) == self._of_added(correct, setting)
+        known = known and all(answer.spans[at] == correct.spans[at] for at in self._exact(correct, setting))
         return known and (setting.clause != EXACT or all(map(_covers, answer.spans, setting.oracle.origins(self.text))))
 
     def _settled(self, correct: Offsets, answer: Offsets, setting: Setting) -> Offsets:
@@ -66,12 +67,23 @@ class EncodeWithOffsets(Encoding):
 
         return Offsets(answer.ids, tuple(map(settled, correct.ids, answer.spans, correct.spans)))
 
-    def _of_added(self, answer: Offsets, setting: Setting) -> list[tuple[int, int]]:
-        """Return the spans of the added tokens. They are exact in changed text, too (OFFSET-SPECIAL-1)."""
+    def _exact(self, correct: Offsets, setting: Setting) -> Iterator[int]:
+        """Yield the indices of the spans that are exact in changed text, too (OFFSET-SPECIAL-1).
+
+        They are those of the added tokens, and of the text between two of them if its tokens spell it.
+        """
         built = {left + right for left, right in setting.table.merges}
         ordinary = {index for index, token in setting.table.vocab.items() if len(token) == 1 or token in built}
         added = {setting.oracle.special_id(token) for token in setting.oracle.special} - ordinary
-        return [span for index, span in zip(answer.ids, answer.spans, strict=True) if index in added]
+        found = [at for at, index in enumerate(correct.ids) if index in added]
+        yield from found
+        ends = [0, *(correct.spans[at][1] for at in found)]
+        starts = [*(correct.spans[at][0] for at in found), len(self.text)]
+        bounds = pairwise([-1, *found, len(correct.ids)])
+        for (before, after), end, start in zip(bounds, ends, starts, strict=True):
+            tokens = (token_of(index, setting.table) or b"" for index in correct.ids[before + 1 : after])
+            if b"".join(tokens) == self.text[end:start].encode("utf-8", "surrogatepass"):
+                yield from range(before + 1, after)
 
     def _is_spelled(self, correct: Offsets, setting: Setting) -> bool:
         """Return whether the tokens spell the text, apart from white space that added tokens took."""
