@@ -117,7 +117,7 @@ def spaces() -> Mapping[str, int]:
         "pairs of printable ASCII characters, learned and merged in training": len(pairs_of_characters()),
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
         "ASCII characters, three in a row, of which a joined key confuses two pairs": 0x80,
-        "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
+        "ends and middles of ranges of characters of one category, encoded": len(parts_of_ranges()),
         "lengths of a text, of a pre-token and of an entry, encoded": 2 * LONGEST + len(UNBUILT),
         "positions of a cut in a stream": LONGEST + 1,
         "first bytes of a character, with what can follow, decoded": len(SUBPARTS),
@@ -230,8 +230,8 @@ RANGES = {"L": "a", "N": "1", "other": "."}
 
 
 @cache
-def ends_of_ranges() -> Sequence[str]:
-    """Return the ends of every range of one category, each after a character of its class, without white space."""
+def parts_of_ranges() -> Sequence[str]:
+    """Return the ends and the middle of every range of one category, each after a character of its class."""
     chars = strategies.characters_at_edges()
     return tuple(RANGES[class_of(char)] + char for char in chars if not char.isspace())
 
@@ -247,8 +247,8 @@ def encoding_of_ranges(words: Sequence[str]) -> tuple[Question[Any], Ids]:
 
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
 def ranges(implementation: Implementation) -> Verdicts:
-    """The first and the last character of every range of letters, numbers and other characters is split by class."""
-    yield from in_blocks(implementation, "SPLIT-UNICODE-1", ends_of_ranges(), BLOCK, encoding_of_ranges)
+    """The ends and the middle of every range of letters, numbers and other characters are split by class."""
+    yield from in_blocks(implementation, "SPLIT-UNICODE-1", parts_of_ranges(), BLOCK, encoding_of_ranges)
 
 
 _MERGES = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b" ", b"h"), (b"\n", b"\n"), (b"\xc3", b"\xa9")]

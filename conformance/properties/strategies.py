@@ -395,12 +395,15 @@ def _word(source: str, between: Sequence[str]) -> Callable[[int], str]:
 
 @cache
 def characters_at_edges() -> str:
-    """Return the first and the last character of each run of one category, if all engines agree on their classes."""
+    """Return the ends and the middle of each run of one category, if all engines agree on their classes.
+
+    A table that reads the first and the last entry of a block, as UnicodeData.txt has it, lacks the middle.
+    """
     found: set[str] = set()
     for run in characters.agreed():
         for _, group in groupby(run, unicodedata.category):
             same = list(group)
-            found |= {same[0], same[-1]}
+            found |= {same[0], same[len(same) // 2], same[-1]}
     return "".join(sorted(found))
 
 

@@ -187,6 +187,12 @@ class TableEndsLate(TableOfLetters):
     characters, other = "\U00010a9d", "a"
 
 
+class TableLacksMiddles(TableOfLetters):
+    """The letters between the two entries that UnicodeData.txt has for a block are unknown."""
+
+    characters, other = "[\u3401-\u4db4]", "."
+
+
 class DecodesApartFromSpecials(BaseEncoder):
     """Decodes what is between special tokens with a new decoder, which drops a byte-order mark that comes first."""
 
@@ -332,6 +338,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-keys", wrong.LooksPairsUpByAProduct),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsLate),
+        ("law-split-ranges", TableLacksMiddles),
         ("law-encode-lengths", WrongFor111),
         ("law-stream-cuts", CutsAt37),
         ("law-stream-cuts", CutsAfterNoBreakSpaces),
@@ -658,7 +665,7 @@ def gaps() -> Iterator[str]:
         question, right = complete.encoding(list(pairs.items()))
         if tuple(oracle(question.table).encode(question.operation.text)) != right.ids:
             yield f"{name}: not every pair is merged"
-    for word in complete.ends_of_ranges():
+    for word in complete.parts_of_ranges():
         question, right = complete.encoding_of_ranges([word])
         if textbook.split(word) != [word] or tuple(oracle(question.table).encode(f"\n{word}")) != right.ids:
             yield f"{word!a}: is not one pre-token"
