@@ -507,6 +507,11 @@ def _brief(operation: Operation) -> str:
     return shown if len(shown) <= 60 else f"{shown[:28]} ... {shown[-27:]}"
 
 
+MANY_WORDS = " ".join(map(str, range(4_096)))
+LONG_WORDS = tuple("xyz"[at : at + 1] * (40 + at) for at in range(3))
+"""Words of so many tokens that a cache may not keep them."""
+BEGUN = "a <a b> b  <a b>"
+_MODEL_OF_BEGUN = strategies.with_ids((), special=["<a b>", "b "])
 NEW_TEXTS = 40
 """A new text often has the address of an earlier one, so a cache cannot use `id()` as its key."""
 NEW_TABLES = 64
@@ -563,6 +568,18 @@ def texts(implementation: Implementation) -> Verdicts:
         answer = tokenizer.call(encode)
         if not is_correct(implementation, question, answer, right):
             yield undisturbed(implementation, replace(question, context="after a text that no longer exists"), answer)
+    filled = Instance(implementation, _model())
+    filled.ask(Question(Encode(MANY_WORDS), _model()))
+    for question in (Question(Encode(word), _model(), "after many other words") for word in LONG_WORDS):
+        for _ in range(2):  # a cache can keep the key of a long value, and the value of the key before
+            yield undisturbed(implementation, question, filled.ask(question))
+    if "special" in implementation.capabilities:
+        yield from _in_turn(implementation, _MODEL_OF_BEGUN, _begun())
+
+
+def _begun() -> Iterator[Sequence[Operation]]:
+    """Yield each beginning of a text, some of which end inside a special token, with the text."""
+    return ([Encode(BEGUN[:end]), Encode(BEGUN)] for end in range(1, len(BEGUN)))
 
 
 LOOK_ALIKES = ("?", "\ufffd", "\ufffd\ufffd\ufffd", "", " ", "\ud7ff", "\ue000", "\U00010000")
@@ -629,6 +646,9 @@ def streams_of_ids(implementation: Implementation) -> Verdicts:
 def in_pipelines(implementation: Implementation) -> Verdicts:
     """No method of a tokenizer with a pipeline confuses texts or ids that are equal in their length, ends or order."""
     yield from _confused(implementation, *OF_TEXTS, *OF_IDS, pipeline=Pipeline(("NFC",), (), (ByteLevel(),)))
+    if "encode" in implementation.capabilities:
+        added = Pipeline((), tuple(map(AddedToken, _MODEL_OF_BEGUN.special_tokens or ())))
+        yield from _in_turn(implementation, replace(_MODEL_OF_BEGUN, special_tokens=None, pipeline=added), _begun())
     if "encode_batch" in implementation.capabilities:
         model = strategies.with_ids((), special=["e\u0301"])
         added = Pipeline(("NFC",), (AddedToken("e\u0301"),), (ByteLevel(),))

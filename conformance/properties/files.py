@@ -136,6 +136,7 @@ def methods(implementation: Implementation) -> Verdicts:
 
 
 LONG_ENTRY = 1_024  # letters of the longest token
+LONG_LINE = 4_096  # letters of the two tokens of one merge, more than a usual buffer of lines has room for
 TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers
 WHOLE_BLOCKS = 1_025  # bytes with 1,024 merges, which fill blocks of lines to the last one
@@ -156,7 +157,7 @@ def _words_of_gpt2() -> tuple[Question[Encode], Ids]:
 
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of 1,000 characters are read whole, and GPT-2's files.
+    """Keys of `vocab.json` and lines of `merges.txt` of 4,000 characters are read whole, and GPT-2's files.
 
     A table in which each merge needs the one before is also saved.
     """
@@ -166,6 +167,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
         (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
         (_words_of_gpt2(), False),
+        (long_tokens(LONG_LINE), False),
     ):
         has_own_pattern = implementation.conventions["pattern"] != "gpt2"
         if has_own_pattern and correct_answer(question, implementation.conventions) != right:

@@ -700,6 +700,14 @@ class LoadsShortLines(Whole):
         return super().from_files(vocab, merges, special_tokens)
 
 
+class LoadsLinesOfUsualBuffers(LoadsShortLines):
+    """Ignores lines of merges.txt that do not fit into a buffer of 4,096 characters."""
+
+    @staticmethod
+    def reads(line: str) -> bool:
+        return len(line) < 4_096
+
+
 class NumbersSpansOfLoadedTokensByRank(Whole):
     def encode_with_offsets(self, text: str) -> Any:
         ids, spans = super().encode_with_offsets(text)

@@ -354,7 +354,7 @@ def test_an_added_token_in_changed_text_has_an_exact_span() -> None:
     operation, setting = EncodeWithOffsets("e\u0301<n>b"), Setting(model, DEFAULTS)
     right = operation.computed(setting)
     assert right == Offsets((0xC3, 0xA9, 256, 98), ((0, 2), (0, 2), (2, 5), (5, 6)))
-    for at, span, accepted in ((0, (0, 1), True), (2, (1, 4), False), (2, (2, 4), False), (3, (6, 6), True)):
+    for at, span, accepted in ((0, (0, 1), True), (2, (1, 4), False), (2, (2, 4), False), (3, (6, 6), False)):
         spans = [*right.spans]
         spans[at] = span
         assert operation.accepts(right, Offsets(right.ids, tuple(spans)), setting) is accepted, (at, span)
@@ -401,3 +401,24 @@ def test_where_normalization_changes_a_text_a_span_covers_every_other_character(
     right = operation.answer(setting)
     assert right.spans[-1] == (2, 4)
     assert operation.accepts(right, replace(right, spans=(*right.spans[:-1], span)), setting) is exact
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "accepted"),
+    [
+        ("e\u0301<s>ab", {3: (6, 7), 4: (7, 7)}, False),  # letters after the special token
+        ("e\u0301<s>ab", {0: (0, 1), 1: (0, 1)}, True),  # of what was composed
+        ("ab<s>e\u0301", {0: (0, 0)}, False),  # a letter before it
+        ("ab<s>e\u0301", {3: (5, 6), 4: (5, 6)}, True),
+        ("ae\u0301<s>", {0: (0, 3)}, True),  # its neighbour was composed
+    ],
+)
+def test_text_between_added_tokens_has_exact_spans_if_its_tokens_spell_it(
+    text: str, wrong: dict[int, tuple[int, int]], accepted: bool
+) -> None:
+    model = read_model({"pipeline": {"normalizer": ["NFC"], "added_tokens": [{"content": "<s>"}]}})
+    operation, setting = EncodeWithOffsets(text), Setting(model, DEFAULTS, "OFFSET-SPECIAL-1")
+    right = operation.answer(setting)
+    spans = tuple(wrong.get(at, span) for at, span in enumerate(right.spans))
+    assert spans != right.spans
+    assert operation.accepts(right, replace(right, spans=spans), setting) is accepted

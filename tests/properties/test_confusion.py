@@ -214,8 +214,36 @@ class TakesTheEndOfItsLastText(Whole):
         return self.last[1]
 
 
-def test_a_text_that_is_wrong_after_a_longer_one_is_found() -> None:
-    found = run("law-cached-texts", TakesTheEndOfItsLastText)
+class KeepsTheIdsOfAPrompt(Whole):
+    """Encodes only what follows the last text, if the cut is before a space: a special token can be across the cut."""
+
+    last: tuple[str, list[int]] = "", []
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        before, ids = self.last
+        rest = text.removeprefix(before)
+        is_begun = before and rest != text and rest[:1] == " " and before[-1] != " "
+        self.last = text, [*ids, *super().encode(rest)] if is_begun else super().encode(text, **choice)
+        return self.last[1]
+
+
+class KeepsShortWordsOnly(Whole):
+    """A cache with room for 64 words: it keeps the key of a long word with the tokens of the word before."""
+
+    def merge(self, word: textbook.Word) -> textbook.Word:
+        kept = vars(self).setdefault("kept", {})
+        slot = zlib.crc32(b"".join(word)) % 64
+        key, tokens = kept.get(slot, (None, None))
+        if key == word:
+            return tokens  # type: ignore[no-any-return]
+        merged = super().merge(word)
+        kept[slot] = word, merged if len(merged) <= 16 else tokens or merged
+        return merged
+
+
+@pytest.mark.parametrize("target", [TakesTheEndOfItsLastText, KeepsTheIdsOfAPrompt, KeepsShortWordsOnly])
+def test_a_text_that_is_wrong_after_others_is_found(target: type) -> None:
+    found = run("law-cached-texts", target)
     assert found is not None
     assert found.mismatch.depends_on is None
 
@@ -226,6 +254,12 @@ def test_a_cache_that_confuses_a_lone_surrogate_is_found(errors: str, context: s
     assert found is not None
     assert found.mismatch.depends_on is None
     assert found.mismatch.asked.context == context
+
+
+def test_a_special_token_across_the_end_of_an_earlier_text_is_found_in_pipelines() -> None:
+    found = run("law-cached-pipelines", KeepsTheIdsOfAPrompt)
+    assert found is not None
+    assert found.mismatch.depends_on is None
 
 
 TRAINING_KEYS: dict[str, Callable[..., Hashable]] = {

@@ -370,6 +370,27 @@ def test_special_tokens_are_asked_for_after_an_error_and_hide_no_failure_of_plai
         assert found.mismatch.asked.context.startswith("after a call of save")
 
 
+def test_spans_that_an_error_leaves_behind_are_found() -> None:
+    class KeepsSpansAfterAnError(Whole):
+        """Gathers the spans in a list of its own, which a call empties only if it succeeds."""
+
+        def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+            gathered: list[tuple[int, int]] = vars(self).setdefault("gathered", [])
+            special = next((one for one in self.special if one in text), "")
+            if special and "\ud800" in text:
+                gathered.append((text.index(special), text.index(special) + len(special)))
+            ids, spans = super().encode_with_offsets(text)
+            found = [*gathered, *spans]
+            gathered.clear()
+            return ids, found
+
+    (tested,) = (one for one in PROPERTIES if one.id == "law-after-error-ways")
+    found = tested.run(Implementation("x", KeepsSpansAfterAnError), QUICK)
+    assert found is not None
+    call = "encode_with_offsets with a lone surrogate after special tokens"
+    assert found.mismatch.asked.context == f"after a call of {call}"
+
+
 def test_each_call_that_may_be_refused_is_made_before_others() -> None:
     failed = set[str]()
 
@@ -472,6 +493,29 @@ def test_pipelines_that_a_key_confuses_are_found(name: str) -> None:
 
     (tables,) = (one for one in PROPERTIES if one.id == "law-tables-pipeline")
     assert tables.run(Implementation("x", Confuses), QUICK) is not None
+
+
+def test_a_setting_of_the_latest_pipeline_is_found_behind_a_cache() -> None:
+    class LooksUpAsTheLatest(Whole):
+        """Keeps `ignore_merges` in the class, and what each tokenizer has encoded in the tokenizer."""
+
+        lookups: ClassVar[list[str]] = ["pair"]
+
+        @classmethod
+        def from_tokenizer_json(cls, path: str) -> Any:
+            made = super().from_tokenizer_json(path)
+            cls.lookups[0] = made.pipeline.lookup if made.pipeline else "pair"
+            return made
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            kept: dict[str, list[int]] = vars(self).setdefault("kept", {})
+            if text not in kept:
+                self.lookup = self.lookups[0] if self.pipeline else self.lookup
+                kept[text] = super().encode(text, **choice)
+            return kept[text]
+
+    (tables,) = (one for one in PROPERTIES if one.id == "law-tables-pipeline")
+    assert tables.run(Implementation("x", LooksUpAsTheLatest), QUICK) is not None
 
 
 def test_tables_that_are_wrong_in_one_order_are_found() -> None:

@@ -159,6 +159,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch-bad-text", wrong.leaving_rows_empty(1025)),
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
+    ("law-load-long", wrong.LoadsLinesOfUsualBuffers),
     ("law-load-long", wrong.LosesTheLastMergeOfAFullBlock),
     ("law-load-long", wrong.LoadsInBlocks),
     ("law-load-long", wrong.DecodesFilesInBlocks),
