@@ -190,13 +190,14 @@ def test_imports_between_the_packages_of_the_suite_go_one_way(package: str) -> N
     assert {(file, owner) for file, owner in found if owner not in (package, *LAYERS[package])} == set()
 
 
+_SIGNATURE = ("", ".takes", ".takes_others", ".train_fault", ".is_like_minbpe")
 REMOTE = (
     "bpe_conformance.adapters",
     "bpe_conformance.adapters.CAPABILITIES",
     "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
     "bpe_conformance.adapters.TESTABLE",
-    *(f"bpe_conformance.adapters.signature{name}" for name in ("", ".takes", ".takes_others")),
+    *(f"bpe_conformance.adapters.signature{name}" for name in _SIGNATURE),
 )
 """The names that the suite may use from the adapters."""
 WRITES_MODELS = (
