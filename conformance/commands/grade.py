@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
     folders = _named(options.folders, options.adapter)
     if ":" not in options.adapter:
         named = f"--adapter {shlex.quote(options.adapter)}: name a module and the class in it"
-        raise CommandError(f"{named}, such as {shlex.quote(options.adapter.partition('.')[0])}:Tokenizer")
+        raise CommandError(f"{named}, such as tok:Tokenizer")
     if options.adapter.startswith("cmd:"):
         raise CommandError("grade confines Python; it cannot run cmd: adapters. Use pytest conformance in a container")
     if options.adapter.startswith("tokenizer-json:"):

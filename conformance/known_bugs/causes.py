@@ -193,7 +193,8 @@ class Candidate:
         do those in `overlaid`, if they fail with another answer: a bug that explains others fails these, too.
         """
         new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
-        score = len(self.same - explained) - len(self.other - explained - overlaid) - PASSED * len(self.passed)
+        hidden = overlaid if self.own & left else frozenset[str]()  # only for a case of the clause that it breaks
+        score = len(self.same - explained) - len(self.other - explained - hidden) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
         if (

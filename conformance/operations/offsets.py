@@ -19,7 +19,7 @@ EXACT = "OFFSET-CHANGED-2"
 
 @dataclass(frozen=True)
 class EncodeWithOffsets(Encoding):
-    """`encode_with_offsets(text)`. Where the tokens do not spell the text, as after normalization, spans are open."""
+    """`encode_with_offsets(text)`. Where the tokens do not spell a part of the text, its spans are open."""
 
     text: str
     name, needs, conformance_class = "offsets", ("encode_with_offsets",), "offsets"
@@ -70,20 +70,24 @@ class EncodeWithOffsets(Encoding):
     def _exact(self, correct: Offsets, setting: Setting) -> Iterator[int]:
         """Yield the indices of the spans that are exact in changed text, too (OFFSET-SPECIAL-1).
 
-        They are those of the added tokens, and of the text between two of them if its tokens spell it.
+        They are those of the added tokens, and of the text before, between and after them if its tokens spell it.
         """
         built = {left + right for left, right in setting.table.merges}
         ordinary = {index for index, token in setting.table.vocab.items() if len(token) == 1 or token in built}
         added = {setting.oracle.special_id(token) for token in setting.oracle.special} - ordinary
         found = [at for at, index in enumerate(correct.ids) if index in added]
         yield from found
+        origins = setting.oracle.origins(self.text) if found else []
         ends = [0, *(correct.spans[at][1] for at in found)]
         starts = [*(correct.spans[at][0] for at in found), len(self.text)]
         bounds = pairwise([-1, *found, len(correct.ids)])
         for (before, after), end, start in zip(bounds, ends, starts, strict=True):
-            tokens = (token_of(index, setting.table) or b"" for index in correct.ids[before + 1 : after])
+            between = range(before + 1, after)
+            if not found or any(None in origins[at] for at in between):
+                continue  # a space that was added has no character, even if it looks like one that was removed
+            tokens = (token_of(correct.ids[at], setting.table) or b"" for at in between)
             if b"".join(tokens) == self.text[end:start].encode("utf-8", "surrogatepass"):
-                yield from range(before + 1, after)
+                yield from between
 
     def _is_spelled(self, correct: Offsets, setting: Setting) -> bool:
         """Return whether the tokens spell the text, apart from white space that added tokens took."""

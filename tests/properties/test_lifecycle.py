@@ -370,7 +370,7 @@ def test_special_tokens_are_asked_for_after_an_error_and_hide_no_failure_of_plai
         assert found.mismatch.asked.context.startswith("after a call of save")
 
 
-def test_spans_that_an_error_leaves_behind_are_found() -> None:
+def test_spans_that_an_error_leaves_are_found() -> None:
     class KeepsSpansAfterAnError(Whole):
         """Gathers the spans in a list of its own, which a call empties only if it succeeds."""
 
@@ -495,7 +495,7 @@ def test_pipelines_that_a_key_confuses_are_found(name: str) -> None:
     assert tables.run(Implementation("x", Confuses), QUICK) is not None
 
 
-def test_a_setting_of_the_latest_pipeline_is_found_behind_a_cache() -> None:
+def test_a_setting_of_the_latest_pipeline_is_found_despite_a_cache() -> None:
     class LooksUpAsTheLatest(Whole):
         """Keeps `ignore_merges` in the class, and what each tokenizer has encoded in the tokenizer."""
 

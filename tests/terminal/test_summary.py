@@ -129,8 +129,8 @@ def test_what_no_cause_explains_is_counted_at_the_end_and_the_columns_add_up(pro
         [
             "MERGE *",
             "DECODE *",
-            "2 others *56",
-            "all *56",
+            "2 others *58",
+            "all *58",
             "next  *1 likely cause explains 13 of 32 failures:",
             "  1. greedy-left-to-right *",
             "  19 more failures have no known cause; start with:",
