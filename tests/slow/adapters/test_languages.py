@@ -168,7 +168,7 @@ def test_npm_adapter_with_a_model_rejects_other_vocabularies(stubs):
 
 @needs_node
 def test_missing_package_or_model_gives_one_line_error(tmp_path, stubs):
-    with pytest.raises(AdapterError, match=r"Cannot find module 'js-tiktoken.*install it in the current directory") as caught:
+    with pytest.raises(AdapterError, match=r"Cannot find module .js-tiktoken.*install it in the current") as caught:
         node(LANGUAGES / "js_tiktoken.mjs", cwd=tmp_path)
     assert "\n" not in str(caught.value)
     with pytest.raises(AdapterError, match="there is no model gpt9; there are gpt2, cl100k, o200k"):
