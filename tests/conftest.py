@@ -40,13 +40,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` reads the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is in tests/slow, or only runs before a release, as slow. Leave other slow tests out unless named."""
+    """Mark what is in tests/slow, or only runs before a release, as slow. Leave out other slow tests.
+
+    They run if markers are named (`-m slow`), and those that are named (`test_scale.py::test_long_texts`) run, too.
+    """
     for item in items:
         if SLOW in item.path.parents or item.get_closest_marker("release"):
             item.add_marker(pytest.mark.slow)
-    if config.option.markexpr or any("::" in str(argument) for argument in config.args):
+    if config.option.markexpr:
         return
-    left_out = [item for item in items if item.get_closest_marker("slow") and SLOW not in item.path.parents]
+    named = [test for argument in config.args if (test := str(argument).partition("::")[2])]
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("slow")
+        and SLOW not in item.path.parents
+        and not any(item.nodeid.partition("::")[2].startswith(test) for test in named)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in {*left_out}]

@@ -298,6 +298,13 @@ def test_a_run_that_does_not_name_the_suite_imports_only_the_plugin() -> None:
         ),
         (["tests/properties/test_blame.py", "-m", "slow"], {"in_its_own_class_only": True, "_only_once_": False}),
         (["tests/properties/test_scale.py", "-m", "slow and not release"], {"beyond": False, "every_size": True}),
+        (
+            [
+                "tests/properties/test_blame.py::test_a_method_that_gives_no_answer_counts_in_its_own_class_only",
+                "tests/properties/test_scale.py",
+            ],
+            {"in_its_own_class_only": True, "every_known_bug_with_long": False},
+        ),
         (["tests"], {"tests/slow/adapters/test_languages.py::": False, "every_known_bug_with_long": False}),
     ],
 )

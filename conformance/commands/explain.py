@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from ..answer import AnyError, Rows, Text
 from ..command_line import CommandError, print_lines
 from ..known_bugs import known_bugs, matrix
 from ..operations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS, Entries, Lazy, Train, conventions_of
-from ..packs.files import load_pack
+from ..packs.files import CASES, load_pack
 from ..properties import EVERY as EVERY_PROPERTY
 from ..properties.engine import Property
 from ..properties.scale import GROWTH
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     view = View.checked(options.tie_break, options.lookup, options.all)
     spec = spec_in(options.spec)
     if options.pack is not None:
-        spec = replace(spec, cases=load_pack(options.pack, spec.clauses))
+        spec, view = replace(spec, cases=load_pack(options.pack, spec.clauses)), replace(view, pack=str(options.pack))
     print_lines(explain(spec, options.id, view))
     return 0
 
@@ -58,6 +59,7 @@ class View:
     tie_break: str = "lex-greater"  # a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`)
     lookup: str = ""  # by default that of the model
     cut: Cut = field(default_factory=Cut)  # how much of a long table is shown
+    pack: str = ""  # the directory of the pack that has the cases, or "" for the specification
 
     @classmethod
     def checked(cls, tie_break: str | None, lookup: str | None, everything: bool) -> View:
@@ -70,29 +72,35 @@ class View:
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     cases = {case.id: case for case in spec.cases}
-    extension = load_extension()
+    view, extension = view or View(), load_extension()
     sections = {section.name: section for section in (*spec.sections, extension.section)}
     clauses = {clause.id: clause for section in sections.values() for clause in section.clauses}
     properties = {property_.id: property_ for property_ in EVERY_PROPERTY if property_.clause_id in spec.clauses}
+    of_extension = {case.id: case.clause.id for case in extension.cases}  # they have no replay
+    name = of_extension.get(name.lower(), name)
     every = (*clauses, *sections, *properties, *cases)
     name = {known.lower(): known for known in every}.get(name.lower(), name)
     if name not in every and name.lower() in (bugs := [bug.id for bug in known_bugs()]):
-        _check_replayed(name, None, view or View())
+        _check_replayed(name, None, view)
         return matrix.described(name)
     if name not in every and (word := name.removeprefix("undeclared ").partition("=")[0]) in (*CONVENTIONS, "pattern"):
         see = "docs/conventions.md explains it, and bpe-conformance conventions ADAPTER probes its value"
         raise SelectionError(f"{word} is a convention: {see}")
-    known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug")
-    _check_replayed(name, cases.get(name), view or View())
+    see = f"{CASES} of {view.pack}" if view.pack else "bpe-conformance list"
+    known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug", see=see)
+    _check_replayed(name, cases.get(name), view)
     if name in cases:
-        return _case(cases[name], spec, view or View())
+        return _case(cases[name], spec, view)
     titled = [(case.clause.id, case.id, str(case.raw["title"])) for case in extension.cases]
     titled = [*((case.clause.id, case.id, case.title) for case in spec.cases), *titled]
     if name in clauses:
-        return _clause(clauses[name], [row[1:] for row in titled if row[0] == name], name in spec.clauses)
+        pack = f" --pack {shlex.quote(view.pack)}" if view.pack else ""
+        replays = f"bpe-conformance explain CASE{pack} replays one"
+        after = replays if name in spec.clauses else "no adapter is tested with them"
+        return _clause(clauses[name], [row[1:] for row in titled if row[0] == name], after)
     if name in sections:
         ids = {clause.id for clause in sections[name].clauses}
-        return _section(sections[name], sum(row[0] in ids for row in titled), view or View())
+        return _section(sections[name], sum(row[0] in ids for row in titled), view)
     return _property(properties[name], spec)
 
 
@@ -194,8 +202,8 @@ def _head(clause: Clause) -> Iterator[str]:
         yield from _prose(source, " " if number else "sources")
 
 
-def _clause(clause: Clause, cases: Sequence[tuple[str, str]], is_tested: bool) -> Iterator[str]:
-    """Explain a clause, and list its cases: (id, title)."""
+def _clause(clause: Clause, cases: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
+    """Explain a clause, and list its cases, as (id, title), after their number and the text `after`."""
     yield from _headline(clause.id, clause.level.upper())
     yield from _head(clause)
     if clause.uncased:
@@ -203,9 +211,8 @@ def _clause(clause: Clause, cases: Sequence[tuple[str, str]], is_tested: bool) -
     if properties := [property_.id for property_ in EVERY_PROPERTY if property_.clause_id == clause.id]:
         yield from _prose(", ".join(properties), "properties")
     if cases:
-        replays = "; bpe-conformance explain CASE replays one" if is_tested else "; no adapter is tested with them"
         yield ""
-        yield f"  {counted(len(cases), 'case')}{replays}"
+        yield f"  {counted(len(cases), 'case')}; {after}"
         width = max(len(case) for case, _ in cases)
         for case, title in cases:
             line = f"    {case:{width}}  {title}"

@@ -185,16 +185,19 @@ class Candidate:
         return {bug.id for bug in self.named}
 
     def score(
-        self, left: Set[str], explained: Set[str], raising: Set[str], overlaid: Set[str] = frozenset()
+        self, left: Set[str], explained: Set[str], raising: Set[str], hidden: Set[str] = frozenset()
     ) -> tuple[int, int, float, bool] | None:
         """Return the evidence for it where other causes already explain some cases; None if it is too weak.
 
         The cases in `raising` end in an error that is explained, which says nothing for or against the cause. Neither
-        do those in `overlaid`, if they fail with another answer: a bug that explains others fails these, too.
+        do those in `hidden`, which a named bug fails, too, and which fail with another answer than either bug gives,
+        if they are no more than those that the cause explains, and one of these is of the clause that the bug breaks.
         """
         new = len(self.same & left)  # SHOULD tests are evidence, too, although they need no cause
-        hidden = overlaid if self.own & left else frozenset[str]()  # only for a case of the clause that it breaks
-        score = len(self.same - explained) - len(self.other - explained - hidden) - PASSED * len(self.passed)
+        against = self.other - explained
+        if self.own & left and len(against & hidden) <= new:
+            against -= hidden
+        score = len(self.same - explained) - len(against) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
         if (
@@ -223,10 +226,10 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
     Known bugs that explain the same failures equally well become one cause, in the order of the candidates: the list of
     bugs has the more common ones of a section first.
     """
-    left, explained, raising, overlaid = set(failures), set[str](), set[str](), set[str]()
+    left, explained, raising, hidden = set(failures), set[str](), set[str](), set[str]()
     remaining, found = list(candidates), list[tuple[Candidate, frozenset[str]]]()
     while len(found) < MOST_CAUSES:
-        scores = ((candidate.score(left, explained, raising, overlaid), candidate) for candidate in remaining)
+        scores = ((candidate.score(left, explained, raising, hidden), candidate) for candidate in remaining)
         scored = [(score, candidate) for score, candidate in scores if score]
         if not scored:
             break
@@ -245,7 +248,7 @@ def cover(candidates: Iterable[Candidate], failures: Collection[str]) -> list[tu
             found[again] = found[again][0], found[again][1] | new
         left -= new
         explained |= first.same
-        overlaid |= first.other
+        hidden |= first.other
         raising |= first.same if isinstance(first.cause, ErrorCause) else set()
         remaining = [candidate for candidate in remaining if not candidate.contradicts(first)]
     return found

@@ -120,7 +120,8 @@ def _later_occurrence(both: _Encodings, available: answer.Pair) -> answer.Pair |
     """Return the merge of the same pair at a later position that overlaps this one, if it was applied."""
     joined, next_token = b"".join(available.merge), both.got[both.position + 1 : both.position + 2]
     begins = both.offset + len(both.model.vocab[both.got[both.position]])
-    overlaps = available.byte is not None and available.byte < begins  # the answer divides the pair there or later
+    # The answer divides the pair at the end of its token, or later.
+    overlaps = available.byte is not None and available.byte < begins
     if overlaps and [both.model.vocab.get(index) for index in next_token] == [joined]:
         return replace(available, byte=begins)
     return None

@@ -508,7 +508,7 @@ def _brief(operation: Operation) -> str:
 
 
 MANY_WORDS = " ".join(map(str, range(4_096)))
-LONG_WORDS = tuple("xyz"[at : at + 1] * (40 + at) for at in range(3))
+LONG_WORDS = ("x" * 40, "y" * 41, "z" * 42)
 """Words of so many tokens that a cache may not keep them."""
 BEGUN = "a <a b> b  <a b>"
 _MODEL_OF_BEGUN = strategies.with_ids((), special=["<a b>", "b "])
@@ -571,14 +571,14 @@ def texts(implementation: Implementation) -> Verdicts:
     filled = Instance(implementation, _model())
     filled.ask(Question(Encode(MANY_WORDS), _model()))
     for question in (Question(Encode(word), _model(), "after many other words") for word in LONG_WORDS):
-        for _ in range(2):  # a cache can keep the key of a long value, and the value of the key before
+        for _ in range(2):  # a cache can store the key of a long value, but keep the value of the key before it
             yield undisturbed(implementation, question, filled.ask(question))
     if "special" in implementation.capabilities:
         yield from _in_turn(implementation, _MODEL_OF_BEGUN, _begun())
 
 
 def _begun() -> Iterator[Sequence[Operation]]:
-    """Yield each beginning of a text, some of which end inside a special token, with the text."""
+    """Yield pairs: a beginning of a text, which may end inside a special token, and the text."""
     return ([Encode(BEGUN[:end]), Encode(BEGUN)] for end in range(1, len(BEGUN)))
 
 

@@ -135,7 +135,7 @@ def methods(implementation: Implementation) -> Verdicts:
             yield None if found is None else replace(found, clause_id="FILE-SAVE-1")
 
 
-LONG_ENTRY = 1_024  # letters of the longest token
+LONG_ENTRY = 1_024  # letters of a token with a long key
 LONG_LINE = 4_096  # letters of the two tokens of one merge, more than a usual buffer of lines has room for
 TWO_BYTES = "".join(map(chr, range(0xE0, 0xF7)))  # letters, of which each byte takes two in a file
 MANY_MERGES = 640  # each of which the next one needs; their lines have 200,000 characters, more than most buffers

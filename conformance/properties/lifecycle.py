@@ -950,7 +950,7 @@ def load_together(implementation: Implementation) -> Verdicts:
 def _together(implementation: Implementation, operation: Operation, pipelines: bool = False) -> Mismatch | None:
     """Make tokenizers of all tables, in two orders; ask each at once and at the end; return the first mismatch.
 
-    The last ones are asked something else at first: a cache of their own would keep the answer to the question.
+    In the last two rounds, they are asked something else first, because a cache of their own would keep the answer.
     """
     of_pipelines = origins_of_pipelines({**PIPELINES, **ALIKE_PIPELINES}) if pipelines else []
     every = of_pipelines or origins(implementation, in_files=False)

@@ -604,3 +604,4 @@ def test_the_clauses_of_an_extension_are_explained_although_nothing_is_tested_wi
     assert shown.startswith("SUPER-WORDS-1 ")
     assert "5 cases; no adapter is tested with them" in shown
     assert "    super-most-words-zero\n        a limit of zero words is an error" in shown
+    assert _shown(spec, "super-most-words-zero") == shown  # its case has no replay

@@ -422,3 +422,16 @@ def test_text_between_added_tokens_has_exact_spans_if_its_tokens_spell_it(
     spans = tuple(wrong.get(at, span) for at, span in enumerate(right.spans))
     assert spans != right.spans
     assert operation.accepts(right, replace(right, spans=spans), setting) is accepted
+
+
+@pytest.mark.parametrize("text", ["<s> a b", " a b<s>", " a b"])
+def test_a_space_that_was_added_in_place_of_a_removed_one_has_no_exact_span(text: str) -> None:
+    steps = [{"step": "Split", "expression": " ", "behavior": "Removed"}, {"step": "ByteLevel", "prefix_space": True}]
+    pipeline = {"added_tokens": [{"content": "<s>"}], "steps": steps}
+    model = read_model({"merges": [[" ", "a"], [" ", "b"]], "pipeline": pipeline})
+    operation, setting = EncodeWithOffsets(text), Setting(model, DEFAULTS, "OFFSET-SPECIAL-1")
+    right = operation.answer(setting)
+    letters = {right.ids.index(256): text.index("a"), right.ids.index(257): text.index("b")}
+    assert [right.spans[at] for at in letters] == [(begin, begin + 1) for begin in letters.values()]
+    counted = tuple((letters[at] - 1, span[1]) if at in letters else span for at, span in enumerate(right.spans))
+    assert operation.accepts(right, replace(right, spans=counted), setting)

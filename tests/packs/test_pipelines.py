@@ -540,6 +540,13 @@ def test_each_case_of_a_pack_is_explained_by_a_replay_that_gives_its_ids(
         assert shown == Counter(str(index) for index in right.ids if case.table.vocab[index] not in added), case.id
 
 
+def test_an_explanation_names_the_pack_in_what_it_points_to(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "merge-order-1", "--pack", str(pack)]) == 0
+    assert f"bpe-conformance explain CASE --pack {pack} replays one" in " ".join(capsys.readouterr().out.split())
+    assert main(["explain", "zzzz", "--pack", str(pack)]) == 2
+    assert f"see cases.json of {pack}" in capsys.readouterr().err
+
+
 def test_the_entries_of_a_pack_are_shown_in_part(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "toy-entries-0001", "--pack", str(pack)]) == 0
     shown = capsys.readouterr().out
