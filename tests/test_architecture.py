@@ -289,6 +289,7 @@ def test_a_run_that_does_not_name_the_suite_imports_only_the_plugin() -> None:
     assert done.stdout.split() == ["bpe_conformance", "bpe_conformance.plugin"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "collected"),
     [

@@ -94,6 +94,7 @@ def test_a_file_that_an_engine_does_not_load_gives_one_line(folder: Path, spec: 
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_an_engine_is_tested_with_a_pack_of_its_model(project: Project) -> None:
     def run(adapter: str) -> pytest.RunResult:
         options = ["--adapter", adapter, "--bpe-pack", "pack", "-k", "entries"]

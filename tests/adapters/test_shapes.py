@@ -262,6 +262,7 @@ class Reads(Reader):
 """
 
 
+@pytest.mark.slow
 def test_a_class_that_reads_a_tokenizer_json_is_tested_with_golden_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

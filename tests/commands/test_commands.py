@@ -417,6 +417,7 @@ def test_invalid_utf8_is_replaced_on_request(here: Path, capsys: pytest.CaptureF
     assert list(map(int, out.split())) == np.fromfile(here / "ids", "<u2").tolist() == GPT2.encode("a\ufffdb\ufffd")
 
 
+@pytest.mark.slow
 def test_encode_writes_several_files_as_arrays(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "more").write_text("newest newest", "utf-8")
     wanted = {"text.npy": GPT2.encode(TEXT), "more.npy": GPT2.encode("newest newest")}
@@ -617,6 +618,7 @@ def test_a_program_that_breaks_a_rule_has_the_exit_status_1(
         assert message == f"--time-limit {limit}: must be above 0 seconds and at most a day"
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_ends_the_command_quietly(here: Path) -> None:
     (here / "long").write_text("low lower\n" * 40_000, "utf-8")
     command = [*COMMAND, "encode", "gpt2", "long"]
@@ -729,6 +731,7 @@ def test_compare_takes_a_table_with_an_expression_of_its_own(capsys: pytest.Capt
     assert message == "compared:Plain: does not support the regular expression of the table"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("adapters")
 def test_compare_reports_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1

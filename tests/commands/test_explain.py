@@ -238,6 +238,7 @@ def test_replacements_are_those_of_the_decoder(data: bytes) -> None:
         assert data[first:last].decode("utf-8", "replace") == "\ufffd"
 
 
+@pytest.mark.slow
 def test_the_command_to_try_is_one_line(spec: Spec) -> None:
     for name in [*(tested.id for tested in PROPERTIES), *(bug.id for bug in known_bugs()[:20])]:
         assert re.search(
@@ -245,6 +246,7 @@ def test_the_command_to_try_is_one_line(spec: Spec) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_clause_and_a_property_are_shown(spec: Spec) -> None:
     clause = _shown(spec, "merge-order-1")  # in any case
     assert clause.startswith("MERGE-ORDER-1")
@@ -316,6 +318,7 @@ def _everything(spec: Spec) -> Iterator[str]:
     yield from {case.operation.name: case.id for case in small}.values()
 
 
+@pytest.mark.slow
 def test_everything_can_be_explained_in_80_columns(spec: Spec) -> None:
     for name in _everything(spec):
         for line in explain(spec, name):

@@ -22,7 +22,15 @@ from bpe_conformance.reference.textbook import Word
 
 
 class Whole(textbook.Tokenizer):
-    """The textbook with all methods of the adapter protocol."""
+    """The textbook with all methods of the protocol. It keeps the ids of pre-tokens: long texts repeat them."""
+
+    _ids_of: dict[str, list[int]]
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        ids_of = self.__dict__.setdefault("_ids_of", {})
+        if pre_token not in ids_of:
+            ids_of[pre_token] = super().encode_pre_token(pre_token)
+        return list(ids_of[pre_token])
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode("".join(chunks))
@@ -109,7 +117,7 @@ class HandsOutOneList(Whole):
     """Keeps what methods return for some texts, and returns the same lists again."""
 
     def kept(self, kind: str, text: str, make: Callable[[], Any]) -> Any:
-        known: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
+        known: dict[Any, Any] = self.__dict__.setdefault("_ids_of", {})
         if text and not text.startswith("<") and len(text) < 1_000:
             return make()
         if (kind, text) not in known:
@@ -900,19 +908,19 @@ class ForgetsChoicesThatShrink(Whole):
 class KeepsLongerFiles(Whole):
     """Replaces a file only if the new one is longer."""
 
-    def is_kept(self, old: bytes, new: bytes) -> bool:
+    def is_ids_of(self, old: bytes, new: bytes) -> bool:
         return len(old) > len(new)
 
     def save(self, folder: str) -> None:
         before = {file: file.read_bytes() for file in Path(folder).iterdir()}
         super().save(folder)
         for file, data in before.items():
-            if self.is_kept(data, file.read_bytes()):
+            if self.is_ids_of(data, file.read_bytes()):
                 file.write_bytes(data)
 
 
 class KeepsShorterFiles(KeepsLongerFiles):
-    def is_kept(self, old: bytes, new: bytes) -> bool:
+    def is_ids_of(self, old: bytes, new: bytes) -> bool:
         return len(old) < len(new)
 
 
@@ -956,7 +964,7 @@ class OverwritesMergesInPlace(Whole):
 
 
 class KeepsFilesOfOneLength(KeepsLongerFiles):
-    def is_kept(self, old: bytes, new: bytes) -> bool:
+    def is_ids_of(self, old: bytes, new: bytes) -> bool:
         return abs(len(old) - len(new)) < 2
 
 

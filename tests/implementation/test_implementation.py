@@ -326,6 +326,7 @@ def test_fixed_model_is_built_without_arguments() -> None:
     assert implementation.build(gpt2_model()) is implementation.build(gpt2_model())
 
 
+@pytest.mark.slow
 def test_a_constructor_that_timed_out_is_called_again_only_with_more_time() -> None:
     calls: list[float] = []
 
@@ -1512,6 +1513,7 @@ def test_what_announces_a_probe_ends_with_it() -> None:
         assert {*threading.enumerate()} == before
 
 
+@pytest.mark.slow
 def test_what_loaded_tokenizers_lack_is_not_tested_there() -> None:
     class Small:
         def __init__(self, inner: Reference) -> None:

@@ -50,6 +50,7 @@ class Moving(Right):
 FAILED = {"act-hang", "act-swallow", "act-exit", "act-escape"}
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("options", [(), ("--bpe-isolate",)], ids=["in-process", "isolated"])
 def test_a_change_fails_the_test_that_made_it(project: Project, options: tuple[str, ...]) -> None:

@@ -261,6 +261,7 @@ def test_other_answers_that_another_part_causes_speak_against_no_bug() -> None:
     assert _found({"c0": "1", **_unknown(6, 9)}, rows, dependent=JUDGED[6:9]) == [({"one"}, 1)]
 
 
+@pytest.mark.slow
 def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers() -> None:
     class DropsLongWords(BaseTrainer):
         def words(self, text: str, special: list[str], pattern: str) -> Any:
@@ -271,6 +272,7 @@ def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers
     assert "counts-in-short-integers" not in {bug.id for one in causes if isinstance(one, BugCause) for bug in one.bugs}
 
 
+@pytest.mark.slow
 def test_three_known_bugs_at_once_are_named_though_a_tenth_of_their_answers_is_lost() -> None:
     """The share is 96 %, and two names in 100 runs are wrong. The hardest are bugs whose cases the other two hide."""
     published, spec = read(), _spec()
@@ -351,6 +353,7 @@ def test_the_ends_of_a_process_are_grouped_by_the_last_line_of_stderr_and_have_n
     assert (cause.message, cause.place, len(cause.tests)) == (ended, "", 6)
 
 
+@pytest.mark.slow
 def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> None:
     assert _raising(2, 8).causes == ()
     assert [len(cause.tests) for cause in _raising(3, 100).causes] == [3]
@@ -360,6 +363,7 @@ def test_an_error_is_a_cause_from_three_failures_on_whatever_else_fails() -> Non
         assert [len(cause.tests) for cause in diagnose(outcomes, _cases()).causes] == [count] * (count >= 3)
 
 
+@pytest.mark.slow
 def test_answers_that_depend_on_another_part_are_no_evidence_of_a_bug() -> None:
     (bug,) = (bug for bug in known_bugs() if bug.id == "numeric-tokens-equal")
     cases = [case for case in _cases() if case.id in read().answers[bug.id]]
@@ -554,7 +558,7 @@ def _of_several(*bugs: str) -> Diagnosis:
 @pytest.mark.parametrize(
     "bugs",
     [
-        ("fallen-pairs-lost", "tie-prefix-greater"),
+        pytest.param(("fallen-pairs-lost", "tie-prefix-greater"), marks=pytest.mark.release),
         ("split-at-white-space", "tie-last-seen"),
         ("base-from-the-text", "replace-first-only", "special-tokens-by-shape"),
         ("last-merge-repeated", "one-merge-too-many", "tie-gpt2-spelling"),
@@ -567,6 +571,7 @@ def test_the_bugs_of_one_trainer_are_named_although_most_tests_show_several(bugs
     assert not found.unexplained
 
 
+@pytest.mark.slow
 def test_a_bug_is_named_beside_the_rule_for_ties_that_a_trainer_follows() -> None:
     ties, length = _of_several("token-length-capped", "tie-smaller-ids").causes
     assert isinstance(ties, ConventionCause)
@@ -595,6 +600,7 @@ def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> D
     return diagnose(_outcomes(declaring, _about(*clauses)), _cases(), Implementation("x", declaring).conventions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clause", ["TRAIN-TIE-1", "TRAIN-RECOUNT-1"])
 def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(clause: str) -> None:
     (cause,) = _of_trainer(TiesByDictOrder, (clause,)).causes
@@ -602,6 +608,7 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(clause: st
     assert cause.conventions == (("tie_break", "unspecified"),)
 
 
+@pytest.mark.slow
 def test_a_property_whose_training_differs_in_ties_only_counts_with_open_ties() -> None:
     asked = Question(Train("ab cd", 257))
     table = Table({**{byte: bytes([byte]) for byte in range(256)}, 256: b" c"}, ((b" ", b"c"),))
@@ -792,6 +799,7 @@ def test_a_tokenizer_that_always_splits_by_another_pattern_is_named(pattern: str
     assert {found.partition("-")[0] for found in cause.tests} == {"split", "train"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["cl100k", "o200k", "qwen2"])
 def test_a_trainer_that_always_splits_by_another_pattern_is_named(pattern: str) -> None:
     class TrainsByAnother(textbook.Tokenizer):
@@ -985,6 +993,7 @@ def test_a_trainer_that_learns_pairs_across_pre_tokens_is_named_whatever_its_spl
     assert [name for name, _ in found if name == "pairs-across-pre-tokens"] == ["pairs-across-pre-tokens"] * is_named
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda ids: ids[::-1], sorted, lambda ids: [index ^ 1 for index in ids]])
 def test_other_ids_or_another_order_are_not_replaced_characters(change: Any) -> None:
     class Reorders(Tokenizer):
@@ -994,6 +1003,7 @@ def test_other_ids_or_another_order_are_not_replaced_characters(change: Any) -> 
     assert "characters-replaced" not in dict(_diagnosed(Reorders, "SPLIT", "BYTES", "MERGE"))
 
 
+@pytest.mark.slow
 def test_characters_that_are_left_out_are_not_only_white_space() -> None:
     class WithoutOthers(Tokenizer):
         def encode(self, text: str) -> list[int]:
@@ -1046,6 +1056,7 @@ def test_special_tokens_that_a_trainer_ignores_are_no_other_rule_for_ties(tie_br
     assert (found, count > 40) == ("special-tokens-ignored", True)
 
 
+@pytest.mark.slow
 def test_a_rule_that_few_of_the_incorrect_trainings_follow_is_no_cause() -> None:
     class Smallest(Plain):
         @classmethod
@@ -1058,6 +1069,7 @@ def test_a_rule_that_few_of_the_incorrect_trainings_follow_is_no_cause() -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_shared_cache_is_no_bug_in_the_keys_of_ranks() -> None:
     class Shares(Plain):
         shared: ClassVar[dict[bytes, list[bytes]]] = {}
@@ -1096,6 +1108,7 @@ def test_padding_is_recognised_whatever_its_text_is() -> None:
     assert [found for found, _ in _diagnosed(Pads, "TRAIN-END")] == ["vocab-padded"]
 
 
+@pytest.mark.slow
 def test_a_bug_of_one_section_is_named_beside_bugs_of_others() -> None:
     rank = next(bug.target for bug in known_bugs() if bug.id == "rank-from-id")
 
@@ -1225,13 +1238,13 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
     [
         ("short-texts-looked-up", 5, "fewer than 5"),
         ("last-characters-held-back", 20, "last 20"),
-        ("buffer-encoded-when-full", 48, "there are 48"),
+        pytest.param("buffer-encoded-when-full", 48, "there are 48", marks=pytest.mark.release),
         ("bytes-flushed-when-full", 16, "Collects 16"),
         ("last-text-dropped", 8, "last 8"),
         ("tie-among-top-ten", 5, "(5)"),
         ("rows-truncated", 5, "at 5 ids"),
         ("token-length-capped", 8, "more than 8"),
-        ("chunks-of-fixed-size", 100, "of 100"),
+        pytest.param("chunks-of-fixed-size", 100, "of 100", marks=pytest.mark.release),
         ("decoded-in-windows", 8, "Decodes 8"),
     ],
 )
@@ -1310,6 +1323,7 @@ def test_a_stream_that_is_cut_in_a_short_text_is_no_full_buffer() -> None:
     assert _names(diagnose([failed], ())) == []
 
 
+@pytest.mark.slow
 def test_strangers_are_named_as_published() -> None:
     """A sample of what `count_named.py` prints for all of them."""
     cases = [case for case in _cases() if case.clause.section in ("DECODE", "BATCH", "FILE")]

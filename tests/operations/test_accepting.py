@@ -113,6 +113,7 @@ def is_accepted(case: Case, operation: Operation, answer: Answer, implementation
         return mismatch is None if asked else None
 
 
+@pytest.mark.slow
 def test_no_answer_is_accepted_that_differs_from_the_correct_one() -> None:
     implementation = Implementation("x", Right)
     wrong, classes = [], set[str]()

@@ -92,6 +92,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "pack"
 
 
+@pytest.mark.slow
 def test_the_engines_agree_on_a_pack_that_detects_mistakes_in_every_setting(pack: Path) -> None:
     manifest = json.loads((pack / "pack.json").read_text("utf-8"))
     engines = manifest["engines"]
@@ -338,6 +339,7 @@ def test_a_wrong_engine_fails_with_a_cause_that_names_the_setting(name: str) -> 
     assert name in {bug.id for bug in cause.bugs}, cause
 
 
+@pytest.mark.slow
 def test_a_flag_that_is_not_read_is_named_where_another_one_hides_it() -> None:
     asked = cases_of(SEVERAL)
     outcomes = outcomes_of(type("Engine", (Tokenizer,), tokens(normalized=False, single_word=False)), asked)
@@ -400,6 +402,7 @@ def test_a_detokenizer_that_collects_all_ids_fails(pack: Path) -> None:
     assert {outcome.clause and outcome.clause.id for outcome in failed} == {"DETOK-LAZY-1"}
 
 
+@pytest.mark.slow
 def test_a_known_bug_of_encoders_is_named(pack: Path) -> None:
     class Engine(Tokenizer):
         def encode(self, text: str) -> list[int]:
@@ -519,6 +522,7 @@ def test_streams_whose_chunks_are_encoded_alone_are_named() -> None:
     assert name_of(cause) == "chunks-encoded-alone"
 
 
+@pytest.mark.slow
 def test_each_case_of_a_pack_is_explained_by_a_replay_that_gives_its_ids(
     pack: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,12 +100,14 @@ def test_a_method_that_gives_no_answer_counts_in_its_own_class_only(class_: str,
     assert {*found.values()} == {class_}, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [fails, never_ends])
 def test_streams_and_batches_that_call_encode_depend_on_it(fault: Any) -> None:
     found = blamed(with_fault("encode", fault, Whole))
     assert {*found.values()} == {"encoder"}, found
 
 
+@pytest.mark.slow
 def test_a_constructor_that_fails_counts_in_the_encoder_only() -> None:
     class TrainsWithout(Whole):
         def __init__(self, *arguments: Any, **keywords: Any) -> None:

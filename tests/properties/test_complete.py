@@ -381,6 +381,7 @@ def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     assert found.mismatch.depends_on is None
 
 
+@pytest.mark.slow
 def test_a_stream_that_gathers_and_cuts_where_gpt2_does_passes() -> None:
     assert run("law-stream-cuts", gathering(300, before_last_space, False, "gpt2")) is None
 

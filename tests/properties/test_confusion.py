@@ -230,6 +230,8 @@ class KeepsTheIdsOfAPrompt(Whole):
 class KeepsShortWordsOnly(Whole):
     """A cache with room for 64 words: it keeps the key of a long word with the tokens of the word before."""
 
+    encode_pre_token = textbook.Tokenizer.encode_pre_token
+
     def merge(self, word: textbook.Word) -> textbook.Word:
         kept = vars(self).setdefault("kept", {})
         slot = zlib.crc32(b"".join(word)) % 64

@@ -76,6 +76,7 @@ def texts_of(effort: Effort) -> list[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_examples_are_the_same_in_every_process() -> None:
     code = "from properties.test_engine import *; print(ascii(texts_of(Effort())), ascii(run(ENCODE, Greedy)))"
     found = set()
@@ -246,6 +247,7 @@ CONSTANTS = "NUMBERS = [{}]\nDATA = [{}]\n".format(
 )
 
 
+@pytest.mark.slow
 def test_examples_do_not_depend_on_the_users_modules_and_nothing_is_written(tmp_path: Path) -> None:
     code = "from properties.test_engine import *; print(ascii(texts_of(Effort())), ascii(run(ENCODE, Greedy)))"
     found = set()

@@ -834,6 +834,7 @@ def test_an_empty_row_that_is_repeated_is_found() -> None:
     assert "law-batch-history" in accused(Implementation("x", RepeatsOneEmptyRow), stage_of("law-lists"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
 def test_shared_state_of_a_process_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spawned = spawning(IN_NEW_PROCESSES[property_id], monkeypatch)
@@ -934,6 +935,7 @@ def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
     assert {one.mismatch.asked.operation.name for one in found.values()} <= {"stream"}
 
 
+@pytest.mark.slow
 def test_an_encoder_that_always_finds_special_tokens_breaks_no_rule_about_state() -> None:
     class AlwaysFindsThem(Whole):
         def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:

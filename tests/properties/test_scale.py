@@ -1436,7 +1436,7 @@ def test_every_property_names_a_clause_and_has_a_wrong_tokenizer() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("property_id", PROPERTIES)
-@pytest.mark.parametrize("target", [Tokenizer, Linked])
+@pytest.mark.parametrize("target", [Tokenizer, pytest.param(Linked, marks=pytest.mark.release)])
 def test_a_correct_tokenizer_passes_every_size_without_a_note(
     property_id: str, target: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1482,7 +1482,7 @@ class RefusesLongTexts(RefusesLongPreTokens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [RefusesLongPreTokens, RefusesLongTexts])
+@pytest.mark.parametrize("target", [RefusesLongPreTokens, pytest.param(RefusesLongTexts, marks=pytest.mark.release)])
 @pytest.mark.parametrize("property_id", ["law-large-table", "law-long-streams", "law-long-texts", "law-long-runs"])
 def test_a_long_pre_token_may_be_refused_in_every_text(
     target: type, property_id: str, monkeypatch: pytest.MonkeyPatch
@@ -1588,6 +1588,7 @@ def test_streams_and_batches_depend_on_encode_where_it_is_incorrect_for_a_long_t
     assert found.mismatch.depends_on.kind == "encode"
 
 
+@pytest.mark.slow
 def test_a_class_with_only_gpt2_is_also_tested() -> None:
     tokenizer = Tokenizer(gpt2_model().vocab, gpt2_model().merges)
 
@@ -1689,11 +1690,11 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
     "pattern",
     [
         r"(?s:.){1,64}",
-        r" ?\p{L}{1,100}|\P{L}",
+        pytest.param(r" ?\p{L}{1,100}|\P{L}", marks=pytest.mark.release),
         r"\p{L}{1,1000}|\P{L}+",
         r"\p{L}{1,6}|\P{L}",
-        r"(?s:.{1,4096})",
-        r"\p{L}{1,65536}|\P{L}+",
+        pytest.param(r"(?s:.{1,4096})", marks=pytest.mark.release),
+        pytest.param(r"\p{L}{1,65536}|\P{L}+", marks=pytest.mark.release),
     ],
 )
 def test_a_correct_tokenizer_whose_own_split_cuts_long_words_passes(

@@ -343,6 +343,7 @@ def test_a_count_that_stops_is_found_under_each_rule_for_ties(
     assert run(CountsPairsTo) is not None
 
 
+@pytest.mark.slow
 def test_a_count_that_stops_at_a_million_is_found_with_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     class WordsCountedToAMillion(BaseTrainer):
         def words(self, text: str, special: list[str], pattern: str) -> Words:
@@ -356,11 +357,13 @@ def test_a_count_that_stops_at_a_million_is_found_with_the_scale(monkeypatch: py
     assert run(WordsCountedToAMillion, scale=True) is not None
 
 
+@pytest.mark.slow
 def test_a_trainer_that_counts_in_groups_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_out_sizes(monkeypatch, lambda sizes: sizes[:3])
     assert run(CountsInGroups) is None
 
 
+@pytest.mark.slow
 def test_another_split_may_change_the_order_of_counts_in_a_longer_text(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_out_sizes(monkeypatch, lambda sizes: sizes[:3])
 
@@ -393,6 +396,7 @@ class TrainsUpTo65536Entries(Tokenizer):
         return super().train(text, min(vocab_size, 1 << 16), special_tokens)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "is_right"), [(Tokenizer, True), (TrainsUpTo65536Entries, False)])
 def test_more_than_65536_entries_are_trained_with_the_scale(target: type, is_right: bool) -> None:
     implementation, effort = Implementation("x", target), Effort(scale=True)

@@ -123,6 +123,7 @@ class Deadly(Executor):
         return self.inner.submit(os._exit, 1)
 
 
+@pytest.mark.slow
 def test_dead_worker_gives_one_line_error(executor: Executor, paths: list[Path]) -> None:
     with pytest.raises(RuntimeError, match=r"^a worker failed \(KilledWorker: Attempted to run task") as caught:
         count_pre_tokens(paths, executor=Deadly(executor), workers=1)

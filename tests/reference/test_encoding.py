@@ -50,6 +50,7 @@ def test_random_tables_encode_like_the_textbook(well_formed: bool, seed: int) ->
             assert ours.decode(ours.encode(text)) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [(0, 0), (3, 2)], ids=["in rounds", "in some rounds"])
 @pytest.mark.parametrize("well_formed", [True, False])
 def test_all_ways_to_merge_agree_with_the_textbook(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 import bpe_conformance.reference
@@ -25,6 +26,7 @@ def source_lines(module: str, function: str) -> Iterator[str]:
     yield from () if function else lines
 
 
+@pytest.mark.slow
 def test_every_entry_names_a_line_of_its_function() -> None:
     entries: list[list[Any]] = []
     for group in LISTED["equivalent"]:

@@ -155,6 +155,7 @@ class TestGPT2:
 
 
 class TestTiktoken:
+    @pytest.mark.slow
     def test_gpt2_ranks_are_r50k(self, tmp_path: Path) -> None:
         file = tmp_path / "r50k_base.tiktoken"
         format_tiktoken.write(file, gpt2_model())
@@ -178,6 +179,7 @@ class TestTiktoken:
         for text in texts(name, 500):
             assert theirs.encode(text, allowed_special="all") == ours.encode(text) == back.encode(text)
 
+    @pytest.mark.slow
     def test_tiktoken_encodes_equally_or_table_is_rejected(self, tmp_path: Path) -> None:
         tiktoken = pytest.importorskip("tiktoken")
         draw, file, written = random.Random(0), tmp_path / "x.tiktoken", 0
@@ -266,6 +268,7 @@ class TestHuggingFace:
             assert theirs.encode(text, add_special_tokens=False).ids == ids == back.encode(text)
             assert theirs.decode(ids, skip_special_tokens=False) == text
 
+    @pytest.mark.slow
     def test_gpt2_round_trips(self, tmp_path: Path) -> None:
         file = tmp_path / "tokenizer.json"
         huggingface.write(file, gpt2_model())

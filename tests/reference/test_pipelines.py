@@ -168,6 +168,7 @@ def book(model: Model) -> textbook.Tokenizer:
     return textbook.Tokenizer(model.vocab, model.merges, model.special_tokens, model.pattern, model.pipeline)
 
 
+@pytest.mark.slow
 @profile
 @given(model=models(), texts=st.lists(TEXTS, min_size=1, max_size=8))
 def test_random_pipelines_round_trip_and_encode_as_tokenizers_does(
@@ -194,6 +195,7 @@ def test_random_pipelines_round_trip_and_encode_as_tokenizers_does(
         assert drops or EncodeWithOffsets(text).accepts(right, answer, setting), (text, right, answer)
 
 
+@pytest.mark.slow
 @profile
 @given(data=st.data(), model=models(), texts=st.lists(TEXTS, min_size=1, max_size=8))
 def test_every_way_to_encode_gives_the_ids_of_the_textbook(

@@ -340,6 +340,7 @@ def test_a_stale_known_failure_fails_the_run_but_no_class(project: Project) -> N
     assert [one["failed"] for one in written["sections"] if one["section"] == "MERGE"] == [0]
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_document_even_with_workers(project: Project) -> None:
     cases = ("law-encode", "merge-priority-beats-leftmost", "merge-bytes-priority", "stream-equal-nul")
     options = [f"--bpe-case={name}" for name in cases]

@@ -72,6 +72,7 @@ class Chatty(GREEDY):  # type: ignore[misc]
         return super().encode(text)  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_a_run_leaves_the_process_as_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)  # a notebook has such threads
@@ -93,6 +94,7 @@ def test_a_run_leaves_the_process_as_it_was(capsys: pytest.CaptureFixture[str], 
     assert not any(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_a_result_shows_itself() -> None:
     failed, passed = check(GREEDY, case=CASE), check(Tokenizer, case=CASE)
     assert (failed.passed, passed.passed) == (False, True)
@@ -117,6 +119,7 @@ def reproduced(result: Result, names: dict[str, Any], monkeypatch: pytest.Monkey
     return output.getvalue().strip()
 
 
+@pytest.mark.slow
 def test_what_a_failure_shows_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     result = check(GREEDY, case=CASE)
     assert reproduced(result, {"GreedyLeftToRight": GREEDY}, monkeypatch) == "[257, 99]"
@@ -125,6 +128,7 @@ def test_what_a_failure_shows_can_be_run(monkeypatch: pytest.MonkeyPatch) -> Non
     assert again.failures == [CASE]
 
 
+@pytest.mark.slow
 def test_a_redefined_class_is_tested() -> None:
     def defined(right: bool) -> type:
         class Mine(Tokenizer if right else GREEDY):  # type: ignore[misc]

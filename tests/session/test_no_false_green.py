@@ -147,6 +147,7 @@ class FromOne(Spans):
 """
 
 
+@pytest.mark.slow
 def test_a_class_that_only_streams_text_or_only_gives_offsets_has_a_verdict(project: Project) -> None:
     project.write("alone.py", ALONE)
     for right, wrong, name, clauses in (

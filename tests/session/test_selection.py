@@ -195,6 +195,7 @@ def test_the_importable_name_of_the_suite_is_kept_in_the_rerun_command(project: 
     result.stdout.fnmatch_lines(["  rerun      pytest --pyargs bpe_conformance --adapter mine:Greedy --bpe-spec *"])
 
 
+@pytest.mark.slow
 def test_a_seed_is_named_in_the_rerun_command(project: Project) -> None:
     options = ["--adapter", "mine:Greedy", "--bpe-seed", "0", "--bpe-case", "law-encode"]
     result = project.pytester.runpytest_inprocess("conformance", *options)

@@ -50,6 +50,7 @@ def test_the_textbook_passes(project: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_wrong_tokenizer_fails_with_its_likely_cause(project: Project) -> None:
     result = project.judge("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -123,6 +124,7 @@ class Stopped(Greedy):
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_shows_the_causes_so_far_and_writes_no_known_failures(project: Project) -> None:
     project.write("stopped.py", STOPPED)
     file = project.write("known.yaml", "merge-lookup: see issue 7\n")
@@ -195,6 +197,7 @@ class Signalled(Greedy):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("what", ["os.kill(os.getpid(), signal.SIGTERM)", "Late()"])
 def test_any_sigterm_or_sigint_interrupts_a_run(what: str, project: Project) -> None:
@@ -206,6 +209,7 @@ def test_any_sigterm_or_sigint_interrupts_a_run(what: str, project: Project) -> 
     assert json.loads((project.path / "report.json").read_text("utf-8"))["run"]["complete"] is False
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_the_tests_leaves_no_directory(project: Project) -> None:
     project.write("interrupted.py", "raise KeyboardInterrupt")
     result = project.run("interrupted:Tokenizer", "--bpe-report", "report/")
@@ -232,6 +236,7 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     assert "own process" not in project.judge("mine:Right", *options[1:]).stdout.str()
 
 
+@pytest.mark.slow
 def test_in_a_clone_an_isolated_run_names_nothing_of_the_suite() -> None:
     options = ("--adapter", "minimal", "--bpe-isolate", "--bpe-case", "merge-priority-beats-leftmost")
     command = [sys.executable, "-m", "pytest", "conformance", *options, "-p", "no:cacheprovider"]
@@ -264,6 +269,7 @@ class Loops(Right):
 """
 
 
+@pytest.mark.slow
 def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +295,7 @@ class Never:
 """
 
 
+@pytest.mark.slow
 def test_probes_get_less_time_after_two_methods_without_an_answer(project: Project) -> None:
     project.write("never.py", NEVER)
     printed = project.run("never:Never", "--bpe-time-limit", "0.5", "--collect-only").stderr.str()
@@ -307,6 +314,7 @@ class Hangs(Right):
 """
 
 
+@pytest.mark.slow
 def test_an_operation_that_never_answers_is_not_asked_any_more(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +327,7 @@ def test_an_operation_that_never_answers_is_not_asked_any_more(
     assert "6 encode cases in a row had no answer in time; no more are asked (2)" in printed
 
 
+@pytest.mark.slow
 def test_a_probe_without_an_answer_is_named_before_the_run_and_not_repeated(project: Project) -> None:
     project.write("loops.py", LOOPS)
     result = project.run("loops:Loops", "--bpe-time-limit", "0.5", "--bpe-case", "decode-euro")
@@ -393,6 +402,7 @@ class Ageing(Right):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "adapter", ["ageing:Ageing", f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge ageing:Ageing"]
 )
@@ -433,6 +443,7 @@ class Ageing(Right):
     result.stdout.fnmatch_lines(["1. greedy-left-to-right *"])
 
 
+@pytest.mark.slow
 def test_the_first_tokenizer_of_a_new_process_is_that_of_the_test(project: Project) -> None:
     """What the first tokenizer decides for all others is no bug of their patterns."""
     code = """
@@ -588,6 +599,7 @@ def test_a_known_failure_that_fails_again_stays_in_the_list(written: str, projec
     assert 'merge-priority: "see issue 7"' in (project.path / written).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_changed_directory_fails_a_property_too(project: Project) -> None:
     project.write("moves.py", MOVES)
     whole = ["conformance", "--adapter", "moves:Moves", "--bpe-case=law-encode"]

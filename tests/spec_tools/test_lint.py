@@ -158,6 +158,7 @@ def test_ranges_round_trip() -> None:
     assert [code for first, last in characters.read_ranges(spelled) for code in range(first, last + 1)] == codes
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet() -> None:
     script = "import sys; from bpe_conformance.cli import main; sys.exit(main(['list']))"
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

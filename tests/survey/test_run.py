@@ -33,6 +33,7 @@ def survey(folder: Path, asked: ListedAdapter) -> MatrixResult:
     return result
 
 
+@pytest.mark.slow
 def test_packages_are_installed_once_and_found_only_by_their_own_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,7 @@ def test_what_no_cause_explains_is_counted_at_the_end_and_the_columns_add_up(pro
     assert [sum(column) for column in zip(*rows, strict=True)] == total
 
 
+@pytest.mark.slow
 def test_an_incorrect_tie_shows_the_declared_rule(project: Project) -> None:
     project.write(
         "ties.py",
@@ -529,6 +530,7 @@ def easiest_training(target: type[BaseTrainer]) -> Outcome:
     return min(failing, key=causes.difficulty)
 
 
+@pytest.mark.slow
 def test_a_training_is_easier_the_fewer_kinds_of_faults_change_it_so() -> None:
     """Incorrect counts can change the end, too, and incorrect counts and an incorrect end a tie."""
     counted, *others = map(

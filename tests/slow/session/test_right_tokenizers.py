@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from helpers.project import Project
 
-WHOLE = ["by_hand:Tokenizer", "arrays:Tokenizer"]
+WHOLE = ["by_hand:Tokenizer", pytest.param("arrays:Tokenizer", marks=pytest.mark.release)]
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
 FORKING = {"pools:Tokenizer", "shapes:Subclass"}
 """They start processes for each call, which takes several times as long from the large process of these tests."""
 PARTS = {
-    "linked:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-LONG-1", "LAW-LONG-2"],
+    "linked:Tokenizer": ["MERGE", "SPLIT", "STREAM"],
     "recursive:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-ENCODE"],
     "recursive:Once": ["MERGE-ORDER", "MERGE-LEFT", "LAW-WAYS", "LAW-ENCODE"],
     "permuted:Tokenizer": ["MERGE", "DECODE", "TRAIN-IDS", "LAW-ENCODE", "LAW-TRAIN"],
@@ -59,8 +59,12 @@ def test_correct_tokenizer_passes_the_whole_suite(project: Project, adapter: str
 @pytest.mark.parametrize("adapter", PARTS)
 def test_correct_tokenizer_passes_the_relevant_part(project: Project, adapter: str) -> None:
     named = [f"--bpe-clause={name}" for name in PARTS[adapter]]
-    left_out = () if "LAW-LONG-1" in PARTS[adapter] else SHORT
-    judge(project, adapter, *left_out, *named, in_process=adapter not in FORKING)
+    judge(project, adapter, *SHORT, *named, in_process=adapter not in FORKING)
+
+
+@pytest.mark.release
+def test_correct_tokenizer_passes_with_long_texts(project: Project) -> None:
+    judge(project, "linked:Tokenizer", "--bpe-clause=LAW-LONG-1", "--bpe-clause=LAW-LONG-2", in_process=True)
 
 
 def test_no_must_depends_on_a_should(project: Project) -> None:
