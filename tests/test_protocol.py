@@ -109,13 +109,13 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {name: [line for line in lines if f"/{name}.py:" in line] for name in sources}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["correct", "built_in"])
 def test_a_correct_class_is_accepted(errors: dict[str, list[str]], name: str) -> None:
     assert errors[name] == []
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_signature_is_rejected(errors: dict[str, list[str]], name: str) -> None:
     assert any("Incompatible types in assignment" in line for line in errors[name])

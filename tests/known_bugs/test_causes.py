@@ -816,7 +816,7 @@ def test_a_trainer_that_always_splits_by_another_pattern_is_named(pattern: str) 
     assert {*cause.tests} == {*found.failing}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_another_pattern_that_explains_all_failures_is_not_named_if_it_would_fail_more() -> None:
     class SplitsSomeTexts(textbook.Tokenizer):
         """Splits the texts with a line feed by another pattern."""
@@ -1241,9 +1241,9 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
         pytest.param("buffer-encoded-when-full", 48, "there are 48", marks=pytest.mark.release),
         ("bytes-flushed-when-full", 16, "Collects 16"),
         ("last-text-dropped", 8, "last 8"),
-        ("tie-among-top-ten", 5, "(5)"),
+        pytest.param("tie-among-top-ten", 5, "(5)", marks=pytest.mark.release),
         ("rows-truncated", 5, "at 5 ids"),
-        ("token-length-capped", 8, "more than 8"),
+        pytest.param("token-length-capped", 8, "more than 8", marks=pytest.mark.release),
         pytest.param("chunks-of-fixed-size", 100, "of 100", marks=pytest.mark.release),
         ("decoded-in-windows", 8, "Decodes 8"),
     ],

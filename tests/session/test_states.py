@@ -553,7 +553,7 @@ class Apart:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_known_failures_of_a_whole_run_are_those_of_its_parts(project: Project) -> None:
     project.write("apart.py", APART)
 

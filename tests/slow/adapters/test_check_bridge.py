@@ -257,6 +257,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("fault", FAULTS)
 def test_step_names_the_broken_rule(program, monkeypatch, fault):
     monkeypatch.setattr(check, "LONG", "abc")
@@ -317,6 +318,7 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
     assert [outcome.title for outcome in failed] == ["the program exits within 1 second after its input ends"]
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

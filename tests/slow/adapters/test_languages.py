@@ -181,6 +181,7 @@ def test_every_script_parses(file):
     subprocess.run([str(NODE), "--check", str(file)], check=True, capture_output=True)
 
 
+@pytest.mark.release
 @pytest.mark.skipif(JAVA is None, reason="needs a JDK")
 def test_java_tokenizer_passes(tmp_path):
     version = re.search(r'"(\d+)', subprocess.run([str(JAVA), "-version"], capture_output=True, text=True).stderr)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.release
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
 def test_signals_at_sampled_moments_leave_files_complete() -> None:
     """At more by the same command, with its default of 300 seconds."""

@@ -8,7 +8,7 @@ import pytest
 from helpers.console_blocks import BLOCKS, run_page
 
 PAGES = [name for name, blocks in BLOCKS.items() if "console" in dict(blocks) and name != "README.md"]
-LONG = ("docs/fixes.md", "docs/from-zero.md", "docs/grading.md")  # they take two thirds of the time
+LONG = ("docs/fixes.md", "docs/from-zero.md", "docs/grading.md", "docs/lock.md")  # they take most of the time
 
 
 @pytest.mark.parametrize(

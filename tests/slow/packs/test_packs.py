@@ -76,6 +76,7 @@ def test_every_file_is_valid_under_the_schema(pack: Path) -> None:
     assert not validator.is_valid({**cases, "cases": cases["cases"][:1], "more": 1})
 
 
+@pytest.mark.release
 def test_packs_are_reproducible(pack: Path, table: Path, tmp_path: Path) -> None:
     code = f"""
 import sys
@@ -300,6 +301,7 @@ def test_adapters_are_tested_with_a_pack(project: Project, pack: Path) -> None:
     assert f"--bpe-pack {pack} --bpe-case toy-" in output
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("adapter", "kinds"),
     [

@@ -12,6 +12,11 @@ WHOLE = ["by_hand:Tokenizer", pytest.param("arrays:Tokenizer", marks=pytest.mark
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
 FORKING = {"pools:Tokenizer", "shapes:Subclass"}
 """They start processes for each call, which takes several times as long from the large process of these tests."""
+BEFORE_RELEASE = {
+    *("linked:Tokenizer", "declared:LookupBytes", "files:SpelledOnly", "pools:Tokenizer"),
+    *("shapes:Fewer", "shapes:Wrapping"),
+}
+"""They take nearly half of the time of all these."""
 PARTS = {
     "linked:Tokenizer": ["MERGE", "SPLIT", "STREAM"],
     "recursive:Tokenizer": ["MERGE", "SPLIT", "STREAM", "LAW-ENCODE"],
@@ -56,7 +61,9 @@ def test_correct_tokenizer_passes_the_whole_suite(project: Project, adapter: str
     judge(project, adapter, *SHORT)
 
 
-@pytest.mark.parametrize("adapter", PARTS)
+@pytest.mark.parametrize(
+    "adapter", [pytest.param(one, marks=[pytest.mark.release] if one in BEFORE_RELEASE else []) for one in PARTS]
+)
 def test_correct_tokenizer_passes_the_relevant_part(project: Project, adapter: str) -> None:
     named = [f"--bpe-clause={name}" for name in PARTS[adapter]]
     judge(project, adapter, *SHORT, *named, in_process=adapter not in FORKING)

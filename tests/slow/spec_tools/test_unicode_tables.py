@@ -17,6 +17,7 @@ def test_the_table_of_unicode_12_is_what_python_3_8_gives() -> None:
     assert characters.UNICODE_12.read_text("utf-8") == unicode_tables.unicode_12_table(str(PYTHON38))
 
 
+@pytest.mark.release
 def test_the_table_of_engine_differences_is_complete() -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
