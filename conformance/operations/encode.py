@@ -153,8 +153,9 @@ class Entries(Operation):
     def narrowed(self, correct: Sequence[Acceptable], answer: Answer) -> Sequence[Narrowed]:
         (right,) = correct
         assert isinstance(right, Rows)
-        assert isinstance(answer, Answers)
-        rows = zip(self.entries, map(Ids, right.rows), answer.answers, strict=False)
+        # An error of the constructor is the answer to the first one.
+        answers = answer.answers if isinstance(answer, Answers) else (answer,)
+        rows = zip(self.entries, map(Ids, right.rows), answers, strict=False)
         return [Narrowed(Encode(text), (ids,), got) for text, ids, got in rows if got != ids]
 
     def call(self) -> Call:

@@ -94,6 +94,7 @@ def test_an_error_is_no_answer_and_has_no_position(operation: Any, right: Any) -
         assert operation.accepts(AnyError(), ERROR, setting)
         assert operation.divergence((right,), ERROR, setting) is None
         assert operation.divergence((AnyError(),), right, setting) is None
+    assert operation.narrowed((right,), ERROR)[0].answer == ERROR
     given = Answers((Ids((256,)), Ids((97,)))) if isinstance(operation, Entries) else right
     assert operation.accepts(right, given, setting)
 
