@@ -287,7 +287,7 @@ def documents(
         "seed": seed,
         "source": {"format": source.format, "sha256": dict(source.sources)},
         **({"pattern": pattern} if model.pipeline is None else {}),
-        "special_tokens": {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()},
+        "special_tokens": model.special_ids,
         "counts": {name: len(part) for name, part in sizes.items()},
         "coverage": pack.coverage,
         "engines": {"oracle": "the textbook of bpe-conformance", **asked},

@@ -497,8 +497,7 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
     for clause, text in TIDIED:
         ids = [ids_of[token] for token in reach.tokens(text)]
         yield Draft("decode-text", clause, "a text is unchanged", Decode(tuple(ids)))
-    for text in reach.special:
-        index = ids_of[text.encode("utf-8")]
+    for text, index in reach.model.special_ids.items():
         ids = [ids_of[b" "], index, index, ids_of[b" "], ids_of["é".encode()[:1]], index]
         title = f"{show.text_line(text)} between other tokens"
         yield Draft("decode-special", "DECODE-SPECIAL-1", title, Decode(tuple(ids)))
@@ -563,9 +562,9 @@ def detokenizing(reach: Reach, draw: Draw) -> Iterator[Draft]:
     for group in grouped(draw.shuffled(sorted(vocab)), IDS * 4):
         yield Draft("detok-all", "DETOK-EQUAL-1", "a part of the vocabulary in any order", Detokenize(tuple(group)))
     half = (ids_of[b"\xc3"],)
-    for text in reach.special:
+    for text, index in reach.model.special_ids.items():
         title = f"{show.text_line(text)} between halves of a character"
-        ids = (*half, ids_of[text.encode("utf-8")], *half)
+        ids = (*half, index, *half)
         yield Draft("detok-special", "DETOK-SPECIAL-1", title, Detokenize(ids))
     for _, text in TIDIED:
         ids = tuple(ids_of[token] for token in reach.tokens(text))

@@ -81,7 +81,7 @@ def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]
     for token in tokens:
         groups.setdefault(", ".join(flag for flag in FLAGS if getattr(token, flag)) or none, []).append(token)
     for flags, some in groups.items():
-        shown = [f"{token.content!a} {_id(model, token)}" for token in some[:MOST_TOKENS]]
+        shown = [f"{token.content!a} {model.special_ids[token.content]}" for token in some[:MOST_TOKENS]]
         shown += [f"{len(some) - MOST_TOKENS:,} more"] * (len(some) > MOST_TOKENS)
         yield "added", f"{counted(len(some), 'token')} with {flags}: {', '.join(shown)}"
     digest, names = gguf.recognised(model, reach.ids)
@@ -89,10 +89,6 @@ def _description(source: ModelSource, reach: Reach) -> Iterator[tuple[str, str]]
     unknown = f"does not know its ids: their hash is {digest} without BOS"
     known = f"takes its ids for those of {', '.join(found)}"
     yield "llama.cpp", f"convert_hf_to_gguf.py {known if found else unknown}"
-
-
-def _id(model: Model, token: AddedToken) -> int:
-    return model.ids[token.content.encode("utf-8")] if token.id is None else token.id
 
 
 def _step(step: Step) -> str:
@@ -185,6 +181,11 @@ def _added(reach: Reach) -> Iterator[str]:
 
 
 def _ids(model: Model) -> Iterator[str]:
+    added = model.pipeline.added_tokens if model.pipeline is not None else ()
+    for token in added:
+        if token.id is not None and model.vocab[token.id] != token.content.encode("utf-8"):
+            meant = f"{show.token(model.vocab[token.id])}, which its text means as a key of model.vocab"
+            yield f"the added token {token.content!a} has the id {token.id} of {meant}"
     counts = Counter(model.vocab.values())
     if twice := [token for token, count in counts.items() if count > 1]:
         ids = [index for index, token in model.vocab.items() if token == twice[0]]

@@ -80,7 +80,7 @@ def recognised(model: Model, encode: Callable[[str], Sequence[int]]) -> tuple[st
     (document,) = read_documents(_CONVERTER)
     hashes = {digest: name for name, digests in document.value["hashes"].items() for digest in digests}
     ids = list(encode(document.value["text"]))
-    added = [model.ids[text.encode("utf-8")] for text in model.special_tokens or ()]
+    added = model.special_ids.values()
     names: dict[str, int | None] = {}
     for first in (None, *added, *range(min(model.vocab))):  # below are the special tokens of tekken.json
         digest = sha256(str(ids if first is None else [first, *ids]).encode()).hexdigest()
@@ -186,8 +186,7 @@ def write(path: AnyPath, model: Model, pre: str | None = None) -> None:
     by default, it is the one whose steps the model has.
     """
     name = pre or pre_tokenizer_of(model)
-    added = model.pipeline.added_tokens if model.pipeline else map(AddedToken, model.special_tokens or ())
-    contents = {model.ids[token.content.encode()] if token.id is None else token.id: token.content for token in added}
+    contents = {index: text for text, index in model.special_ids.items()}
     size = max(model.vocab) + 1
     tokens, types = [f"[PAD{index}]" for index in range(size)], [UNUSED] * size
     for index, token in model.vocab.items():

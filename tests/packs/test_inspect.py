@@ -12,7 +12,8 @@ import pytest
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
-from bpe_conformance.packs import inspect
+from bpe_conformance.packs import cases, inspect
+from bpe_conformance.packs.cases import Draw
 from bpe_conformance.packs.files import ModelSource
 from bpe_conformance.packs.reach import Reach
 from bpe_conformance.reference.formats import huggingface
@@ -106,6 +107,21 @@ def test_equal_entries_and_missing_bytes_are_odd() -> None:
     assert "token only by the lookup whole" not in found
     assert "1 token with several ids: 'ab' has the ids 257, 300" in found
     assert "1 byte without an entry, such as ff" in found
+
+
+def test_an_added_token_with_the_id_of_another_entry_is_odd_and_has_cases() -> None:
+    assert MODEL.pipeline is not None
+    token = AddedToken("\xfc", id=0xFC)  # as `tokenizers` writes it: the key of the byte FC in `model.vocab`
+    pipeline = replace(MODEL.pipeline, added_tokens=(*ADDED, token))
+    model = replace(MODEL, special_tokens=(*(MODEL.special_tokens or ()), token.content), pipeline=pipeline)
+    meant = "<fc>, which its text means as a key of model.vocab"
+    assert f"the added token '\\xfc' has the id 252 of {meant}" in odd(model)
+    assert "which its text means" not in odd(MODEL)
+    reach = Reach(model)
+    drafts = [*cases.decoding(reach, Draw("0")), *cases.detokenizing(reach, Draw("0"))]
+    kinds = [draft.kind for draft in drafts if "\xfc" in draft.title or "\\xfc" in draft.title]
+    assert {"decode-special", "detok-special"} <= {*kinds}
+    assert model.special_ids == {**MODEL.special_ids, "\xfc": 0xFC}
 
 
 def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
