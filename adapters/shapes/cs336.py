@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import AdapterError
 from ..loading import load_module
-from ..signature import factory
+from ..signature import factory, version_of
 from .functions import LazilyBuilt, is_written, refuses, train_by_file
 
 
@@ -53,7 +53,9 @@ def cs336(module_name: str) -> object:
             raise NotImplementedError(f"run_train_bpe of {module_name} raises NotImplementedError")
         return train_by_file(run_train_bpe, make, text, vocab_size, special_tokens)
 
-    return factory(make, module_name, conventions=dict(getattr(module, "conventions", {})), train=train)
+    version = version_of(get_tokenizer if callable(get_tokenizer) else run_train_bpe)
+    conventions = dict(getattr(module, "conventions", {}))
+    return factory(make, module_name, version=version, conventions=conventions, train=train)
 
 
 def _near(module: ModuleType, name: str) -> str:

@@ -13,7 +13,7 @@ from ..errors import AdapterError, one_line
 from ..loading import load
 from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.own_ids import OwnIds
-from ..signature import factory, takes
+from ..signature import factory, takes, version_of
 
 
 class MinbpeTokenizer:
@@ -95,4 +95,4 @@ def minbpe(spec: str) -> object:
 
     pattern, conventions = getattr(cls, "pattern", None), {"tie_break": "first-seen", **getattr(cls, "conventions", {})}
     declared = {"pattern": pattern} if not splits and isinstance(pattern, str) else {}
-    return factory(make, cls.__name__, train=train, conventions=conventions, **declared)
+    return factory(make, cls.__name__, version=version_of(cls), train=train, conventions=conventions, **declared)

@@ -9,7 +9,7 @@ from ..errors import AdapterError
 from ..loading import load
 from ..packages import Merges, Pattern, Special, Vocab
 from ..packages.tokenizer_json import write_tokenizer_json
-from ..signature import factory
+from ..signature import factory, version_of
 
 
 def tokenizer_json(spec: str) -> object:
@@ -31,5 +31,6 @@ def tokenizer_json(spec: str) -> object:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             return cls.from_tokenizer_json(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
 
-    names = ("from_tokenizer_json", "train", "conventions", "pattern", "version")
-    return factory(make, cls.__name__, **{name: getattr(cls, name) for name in names if hasattr(cls, name)})
+    names = ("from_tokenizer_json", "train", "conventions", "pattern")
+    carried = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
+    return factory(make, cls.__name__, version=version_of(cls), **carried)

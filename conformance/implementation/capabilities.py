@@ -107,6 +107,9 @@ class Probed(Protocol):
     @property
     def is_remote(self) -> bool: ...
 
+    @property
+    def is_program(self) -> bool: ...
+
     def note(self, line: str) -> None: ...
 
     def time_limit(self, timeout_factor: float = 1) -> AbstractContextManager[object]: ...
@@ -143,7 +146,11 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
         found = frozenset(prober.probe())
     if not found & TESTABLE:
         if prober.constructor_refuses:
-            raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
+            why = "its constructor raises NotImplementedError"
+            if implementation.is_program:
+                fix = "if it only reads a model's file, let it announce that as model"
+                why = f"it replies not_claimed to load; {fix}"
+            raise LoadError(f"{implementation.name} cannot be tested: {why}")
         shape = "; or, if it reads a tokenizer.json, write --adapter tokenizer-json:MODULE:CLASS"
         fix = f"implement one{shape if callable(getattr(implementation.target, 'from_tokenizer_json', None)) else ''}"
         raise LoadError(f"{implementation.name} supports none of {', '.join(sorted(TESTABLE))}; {fix}")
@@ -243,7 +250,7 @@ class Prober:
                 self._tell("the constructor", fault)
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             loaders = [name for name, load in self._loaders().items() if not self._refuses(name, load)]
-            return [*found, *loaders] if is_class else ["encode", "decode"]
+            return [*(found if is_class else ("encode", "decode")), *loaders]
         found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
         for name in ("encode", "decode"):
             others = [one for one in dir(type(proxy.instance)) if one.startswith(f"{name}_") and one not in _CALLS]

@@ -376,6 +376,8 @@ def test_a_class_that_reads_a_tokenizer_json_refuses_what_the_file_cannot_hold(m
     assert written["pre_tokenizer"]["pretokenizers"][0]["pattern"] == {"Regex": PATTERNS["llama3"]}
     for name in ("from_tokenizer_json", "train", "conventions", "pattern", "version"):
         assert getattr(adapter, name) == getattr(Reads, name)
+    del Reads.version  # then it is not that of the suite
+    assert tokenizer_json.tokenizer_json("mine:Reads").version == ""  # type: ignore[attr-defined]
     with pytest.raises(NotImplementedError, match="one token two ids"):
         adapter({**table, 300: b"a"}, [])
     for absent, named in ((b"az", "0x61"), (b"\xff", "0xff")):

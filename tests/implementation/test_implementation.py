@@ -24,7 +24,7 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 
 from bpe_conformance.adapters import RemoteTokenizer
 from bpe_conformance.adapters.bridge.confinement import Confinement
-from bpe_conformance.adapters.signature import is_like_minbpe
+from bpe_conformance.adapters.signature import factory, is_like_minbpe
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
@@ -77,6 +77,19 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Imp
 )
 def test_capabilities_are_detected(adapter: Any, claimed: set[str]) -> None:
     assert METHODS & Implementation("x", adapter).capabilities == claimed
+
+
+def test_a_program_that_loads_no_vocabulary_may_announce_the_model_of_a_file() -> None:
+    with pytest.raises(LoadError, match="cmd:x cannot be tested: it replies not_claimed to load; if it only reads a"):
+        Implementation("cmd:x", Unwritten)
+
+
+def test_what_reads_a_file_is_a_capability_of_a_function_whose_tokenizers_cannot_be_made() -> None:
+    def making(*_: Any) -> NoReturn:
+        raise NameError("dta")
+
+    adapter = factory(making, "Typo", from_tokenizer_json=making)
+    assert Implementation("x", adapter).capabilities >= {"encode", "decode", "from_tokenizer_json"}
 
 
 def not_written(*_: Any, **__: Any) -> NoReturn:

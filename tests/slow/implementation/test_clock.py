@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from typing import Any
 
@@ -89,6 +90,11 @@ class Starting(Greedy):
         subprocess.run(["sleep", "0.2"])
         return iter(self.encode("".join(chunks)))
 
+class Waiting(Greedy):
+    def encode_iterable(self, chunks):
+        time.sleep(0.2)
+        return iter(self.encode("".join(chunks)))
+
 class Hanging(Greedy):
     def decode(self, ids):
         while list(ids) != [97]:
@@ -110,6 +116,9 @@ def test_calls_that_start_processes_are_skipped_if_they_take_too_long(project: P
     options = ["--bpe-case", "stream-equal-odd-spaces", "--bpe-time-limit", "0.7"]
     result = project.pytester.runpytest_inprocess("conformance", "--adapter", "late:Starting", *options)
     result.stdout.fnmatch_lines(["skipped *each call starts processes, which takes too long (1)"])
+    program = f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge late:Waiting"
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", program, *options)
+    result.stdout.fnmatch_lines(["skipped *all calls together take too long (1)"])
 
 
 @posix
