@@ -376,7 +376,7 @@ class Verdict:
     should: int  # how many tests of a SHOULD ran; `broken` of them did not pass
     broken: int
     stale: int  # how many passed and are listed as known failures. That fails the run, but not the class.
-    elsewhere: int = 0  # how many tests of a MUST fail only because another class is incorrect. They do not count.
+    elsewhere: int = 0  # how many tests of a MUST fail where another class fails, too. They do not count.
     is_strict: bool = False  # whether the tests of a SHOULD count among those of a MUST
 
     @property

@@ -106,7 +106,8 @@ def _side(implementation: Implementation, asked: str, options: argparse.Namespac
     except CommandError:
         if options.table is not None or Path(asked).exists():
             raise
-        raise CommandError(f"{asked} is the `model` of an adapter; name its file with --table") from None
+        fix = "make it the absolute path of the model's file"
+        raise CommandError(f"{asked} is the `model` of an adapter; {fix}") from None
     fit(implementation, model, asked)
     if implementation.fixed_model not in (None, model.name):
         has = f"has only the model {implementation.fixed_model}"

@@ -480,4 +480,5 @@ def verdict(counts: Verdict) -> str:
 
 
 def elsewhere(count: int) -> str:
-    return f"{count} more {plural(count, 'fails', 'fail')} only because another class is incorrect"
+    fails, does = plural(count, "fails", "fail"), plural(count, "does", "do")
+    return f"{count} more {fails} where another class fails, too, and {does} not count"

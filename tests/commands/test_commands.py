@@ -1011,7 +1011,7 @@ def test_a_model_or_a_transition_that_does_not_fit_is_named(capsys: pytest.Captu
     for words, said in (
         (
             ["compare", "compared:Fixed", "compared:Fixed", "--corpus", "text"],
-            "other is the `model` of an adapter; name its file with --table",
+            "other is the `model` of an adapter; make it the absolute path of the model's file",
         ),
         (["compare", "compared:OfText", "compared:OfText", "--corpus", "text"], "text:1: 'low lower lowest"),
         (

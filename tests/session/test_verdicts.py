@@ -257,7 +257,7 @@ def test_dependent_failure_counts_with_its_cause() -> None:
     right = replace(stream, test="right", state="passed", mismatch=None)
     found = {one.name: one for one in verdicts([stream, right, encode])}
     assert (found["streaming"].word, found["streaming"].elsewhere) == ("pass", 1)
-    assert "1 MUST test passes; 1 more fails only because another class is incorrect" in wording.verdict(
+    assert "1 MUST test passes; 1 more fails where another class fails, too, and does not count" in wording.verdict(
         found["streaming"]
     )
 

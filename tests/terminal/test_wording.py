@@ -337,7 +337,7 @@ NONE_FAILED = Verdict("encoder", must=9, failed=0, known=0, errors=0, should=5, 
     ("counts", "said"),
     [
         ({}, "PASS: 9 MUST tests pass"),
-        ({"elsewhere": 2}, "PASS: 7 MUST tests pass; 2 more fail only because another class is incorrect"),
+        ({"elsewhere": 2}, "PASS: 7 MUST tests pass; 2 more fail where another class fails, too, and do not count"),
         ({"failed": 2}, "FAIL: 2 of 9 MUST tests fail"),
         ({"failed": 2, "known": 1}, "FAIL: 3 of 9 MUST tests fail (1 of them known)"),
         ({"known": 1}, "FAIL: 1 of 9 MUST tests fails (1 of them known)"),
@@ -355,7 +355,7 @@ def test_a_verdict_has_all_its_counts(counts: dict[str, int], said: str) -> None
 def test_a_verdict_says_each_count_with_any_others() -> None:
     parts = {
         "known": (12, " (12 of them known)"),
-        "elsewhere": (13, "; 13 more fail only because"),
+        "elsewhere": (13, "; 13 more fail where another class fails, too"),
         "broken": (14, "; 14 of 50 SHOULD tests fail"),
         "stale": (15, "; 15 that pass are listed as known failures"),
     }
