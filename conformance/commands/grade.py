@@ -98,9 +98,16 @@ class Grade:
 
     @property
     def causes(self) -> list[str]:
-        """The names of the likely causes of failures; those of warnings, if nothing failed, cost no marks."""
+        """The names of the likely causes of failures, and how many failures have none.
+
+        Those of warnings, if nothing failed, cost no marks.
+        """
         passed, total = self.must()
-        return [cause["name"] for cause in self.report["causes"]] if self.report and passed < total else []
+        if self.report is None or passed == total:
+            return []
+        unknown = len(self.report["unexplained"])
+        named = [cause["name"] for cause in self.report["causes"]]
+        return [*named, *[f"{counted(unknown, 'failure')} without a known cause"] * bool(unknown)]
 
     def plain(self) -> dict[str, Any]:
         passed, total = self.must()

@@ -332,10 +332,13 @@ class Prober:
                 return f"{cannot}; if it trains, make it the classmethod train of a class, or {trainer}"
             table = "vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]]"
             most = sum(one.kind in _POSITIONAL for one in signature.parameters.values())
-            why = (
-                f"it takes {counted(most, 'argument')} but gets 3" if str(error).startswith("too many") else str(error)
-            )
-            fix = f"write def __init__(self, {table}, special_tokens: list[str] | None = None)"
+            why = str(error)
+            if why.startswith("too many"):
+                by_name = [one.name for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY]
+                why = f"it takes {counted(most, 'argument')} but gets 3"
+                why += f", by position; remove the * before {by_name[0]}" if by_name and not most else ""
+            head = "__init__(self, " if isinstance(self._target, type) else f"{self._name.rpartition(':')[2]}("
+            fix = f"write def {head}{table}, special_tokens: list[str] | None = None)"
             own = "; or, if it has loaded a model, give the class the attribute model, the path of the model's file"
             return f"{cannot}: {why}; {fix}{'' if most else own}"
         return ""

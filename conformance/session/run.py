@@ -410,10 +410,12 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
     here = {config.rootpath, config.invocation_params.dir}
     installed = (Path(sys.prefix), *map(Path, bpe_conformance.__path__))
     ours = Path(__file__).resolve().parents[1]
-    if config.inipath not in (None, Path(os.devnull), ours.parent / "pyproject.toml"):
+    if config.inicfg and config.inipath not in (None, Path(os.devnull), ours.parent / "pyproject.toml"):
         yield config.inipath.name
-    for module in list(sys.modules.values()):
-        file = Path(os.path.normpath(getattr(module, "__file__", None) or sys.prefix))
+    files = {getattr(module, "__file__", None): None for module in list(sys.modules.values())}
+    script = getattr(sys.modules["__main__"], "__file__", None)  # the user's, if it calls `check`
+    for name in files:
+        file = Path(os.path.normpath(name if name not in (None, script) else sys.prefix))
         is_package = any(map(file.is_relative_to, installed)) or file.resolve().is_relative_to(ours)
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()

@@ -461,7 +461,7 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
 ) -> None:
     run = {"complete": True, "missing": [], **run}
     adapter = {"name": "tok", "notes": ["one"], "conventions": {"tie_break": "unspecified"}}
-    report = {"adapter": adapter, "run": run, "verdicts": verdicts, "causes": []}
+    report = {"adapter": adapter, "run": run, "verdicts": verdicts, "causes": [], "unexplained": []}
 
     def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
@@ -514,10 +514,14 @@ def test_the_suite_gets_each_option_of_the_command() -> None:
 def test_a_grade_has_every_cause_of_its_failures_and_none_of_warnings() -> None:
     causes = [{"name": name} for name in ("one", "two", "three")]
     for verdicts, named in (([BAD], ["one", "two", "three"]), ([VERDICT], []), ([], [])):
-        made = grade.Grade("ann", "graded", 3, {"verdicts": verdicts, "causes": causes})  # type: ignore[arg-type]
+        report = {"verdicts": verdicts, "causes": causes, "unexplained": []}
+        made = grade.Grade("ann", "graded", 3, report)  # type: ignore[arg-type]
         assert made.plain()["causes"] == named
         assert made.row(10).endswith("  " + "; ".join(named) if named else str(made.must()[1]))
     assert grade.Grade("ann", "no").causes == []
+    report = {"verdicts": [BAD], "causes": causes[:1], "unexplained": ["a", "b"]}
+    made = grade.Grade("ann", "graded", 3, report)  # type: ignore[arg-type]
+    assert made.causes == ["one", "2 failures without a known cause"]
 
 
 @pytest.mark.parametrize("first", "=+-@\t\r")
@@ -723,7 +727,7 @@ def test_the_results_have_every_option_and_are_written_after_each_submission(
     assert head.split() == ["submission", *grade.CLASSES, "must", "causes"]
     assert ann.split()[0] == "ann"
     assert " FAIL " in ann
-    assert ann.endswith("40/41  tried to import x; b")
+    assert ann.endswith("40/41  1 failure without a known cause; tried to import x; b")
     assert bob.split()[0] == "=bob"
     assert " PASS " in bob
     assert carl.endswith("0/0  no module")
@@ -842,7 +846,7 @@ def test_a_test_that_did_not_pass_costs_a_mark_and_a_fail_stays_one() -> None:
     for name in ("failed", "known", "errors"):
         verdict = {**VERDICT, name: 2, "verdict": "error" if name == "errors" else "fail"}
         for status in ("graded", "interrupted"):
-            made = grade.Grade("ann", status, 1, {"verdicts": [verdict], "causes": []})  # type: ignore[arg-type]
+            made = grade.Grade("ann", status, 1, {"verdicts": [verdict], "causes": [], "unexplained": []})  # type: ignore[arg-type]
             assert made.must() == (3, 5)
             assert made.verdicts["encoder"] == ("-" if name == "errors" else "FAIL")
             assert " 3/5" in made.row(10)

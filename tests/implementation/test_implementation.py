@@ -453,6 +453,12 @@ def test_the_suite_says_what_it_waits_for_if_that_takes_long(monkeypatch: pytest
             lambda path, vocab_size: None,
             "make it the classmethod train of a class, or pass it as --bpe-trainer x, with",
         ),
+        (lambda vocab: None, "x cannot be called as (vocab, merges, special_tokens): it takes 1 argument but gets 3"),
+        (lambda vocab: None, "; write def x(vocab: dict[int, bytes], merges: "),
+        (
+            type("A", (Right,), {"__init__": lambda self, *, vocab, merges: None}),
+            "it takes 0 arguments but gets 3, by position; remove the * before vocab; write def __init__(self, vocab",
+        ),
         (OnlyLoads, "as a tokenizer.json that its from_tokenizer_json reads, write --adapter tokenizer-json:x"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x supports none of decode, decode_bytes, "),

@@ -219,11 +219,17 @@ def test_ctrl_c_before_the_tests_leaves_no_directory(project: Project) -> None:
 
 def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     options = ("--bpe-isolate", "--bpe-case", "merge-priority", "--bpe-report", "report.json")
+    project.write("pyproject.toml", "[project]\nname = 'mine'")  # it sets nothing of pytest
     assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "prefix", str(project.path / ".venv"))  # an environment in the directory of the project
         assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
-    files = {"conftest.py": "", "pytest.ini": "[pytest]", "plugged.py": "", "bpe_conformance_of_others.py": ""}
+    files = {
+        "conftest.py": "",
+        "pytest.ini": "[pytest]\nminversion = 7",
+        "plugged.py": "",
+        "bpe_conformance_of_others.py": "",
+    }
     for name, text in files.items():
         project.write(name, text)
     project.pytester.syspathinsert()
