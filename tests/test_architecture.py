@@ -92,7 +92,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "spec": ("operations",),
     "selection": ("operations", "spec"),
     "outcome": ("answer", "operations", "spec"),
-    "terminal": ("answer", "operations", "outcome"),
+    "terminal": ("protocol", "answer", "operations", "outcome"),
     "cases": ("answer", "implementation", "operations", "spec", "outcome"),
     "properties": ("answer", "implementation", "operations", "spec", "outcome", "cases"),
     "known_bugs": (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from bpe_conformance.fixtures.conventions import DEFAULTS, TIE_BREAK_CODE
 from bpe_conformance.fixtures.one_line import counted, plural
 
+from .. import protocol
 from ..answer import (
     PROTOCOL_ERROR,
     TIMED_OUT,
@@ -380,6 +383,17 @@ def _gets_text(shown: Outcome, command: Command) -> bool:
     return trains and not command.trains_from_file
 
 
+_ARGUMENTS = re.compile(r"TypeError: .*\b(takes .* argument|missing \d+ required|unexpected keyword)")
+
+
+def _parameters(method: str) -> str:
+    """Return the parameters that the adapter protocol gives a method, without `self`."""
+    for kind in vars(protocol).values():
+        if isinstance(kind, type) and method in vars(kind):
+            return ", ".join([*inspect.signature(vars(kind)[method]).parameters][1:])
+    return ""
+
+
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
     if isinstance(cause, BugCause):
         yield prose(cause.bugs[0].sentence)
@@ -402,6 +416,9 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
             yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
     elif " returned None;" in cause.message:
         yield "Fix: add the missing return or yield, or raise NotImplementedError to have its tests skipped."
+    elif not cause.place and shown.mismatch is not None and _ARGUMENTS.match(cause.message):
+        if takes := _parameters(shown.mismatch.asked.operation.call().method):
+            yield f"Fix: write the method so that it takes ({takes}), or leave it out to have its tests skipped."
     elif cause.place and not cause.place.startswith("bpe_conformance/"):  # an adapter of the suite: it cannot be wrong
         place, _, source = cause.place.partition(": ")
         if "FileNotFoundError" in cause.message and _gets_text(shown, command):

@@ -1120,6 +1120,23 @@ def test_a_loop_that_does_not_end_and_a_missing_return_have_a_fix(kind: str, mes
     assert ("Fix:" in shown) is bool(fix)
 
 
+@pytest.mark.parametrize(
+    ("message", "takes"),
+    [
+        ("TypeError: T.encode() takes 1 positional argument but 2 were given", "(text)"),
+        ("TypeError: T.encode() missing 1 required positional argument: 'out'", "(text)"),
+        ("TypeError: no string", ""),
+        ("ValueError: it takes no argument", ""),
+    ],
+)
+def test_a_method_with_other_parameters_has_a_fix(message: str, takes: str) -> None:
+    for place in ("", "t.py:7 in f: raise x"):
+        broken = outcome("one", "failed")
+        diagnosis = Diagnosis((ErrorCause(message, place, ("one", "two")),), ("one", "two"))
+        shown = "".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis)))
+        assert (f"Fix: write the method so that it takes {takes}, or" in shown) is bool(takes and not place)
+
+
 @pytest.mark.parametrize("error", ["NotImplementedError: one only", "ValueError: one only"])
 def test_the_fix_of_not_implemented_says_what_this_error_can_leave_out(error: str) -> None:
     broken = outcome("one", "failed")
