@@ -86,6 +86,8 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name not in every and (word := name.removeprefix("undeclared ").partition("=")[0]) in (*CONVENTIONS, "pattern"):
         see = "docs/conventions.md explains it, and bpe-conformance conventions ADAPTER probes its value"
         raise SelectionError(f"{word} is a convention: {see}")
+    if name not in every and not view.pack and re.search(r"-\d{4}$", name):
+        raise SelectionError(f"there is no case {name!a}; if a pack has it, add --pack DIR")
     see = f"{CASES} of {view.pack}" if view.pack else "bpe-conformance list"
     known(name, every if name in every else [*every, *bugs], "case, clause, section, property or known bug", see=see)
     _check_replayed(name, cases.get(name), view)

@@ -292,6 +292,8 @@ def test_a_known_bug_is_shown_with_what_catches_it(bug: str, spec: Spec, capsys:
 
 
 def test_an_unknown_id_suggests_the_nearest(spec: Spec) -> None:
+    with pytest.raises(SelectionError, match="there is no case 'mine-entries-0001'; if a pack has it, add --pack DIR"):
+        list(explain(spec, "mine-entries-0001"))
     with pytest.raises(SelectionError, match="did you mean merge-priority-beats-leftmost"):
         explain(spec, "merge-priority-beats-leftmos")
     with pytest.raises(SelectionError, match=r"did you mean .*priority"):
