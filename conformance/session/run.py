@@ -410,8 +410,9 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
     here = {config.rootpath, config.invocation_params.dir}
     installed = (Path(sys.prefix), *map(Path, bpe_conformance.__path__))
     ours = Path(__file__).resolve().parents[1]
-    if config.inicfg and config.inipath not in (None, Path(os.devnull), ours.parent / "pyproject.toml"):
-        yield config.inipath.name
+    ini = config.inipath
+    if ini not in (None, Path(os.devnull), ours.parent / "pyproject.toml") and _is_about_pytest(ini):
+        yield ini.name
     files = {getattr(module, "__file__", None): None for module in list(sys.modules.values())}
     script = getattr(sys.modules["__main__"], "__file__", None)  # the user's, if it calls `check`
     for name in files:
@@ -421,6 +422,11 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
             yield file.relative_to(folder).as_posix()
     own = __name__.partition(".")[0]
     yield from (f"-p {name}" for name in config.option.plugins if not f"{name}.".startswith(("no:", f"{own}.")))
+
+
+def _is_about_pytest(ini: Path) -> bool:
+    """Return whether a file sets anything; pytest also takes a `pyproject.toml` without settings for its file."""
+    return ini.name != "pyproject.toml" or "tool.pytest" in ini.read_text("utf-8", "replace")
 
 
 def _report_files(config: pytest.Config) -> list[Path]:

@@ -221,12 +221,15 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
     options = ("--bpe-isolate", "--bpe-case", "merge-priority", "--bpe-report", "report.json")
     project.write("pyproject.toml", "[project]\nname = 'mine'")  # it sets nothing of pytest
     assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
+    project.write("pyproject.toml", "[tool.pytest.ini_options]\nminversion = '7'")
+    assert "own process: pyproject.toml;" in " ".join(project.judge("mine:Right", *options).stdout.str().split())
+    (project.path / "pyproject.toml").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "prefix", str(project.path / ".venv"))  # an environment in the directory of the project
         assert "ran in the suite's own process" not in project.judge("mine:Right", *options).stdout.str()
     files = {
         "conftest.py": "",
-        "pytest.ini": "[pytest]\nminversion = 7",
+        "pytest.ini": "[pytest]",
         "plugged.py": "",
         "bpe_conformance_of_others.py": "",
     }
