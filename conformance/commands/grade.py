@@ -98,26 +98,31 @@ class Grade:
 
     @property
     def causes(self) -> list[str]:
-        """The names of the likely causes of failures, and how many failures have none.
-
-        Those of warnings, if nothing failed, cost no marks.
-        """
+        """The names of the likely causes of failures; those of warnings, if nothing failed, cost no marks."""
         passed, total = self.must()
-        if self.report is None or passed == total:
-            return []
-        unknown = len(self.report["unexplained"])
-        named = [cause["name"] for cause in self.report["causes"]]
-        return [*named, *[f"{counted(unknown, 'failure')} without a known cause"] * bool(unknown)]
+        return [cause["name"] for cause in self.report["causes"]] if self.report and passed < total else []
+
+    @property
+    def unexplained(self) -> int:
+        """How many failures have no known cause."""
+        passed, total = self.must()
+        return len(self.report["unexplained"]) if self.report and passed < total else 0
+
+    @property
+    def listed(self) -> list[str]:
+        """The causes for people: without this count, a submission with an unknown bug looks like one without bugs."""
+        unknown = f"{counted(self.unexplained, 'failure')} without a known cause"
+        return [*self.causes, *[unknown] * bool(self.unexplained)]
 
     def plain(self) -> dict[str, Any]:
         passed, total = self.must()
-        counts = {"must_passed": passed, "must_total": total, "causes": self.causes, "seconds": self.seconds}
+        counts = {"must_passed": passed, "must_total": total, "causes": self.listed, "seconds": self.seconds}
         return {"submission": self.submission, **self.verdicts, **counts, "status": self.status, "notes": self.notes}
 
     def row(self, width: int) -> str:
         cells = "".join(f"{verdict:<{len(name) + 1}}" for name, verdict in self.verdicts.items())
         notes = self.notes if self.report else ()  # otherwise, the status says what failed
-        said = [textwrap.shorten(text, SHOWN, placeholder=" ...") for text in (*self.causes, *notes)]
+        said = [textwrap.shorten(text, SHOWN, placeholder=" ...") for text in (*self.listed, *notes)]
         said[:0] = [self.status] * (self.status != GRADED)
         must = "/".join(map(str, self.must()))
         return f"{ascii_only(self.submission):<{width}} {cells}{must:>9}  {'; '.join(said)}".rstrip()
@@ -429,7 +434,15 @@ def _write(options: argparse.Namespace, grades: Sequence[Grade], new: Collection
     writer.writerows([_cell(value) for value in row.values()] for row in rows)
     how = {"adapter": options.adapter, "seed": options.seed, "sections": options.section, "strict": options.strict}
     suite = {"format": FORMAT, "version": bpe_conformance.__version__, "landlock": has_landlock()}
-    listed = [{**grade.plain(), "page": grade.page if grade.report else ""} for grade in grades]
+    listed = [
+        {
+            **grade.plain(),
+            "causes": grade.causes,
+            "unexplained": grade.unexplained,
+            "page": grade.page if grade.report else "",
+        }
+        for grade in grades
+    ]
     whole = {**suite, **how, "allowed_imports": options.allowed, "submissions": listed}
     files = {grade.page: page.text([grade.report]).encode("utf-8") for grade in new if grade.report}
     files["results.csv"] = table.getvalue().encode("utf-8")

@@ -148,7 +148,7 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
         if prober.constructor_refuses:
             why = "its constructor raises NotImplementedError"
             if implementation.is_program:
-                fix = "if it only reads a model's file, let it announce that as model"
+                fix = "if it only reads a model's file, announce that file as model"
                 why = f"it replies not_claimed to load; {fix}"
             raise LoadError(f"{implementation.name} cannot be tested: {why}")
         shape = "; or, if it reads a tokenizer.json, write --adapter tokenizer-json:MODULE:CLASS"

@@ -184,8 +184,8 @@ def _ids(model: Model) -> Iterator[str]:
     added = model.pipeline.added_tokens if model.pipeline is not None else ()
     for token in added:
         if token.id is not None and model.vocab[token.id] != token.content.encode("utf-8"):
-            meant = f"{show.token(model.vocab[token.id])}, which its text means as a key of model.vocab"
-            yield f"the added token {token.content!a} has the id {token.id} of {meant}"
+            of = f"{show.token(model.vocab[token.id])}, because its text is the key of that entry"
+            yield f"the added token {token.content!a} has the id {token.id} of {of}"
     counts = Counter(model.vocab.values())
     if twice := [token for token, count in counts.items() if count > 1]:
         ids = [index for index, token in model.vocab.items() if token == twice[0]]

@@ -413,10 +413,10 @@ def _foreign(config: pytest.Config) -> Iterator[str]:
     ini = config.inipath
     if ini not in (None, Path(os.devnull), ours.parent / "pyproject.toml") and _is_about_pytest(ini):
         yield ini.name
-    files = {getattr(module, "__file__", None): None for module in list(sys.modules.values())}
-    script = getattr(sys.modules["__main__"], "__file__", None)  # the user's, if it calls `check`
-    for name in files:
-        file = Path(os.path.normpath(name if name not in (None, script) else sys.prefix))
+    names = dict.fromkeys(getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    names.pop(getattr(sys.modules["__main__"], "__file__", None), None)  # the script of a user who calls `check`
+    for name in names:
+        file = Path(os.path.normpath(name or sys.prefix))
         is_package = any(map(file.is_relative_to, installed)) or file.resolve().is_relative_to(ours)
         if folder := next((folder for folder in here if folder in file.parents and not is_package), None):
             yield file.relative_to(folder).as_posix()

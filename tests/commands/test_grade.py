@@ -521,7 +521,8 @@ def test_a_grade_has_every_cause_of_its_failures_and_none_of_warnings() -> None:
     assert grade.Grade("ann", "no").causes == []
     report = {"verdicts": [BAD], "causes": causes[:1], "unexplained": ["a", "b"]}
     made = grade.Grade("ann", "graded", 3, report)  # type: ignore[arg-type]
-    assert made.causes == ["one", "2 failures without a known cause"]
+    assert (made.causes, made.unexplained) == (["one"], 2)
+    assert made.plain()["causes"] == ["one", "2 failures without a known cause"]
 
 
 @pytest.mark.parametrize("first", "=+-@\t\r")

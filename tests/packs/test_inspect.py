@@ -114,9 +114,9 @@ def test_an_added_token_with_the_id_of_another_entry_is_odd_and_has_cases() -> N
     token = AddedToken("\xfc", id=0xFC)  # as `tokenizers` writes it: the key of the byte FC in `model.vocab`
     pipeline = replace(MODEL.pipeline, added_tokens=(*ADDED, token))
     model = replace(MODEL, special_tokens=(*(MODEL.special_tokens or ()), token.content), pipeline=pipeline)
-    meant = "<fc>, which its text means as a key of model.vocab"
-    assert f"the added token '\\xfc' has the id 252 of {meant}" in odd(model)
-    assert "which its text means" not in odd(MODEL)
+    why = "because its text is the key of that entry"
+    assert f"the added token '\\xfc' has the id 252 of <fc>, {why}" in odd(model)
+    assert why not in odd(MODEL)
     reach = Reach(model)
     drafts = [*cases.decoding(reach, Draw("0")), *cases.detokenizing(reach, Draw("0"))]
     kinds = [draft.kind for draft in drafts if "\xfc" in draft.title or "\\xfc" in draft.title]

@@ -246,6 +246,19 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_an_isolated_run_does_not_name_the_script_that_starts_it(tmp_path: Path) -> None:
+    case = "check('minimal', case='merge-priority-beats-leftmost', isolate=True)"
+    for imported, is_named in (("", False), ("import mine; ", True)):
+        (tmp_path / "mine.py").write_text("")
+        (tmp_path / "script.py").write_text(f"from bpe_conformance import check; {imported}print({case})")
+        command = [sys.executable, "script.py"]
+        printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        assert "PASS" in printed
+        assert "script.py" not in printed
+        assert ("own process: mine.py;" in " ".join(printed.split())) is is_named
+
+
+@pytest.mark.slow
 def test_in_a_clone_an_isolated_run_names_nothing_of_the_suite() -> None:
     options = ("--adapter", "minimal", "--bpe-isolate", "--bpe-case", "merge-priority-beats-leftmost")
     command = [sys.executable, "-m", "pytest", "conformance", *options, "-p", "no:cacheprovider"]
