@@ -216,7 +216,8 @@ def _named(given: Sequence[Path], adapter: str) -> dict[str, Path]:
     for folder, shown in zip(folders, given, strict=True):
         if not folder.is_dir():
             what = "it is not a" if folder.exists() else "there is no such"
-            raise CommandError(f"{shown}: {what} directory; name the directory of each submission")
+            only = f"; {shown.parent}/*/ names only directories" if folder.exists() else ""
+            raise CommandError(f"{shown}: {what} directory; name the directory of each submission{only}")
         if folders.count(folder) > 1:
             raise CommandError(f"{shown}: it is named twice; name each submission once")
     prefix, _, rest = adapter.partition(":")

@@ -197,10 +197,10 @@ def agree(model: Model, cases: Sequence[Case], asked: Sequence[Witness]) -> Agre
 
 def _built(adapter: str, lookup: str, model: Model) -> Any:
     is_whole = model.pipeline is not None and model.pipeline.lookup == "whole"  # which may give the same ids
+    if lookup == "bytes" and not model.ranks_by_bytes and not is_whole:
+        return "its lookup by bytes cannot represent this model"
     try:
         target = resolve(adapter)
-        if lookup == "bytes" and not model.ranks_by_bytes and not is_whole:
-            return "its lookup by bytes cannot represent this model"
         witnesses.build(target, model)
     except AdapterError as error:
         return str(error)

@@ -162,7 +162,7 @@ LONG = (60, 400, 1200)  # bytes of a long pre-token
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     model, no_mistake = reach.model, "whole-pre-token-first" if reach.oracle.lookup == "whole" else "whole-ignored"
     bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG and bug.id != no_mistake}
-    left_out = reach.special_tokens - {left + right for left, right in model.merges}
+    left_out = reach.special_tokens - model.learned
     ordinary_vocab = {index: token for index, token in model.vocab.items() if token not in left_out}
     base = BaseEncoder(ordinary_vocab, model.merges, pipeline=model.pipeline)
     active: dict[str, Any] = {name: like(base, bugs[name].target) for name in WRONG if name in bugs}

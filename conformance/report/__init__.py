@@ -26,11 +26,15 @@ def badge(report: Document) -> str:
     """
     verdicts = report["verdicts"]
     passed = [verdict["class"] for verdict in verdicts if verdict["verdict"] == "pass"]
-    failed = [verdict["class"] for verdict in verdicts if verdict["verdict"] != "pass"]
-    parts = [f"{', '.join(names)} {word}" for word, names in (("fail", failed), ("pass", passed)) if names]
+    not_passed = [verdict for verdict in verdicts if verdict["verdict"] != "pass"]
+    failed = [one["class"] for one in not_passed if one["failed"] or one["errors"] or not one["known"]]
+    known = [one["class"] for one in not_passed if one["class"] not in failed]
+    named = (("fail", failed), ("fail as known", known), ("pass", passed))
+    parts = [f"{', '.join(names)} {word}" for word, names in named if names]
     is_partial = document.is_partial(report)
     message = "; ".join([*parts, *(["in part"] if is_partial else [])]) or "nothing was tested"
-    color = "lightgrey" if not verdicts else "red" if failed else "yellow" if is_partial else "brightgreen"
+    color = "red" if failed else "orange" if known else "yellow" if is_partial else "brightgreen"
+    color = color if verdicts else "lightgrey"
     return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"
 
 

@@ -53,6 +53,10 @@ def _lines(report: Document) -> Iterator[str]:
     for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
         if found := [result for result in report["results"] if result["state"] == state]:
             yield from _failures(found, title)
+    if known := [result for result in report["results"] if result["state"] == "known failure"]:
+        yield f"\n<details><summary>Known failures: {len(known)}</summary>\n"
+        yield from (f"- {code(result['id'])}: {plain(result.get('reason', ''))}" for result in known)
+        yield "\n</details>"
     suite, platform = report["suite"], report["platform"]
     yield ""
     yield (

@@ -368,7 +368,8 @@ def _keys_of_pipeline(model: Model, pipeline: Pipeline) -> tuple[dict[str, int],
     following = len(model.vocab) - 1
     for text, index in reversed(ids.items()):
         token = ordinary.pop(index, b"")
-        if index == following and token == text.encode("utf-8") and token not in used:
+        is_spare = token not in used or token in ordinary.values()  # a byte that has another id, too
+        if index == following and token == text.encode("utf-8") and is_spare:
             following -= 1
         elif spell(token) == text:
             ordinary[index] = token

@@ -124,6 +124,19 @@ def test_an_added_token_with_the_id_of_another_entry_is_odd_and_has_cases() -> N
     assert model.special_ids == {**MODEL.special_ids, "\xfc": 0xFC}
 
 
+def test_an_added_token_after_others_can_be_a_byte_with_another_id(tmp_path: Path) -> None:
+    table = read_model({"merges": [["b", "c"], ["a", "b"], [" ", "x"]]})
+    added = (AddedToken("caf\xe9", id=259), AddedToken(" ", id=260))
+    pipeline = Pipeline(added_tokens=added, steps=(ByteLevel(),))
+    texts = tuple(token.content for token in added)
+    more = {token.id or 0: token.content.encode() for token in added}
+    model = replace(table, vocab={**table.vocab, **more}, special_tokens=texts, pipeline=pipeline, name="spaces")
+    huggingface.write(tmp_path / "tokenizer.json", model)
+    assert huggingface.read(tmp_path / "tokenizer.json").special_ids == {"caf\xe9": 259, " ": 260}
+    drafts, _ = cases.words(Reach(model), Draw("0"))
+    assert {"leftmost-first", "longest-match"} <= {draft.kind for draft in drafts}
+
+
 def test_the_command_fits_a_screen_and_shows_the_steps_of_a_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -489,6 +489,14 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
     assert "<details><summary>Failures: 1</summary>" in lines
 
 
+def test_markdown_lists_the_known_failures_with_their_reasons() -> None:
+    found = made(outcome("one", "known failure", reason="issue 12, see <notes>"), outcome("two"))
+    lines = markdown.text(found).splitlines()
+    at = lines.index("<details><summary>Known failures: 1</summary>")
+    assert lines[at + 1 : at + 5] == ["", "- `one`: issue 12, see &lt;notes&gt;", "", "</details>"]
+    assert "Known failures" not in markdown.text(made(outcome("two")))
+
+
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("missing", [(), ("two",), ("two", "three")])
 def test_a_run_without_some_results_is_never_shown_as_complete(complete: bool, missing: tuple[str, ...]) -> None:
@@ -595,7 +603,6 @@ def test_no_character_of_a_text_is_markup(char: str) -> None:
     [
         ([outcome()], {}, "encoder pass", "brightgreen"),
         ([outcome(state="failed")], {}, "encoder fail", "red"),
-        ([outcome(state="known failure")], {}, "encoder fail", "red"),
         ([outcome(), outcome("two", "error")], {}, "encoder fail", "red"),
         ([outcome(), outcome("d", "error", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
         ([outcome(), outcome("d", "failed", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
@@ -604,6 +611,14 @@ def test_no_character_of_a_text_is_markup(char: str) -> None:
             for partial in ({"complete": False}, {"part": "MERGE"}, {"selected": True})
         ),
         ([outcome(), lost()], {}, "encoder fail", "red"),
+        ([outcome(state="known failure"), lost()], {}, "encoder fail", "red"),
+        ([outcome(state="known failure")], {}, "encoder fail as known", "orange"),
+        (
+            [outcome(state="known failure"), outcome("d", conformance_class="decoder")],
+            {},
+            "encoder fail as known; decoder pass",
+            "orange",
+        ),
         ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )
