@@ -121,6 +121,17 @@ class SinglePass(BaseEncoder):
         return tuple(tokens)
 
 
+class TwoTokensSkipped(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        last = -1
+        while later := [rank for pair in pairwise(word) if (rank := self.ranks.get(pair, -1)) > last]:
+            last, index = min(later), 0
+            while index < len(word) - 1:
+                word = _join(word, index) if word[index : index + 2] == self.merges[last] else word
+                index += 2
+        return word
+
+
 class LocalMinimaMerged(BaseEncoder):
     def merge(self, word: Word) -> Word:
         none = len(self.merges)

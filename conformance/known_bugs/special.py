@@ -33,6 +33,11 @@ class _Alternation(BaseEncoder):
 # The expression
 
 
+class SpecialsInListOrder(_Alternation):
+    def expression(self) -> str:
+        return "|".join(map(re.escape, self.special))
+
+
 class SpecialsInAnyCase(BaseEncoder):
     def cut(self, text: str) -> Segments:
         known = {token.lower(): token for token in self.special}
@@ -240,7 +245,6 @@ add_variants(
     __name__,
     _Alternation,
     expression={
-        "SpecialsInListOrder": lambda self: "|".join(map(re.escape, self.special)),
         "SpecialsShortestFirst": lambda self: "|".join(map(re.escape, sorted(self.special, key=len))),
         "SpecialsUnescaped": lambda self: "|".join(_longest_first(self.special)),
         "OnlyBarsEscaped": lambda self: "|".join(token.replace("|", r"\|") for token in _longest_first(self.special)),

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from .bases import BaseEncoder, add_variants, sized
+from .bases import BaseEncoder, add_variants, like, sized
+from .special import SpecialsInListOrder
 
 T = TypeVar("T")
 
@@ -64,6 +65,11 @@ class LongerSpecialNotAwaited(BaseEncoder):
     def ready(self, held: str) -> int:
         parts = self.cut(held)
         return len(held) if parts and parts[-1][1] else super().ready(held)
+
+
+class StreamSpecialsInListOrder(BaseEncoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from like(self, SpecialsInListOrder).encode_iterable(chunks)
 
 
 class StreamTextOnInstance(BaseEncoder):
