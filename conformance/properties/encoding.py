@@ -195,6 +195,8 @@ def _values(result: Any) -> Any:
         return [_values(part) for part in result]
     if type(result) is int:
         return result
+    if type(result) in (bytearray, memoryview):
+        return bytes(result)
     return _values(result.tolist()) if hasattr(result, "tolist") else None
 
 
@@ -228,7 +230,7 @@ def _repeats_a_list(results: Any) -> bool:
 def _change(result: Any) -> None:
     for part in result if type(result) in (list, tuple) else ():
         _change(part)
-    if type(result) is list:
+    if type(result) in (list, bytearray):
         result.reverse()
         result.append(0)
 
@@ -266,6 +268,13 @@ def rows_changed(implementation: Implementation) -> Verdicts:
 def spans_changed(implementation: Implementation) -> Verdicts:
     """`encode_with_offsets` is correct after returned ids and spans change, whatever the text."""
     yield from _shapes_changed(implementation, EncodeWithOffsets)
+
+
+@Fixed("law-lists-bytes", "ERROR-STATE-1", ("decode_bytes", "shared memory"))
+def bytes_changed(implementation: Implementation) -> Verdicts:
+    """`decode_bytes` is correct after a bytearray that it returned changes. No two calls return the same bytearray."""
+    model = strategies.with_ids([(b"k", b"l")])
+    yield from _returned_changed(implementation, model, *map(DecodeBytes, ((), (107,), (256,), (256, 107) * 700)))
 
 
 @Fixed("law-lists-pipeline", "ERROR-STATE-1", ("from_tokenizer_json", "shared memory"))
@@ -519,6 +528,7 @@ PROPERTIES: tuple[Property, ...] = (
         ids_changed,
         rows_changed,
         spans_changed,
+        bytes_changed,
         changed_with_pipeline,
     ),
     Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(

@@ -160,6 +160,19 @@ class HandsOutListsOfChoices(Whole):
         return kept.setdefault((text, str(allowed_special)), ids)
 
 
+class FillsOneBytearray(Whole):
+    def decode_bytes(self, ids: list[int]) -> bytearray:  # type: ignore[override]
+        buffer: bytearray = vars(self).setdefault("buffer", bytearray())
+        buffer[:] = super().decode_bytes(ids)
+        return buffer
+
+
+class HandsOutBytearrays(Whole):
+    def decode_bytes(self, ids: list[int]) -> bytearray:  # type: ignore[override]
+        kept: dict[tuple[int, ...], bytearray] = vars(self).setdefault("kept", {})
+        return kept.setdefault(tuple(ids), bytearray(super().decode_bytes(ids)))
+
+
 class HandsOutSpans(Whole):
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         kept: dict[str, list[tuple[int, int]]] = vars(self).setdefault("kept", {})

@@ -73,6 +73,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-lists-batches", wrong.HandsOutOneListOfEqualTexts),
     ("law-lists-offsets", wrong.HandsOutOneListOfSpans),
     ("law-lists-offsets", wrong.HandsOutSpans),
+    ("law-lists-bytes", wrong.FillsOneBytearray),
+    ("law-lists-bytes", wrong.HandsOutBytearrays),
     ("law-lists-pipeline", wrong.HandsOutRowsOfPipelines),
     ("law-split", "contractions-of-any-case"),
     ("law-encode-pattern", "pattern-ignored"),
