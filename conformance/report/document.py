@@ -117,6 +117,7 @@ def _failure(failure: Failure, fingerprint: str) -> dict[str, Any]:
     return {
         "fact": _visible(failure.fact),
         "evidence": [[label, _visible(text)] for label, text in failure.evidence],
+        "tests": ascii_only(failure.tests),
         "rule": failure.rule,
         "bugs": [bug.id for bug in failure.bugs],
         "depends_on": _visible(failure.depends_on),

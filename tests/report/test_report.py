@@ -82,6 +82,7 @@ def test_each_part_of_a_failure_is_a_member() -> None:
             ["", "^^ used rank 1; rank 0 (b+c) was available at byte 1"],
             ["found by", "7 examples; this is the smallest that fails"],
         ],
+        "tests": "A title",
         "rule": spec().clauses["MERGE-ORDER-1"].statement,
         "bugs": ["greedy"],
         "depends_on": "encode, which fails in the same way for 'abc'; fix encode first",
@@ -538,6 +539,15 @@ def test_a_bug_that_a_failure_on_the_page_names_is_a_link_to_its_fix() -> None:
     assert '<a href="#bug-mixed-up"><code>mixed-up</code></a>' in text
     assert '<p id="bug-mixed-up">Mixes them up. <b>Fix:</b> Sort them.' in text
     assert "<code>bpe-conformance explain mixed-up</code>" in text
+
+
+def test_the_page_says_what_the_smallest_failure_tests() -> None:
+    cause = BugCause((Bug("mixed-up", "Mixes them up.", "Sort them.", "MERGE-ORDER-1"),), ("a",))
+    found = made(outcome("a", "failed"), diagnosis=Diagnosis((cause,), ("a",)))
+    assert "<dt>tests</dt><dd>A title</dd>" in page.text([found])
+    del found["results"][0]["failure"]["tests"]  # as in reports of earlier commits
+    check(found)
+    assert "<dt>tests</dt>" not in page.text([found])
 
 
 def test_contents_of_a_report_do_not_become_markup() -> None:
