@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import regex
 
-from bpe_conformance.fixtures import write_token
+from bpe_conformance.fixtures import Model, write_token
 from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm, agreed
 from bpe_conformance.fixtures.pipeline import AddedToken
 from bpe_conformance.fixtures.values import TEXTS
@@ -416,7 +416,7 @@ def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
     tokens = reach.special
     some = list(dict.fromkeys([*tokens[: MANY - 2], *tokens[-2:]]))
     for token in some:
-        yield from _of_one(token, draw)
+        yield from _of_one(token, _beside_clause(reach.model, token), draw)
     for first, second in [*((token, token) for token in some), *_pairs(tokens, draw)]:
         shown = f"{show.text_line(first)} and {show.text_line(second)}"
         for text in (first + second, second + first, f"{first} {second}", *_overlaps(first, second)):
@@ -430,7 +430,14 @@ def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
             yield encode("special-foreign", "SPECIAL-OFF-1", title, f"a{text} b")
 
 
-def _of_one(token: str, draw: Draw) -> Iterator[Draft]:
+def _beside_clause(model: Model, token: str) -> str:
+    """Return the clause that says what the text beside a special token becomes."""
+    flags = next((one for one in model.steps.added_tokens if one.content == token), AddedToken(token))
+    strips = "PIPELINE-STRIP-1" if flags.lstrip or flags.rstrip else "SPECIAL-SEGMENT-1"
+    return "PIPELINE-WORD-1" if flags.single_word else strips
+
+
+def _of_one(token: str, beside_clause: str, draw: Draw) -> Iterator[Draft]:
     shown = show.text_line(token)
     middle = draw.between(1, max(1, len(token) - 1))
     beside = tuple(text for one in BESIDE[:6] for text in (f"{token}{one}", f"{one}{token}"))
@@ -438,8 +445,8 @@ def _of_one(token: str, draw: Draw) -> Iterator[Draft]:
     for kind, clause, title, texts in (
         ("alone", "SPECIAL-ID-1", "alone", (token,)),
         ("tripled", "SPECIAL-SCAN-1", "three times", (token * 3,)),
-        ("edge", "SPECIAL-SEGMENT-1", "at an edge", beside),
-        ("beside", "SPECIAL-SEGMENT-1", "between others", (token.join(["", *draw.shuffled(BESIDE), ""]),)),
+        ("edge", beside_clause, "at an edge", beside),
+        ("beside", beside_clause, "between others", (token.join(["", *draw.shuffled(BESIDE), ""]),)),
         ("parts", "SPECIAL-EXACT-1", "in parts", (*parts, token[::-1])),
         ("alike", "SPECIAL-EXACT-1", "spelled differently", _alike(token)),
     ):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.fixtures import Model, write_token
+from bpe_conformance.fixtures import Model, read_model, write_token
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
 from bpe_conformance.operations import Batch, Encode, Stream, StreamCutEverywhere, Waiting
 from bpe_conformance.packs import cases
@@ -132,6 +132,23 @@ def test_texts_that_decoders_change_are_spelled_by_the_ids(reach: Reach) -> None
     parts = [reach.oracle.decode(one.ids) for one in by_kind(cases.decoding(reach, Draw("0")))["decode-parts"]]
     assert parts[::2] == ["é", "€", "日", "🦊", "👍🏽"]
     assert all(whole in cut and "\ufffd" in cut for whole, cut in zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_the_text_beside_a_special_token_with_flags_has_the_rule_of_its_flags() -> None:
+    added = (AddedToken("<a>"), AddedToken("<l>", lstrip=True), AddedToken("<r>", rstrip=True))
+    added += (AddedToken("<w>", single_word=True, rstrip=True),)
+    texts = tuple(token.content for token in added)
+    table = read_model({"extra": [[256 + at, text] for at, text in enumerate(texts)]})
+    model = replace(table, special_tokens=texts, pipeline=Pipeline(added_tokens=added, steps=(ByteLevel(),)))
+    kinds = ("special-edge", "special-beside")
+    drafts = [draft for draft in cases.special(Reach(model), Draw("0")) if draft.kind in kinds]
+    rules = {(draft.title[1:4], draft.clause) for draft in drafts}
+    assert rules == {
+        ("<a>", "SPECIAL-SEGMENT-1"),
+        ("<l>", "PIPELINE-STRIP-1"),
+        ("<r>", "PIPELINE-STRIP-1"),
+        ("<w>", "PIPELINE-WORD-1"),
+    }
 
 
 def test_every_special_token_is_encoded_and_decoded_and_some_are_tried_in_every_way(reach: Reach) -> None:
