@@ -1242,10 +1242,10 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
         ("bytes-flushed-when-full", 16, "Collects 16"),
         ("last-text-dropped", 8, "last 8"),
         pytest.param("tie-among-top-ten", 5, "(5)", marks=pytest.mark.release),
-        ("rows-truncated", 5, "at 5 ids"),
+        pytest.param("rows-truncated", 5, "at 5 ids", marks=pytest.mark.release),
         pytest.param("token-length-capped", 8, "more than 8", marks=pytest.mark.release),
         pytest.param("chunks-of-fixed-size", 100, "of 100", marks=pytest.mark.release),
-        ("decoded-in-windows", 8, "Decodes 8"),
+        pytest.param("decoded-in-windows", 8, "Decodes 8", marks=pytest.mark.release),
     ],
 )
 def test_a_bug_that_golden_cases_find_is_named_with_its_size(bug: str, size: int, words: str) -> None:

@@ -74,5 +74,6 @@ def test_correct_tokenizer_passes_with_long_texts(project: Project) -> None:
     judge(project, "linked:Tokenizer", "--bpe-clause=LAW-LONG-1", "--bpe-clause=LAW-LONG-2", in_process=True)
 
 
+@pytest.mark.release
 def test_no_must_depends_on_a_should(project: Project) -> None:
     judge(project, "no_should:Tokenizer", *SHORT, in_process=True, strict=False)
