@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Model, read_model
 
-from ..answer import TIMED_OUT, Answer, AnyError, AtMost, Changed, Fault, Measure, Text, Unchanged
+from ..answer import TIMED_OUT, Answer, AnyError, AtMost, Changed, Fault, Ids, Measure, Text, Unchanged
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..operations import Decode, Detokenize, EncodeWithOffsets, Question, Waiting
+from ..operations import Decode, Detokenize, Encode, EncodeWithOffsets, Question, Waiting
 from ..outcome import Expectation, Mismatch
 from . import scale, strategies
 from .asking import (
@@ -141,6 +141,21 @@ def twins(implementation: Implementation) -> Verdicts:
             yield equals_oracle(implementation, Question(Detokenize((index,)), model), "DETOK-EQUAL-1")
 
 
+@Fixed("law-detok-absent", "DETOK-SPECIAL-1", (*NEEDS, "encode", "special"))
+def absent(implementation: Implementation) -> Verdicts:
+    """The id that the tokenizer itself gave to a special token without an entry is text in a stream, too."""
+    model, text = read_model({"merges": [["k", "l"]], "special_tokens": ["<s>"]}), "kl<s>k"
+    tokenizer = Instance(implementation, model)
+    ids = tokenizer.ask(Question(Encode(text), model))
+    if not isinstance(ids, Ids) or {*ids.ids} <= {*model.vocab}:
+        return  # it refuses the token, or encodes it as text, which other properties test
+    if "decode" in implementation.capabilities and tokenizer.ask(Question(Decode(ids.ids), model)) != Text(text):
+        return  # for other properties to find
+    asked = Question(Detokenize(ids.ids), model, "with the ids that encode gave")
+    if (answer := tokenizer.ask(asked)) != Text(text):
+        yield Mismatch(asked, Expectation((Text(text),)), answer)
+
+
 # Growth
 
 
@@ -189,7 +204,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-detok", "DETOK-EQUAL-1", NEEDS, _detokenizings, 60).agree(
         "The deltas of any ids are together their bytes, decoded once."
     ),
-    *(side_by_side, error_of_ids, list_of_ids, twins),
+    *(side_by_side, error_of_ids, list_of_ids, twins, absent),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
         "Text comes before 256 ids that end a character are read."
     ),

@@ -1182,6 +1182,17 @@ def sorting(method: str) -> type[Whole]:
     return type("Sorting", (Whole,), {method: sort})
 
 
+class DetokenizesOnlyEntries(Whole):
+    """A stream looks an id up in the vocabulary that the constructor got."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **more: Any) -> None:
+        super().__init__(vocab, merges, special_tokens, **more)
+        self.given = dict(vocab)
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        yield b"".join(map(self.given.__getitem__, ids)).decode("utf-8", "replace")
+
+
 class DetokenizesOneIdForEachToken(Whole):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         token_of = {index: token for token, index in self.ids.items()}

@@ -97,6 +97,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-detok-arguments", "callers-ids-consumed"),
     ("law-detok-arguments", wrong.sorting("decode_iterable")),
     ("law-detok-twins", wrong.DetokenizesOneIdForEachToken),
+    ("law-detok-absent", wrong.DetokenizesOnlyEntries),
     ("law-detok-error", wrong.EndsTextsAtOSErrors),
     ("law-detok-error", wrong.DecodesNothingThatIsUnreadable),
     ("law-detok-error", wrong.EndsTextsAtLookupErrors),
