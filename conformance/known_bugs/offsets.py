@@ -71,6 +71,12 @@ class LengthsOfDecodedTokensAdded(BaseEncoder):
         return [*pairwise(accumulate(lengths, initial=0))]
 
 
+class PartsOfCharactersWithoutLength(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        lengths = (len(self.vocab[index].decode("utf-8", "ignore")) for index in ids)
+        return [*pairwise(accumulate(lengths, initial=0))]
+
+
 class SharedCharacterOfFirstToken(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         found: Spans = []

@@ -19,6 +19,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Matches, Segments, Word
 
 from .bases import BaseEncoder, add_variants, like
+from .special import cut_at_first_end
 
 _NO_FLAGS = dict.fromkeys(("normalized", "lstrip", "rstrip", "single_word"), False)
 _FAMOUS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2")
@@ -45,6 +46,11 @@ class AddedTokensLongestFirst(BaseEncoder):
             cut = ([part] if part[1] else textbook.cut_special(part[0], [form]) for part in segments)
             segments = [part for parts in cut for part in parts]
         return segments
+
+
+class AddedTokenThatEndsFirst(BaseEncoder):
+    def search_added(self, text: str, forms: Iterable[str]) -> Segments:
+        return cut_at_first_end(text, list(forms))
 
 
 class AddedTokensInOrderOfFile(BaseEncoder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from bpe_conformance.reference import textbook
@@ -36,6 +36,21 @@ class _Alternation(BaseEncoder):
 class SpecialsInListOrder(_Alternation):
     def expression(self) -> str:
         return "|".join(map(re.escape, self.special))
+
+
+def cut_at_first_end(text: str, tokens: Collection[str]) -> Segments:
+    """Cut at the token that ends first, the longest of several, as searches do that report each match at its end."""
+    parts: Segments = []
+    while found := [(at + len(token), at) for token in tokens if token and (at := text.find(token)) >= 0]:
+        end, start = min(found)
+        parts += [(part, special) for part, special in ((text[:start], False), (text[start:end], True)) if part]
+        text = text[end:]
+    return [*parts, (text, False)] if text else parts
+
+
+class SpecialThatEndsFirst(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        return cut_at_first_end(text, self.special)
 
 
 class SpecialsInAnyCase(BaseEncoder):
@@ -224,6 +239,12 @@ class KnownSpecialGetsNewId(_Absent):
         return [(token, first + position) for position, token in enumerate(dict.fromkeys(listed))]
 
 
+class AbsentSpecialsShareAnId(_Absent):
+    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
+        first = max(self.vocab) + 1
+        return [(token, first) for token in dict.fromkeys(listed) if token not in self.ids]
+
+
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
@@ -268,6 +289,7 @@ add_variants(
         "NamesAlwaysSpecial": _also(lambda self: map(str.encode, NAMES)),
         "SpacesAtEndDropped": _changed(lambda segment, at, count: segment.rstrip(" ")),
         "SpacesOfSegmentsStripped": _changed(lambda segment, at, count: segment.strip(" ") if count > 1 else segment),
+        "BlankSegmentsDropped": _changed(lambda segment, at, count: segment if segment.strip() else ""),
         "SegmentsStripped": _changed(lambda segment, at, count: segment.strip() if count > 1 else segment),
         "SpaceBeforeSpecialSwallowed": _changed(
             lambda segment, at, count: segment.rstrip() if at + 1 < count else segment

@@ -152,7 +152,10 @@ add_variants(
             (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),
     },
-    at_end={"EndNotFlushed": lambda self, held: []},
+    at_end={
+        "EndNotFlushed": lambda self, held: [],
+        "SpecialsOffAtStreamEnd": lambda self, held: self.encode_segment(held),
+    },
     encode_iterable={
         "EmptyChunkEndsStream": _changed(lambda chunks: itertools.takewhile(bool, chunks)),
         "LineEndsStripped": _changed(lambda chunks: (chunk.rstrip("\n") for chunk in chunks)),

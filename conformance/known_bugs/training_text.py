@@ -13,6 +13,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Words
 
 from .bases import NAMES, BaseEncoder, BaseTrainer, add_variants
+from .special import cut_at_first_end
 
 # Special tokens
 
@@ -142,6 +143,9 @@ add_variants(
         ),
         "SpecialTokensInListOrder": lambda self, text, special: (
             re.split("|".join(map(re.escape, special)), text) if special else [text]
+        ),
+        "SpecialTokenThatEndsFirst": lambda self, text, special: (
+            [part for part, is_special in cut_at_first_end(text, special) if not is_special]
         ),
         "SpecialTokensCutOneByOne": lambda self, text, special: _cut_one_by_one(text, special),
         "SpecialTokensNotEscaped": lambda self, text, special: (

@@ -30,6 +30,7 @@ from bpe_conformance.answer import (
     Refusal,
     Table,
 )
+from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import is_correct_up_to_ties, judge, skip_reason
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -132,6 +133,31 @@ def test_a_bug_that_explains_more_in_another_way_is_one_cause() -> None:
     candidates = [one for row in rows for one in of_bugs(evidence, Matrix({"wide": row}, {}, {}), [bug])]
     ((found, cases),) = cover(candidates, evidence.answers)
     assert ([one.id for one in found.named], len(cases)) == (["wide"], 24)
+
+
+@pytest.mark.parametrize(("section", "against"), [("special", 0), ("pipeline", 4), ("offsets", 4)])
+def test_passed_cases_with_a_pipeline_count_only_against_bugs_about_pipelines_and_offsets(
+    section: str, against: int
+) -> None:
+    row, passed = ROWS["wide"], {*_row(16, 20, "1")}
+    evidence = Evidence(CLAUSES, {case: mark for case, mark in row.items() if case not in passed}, of_pipelines=passed)
+    (found,) = of_bugs(evidence, Matrix({"wide": row}, {}, {}), [KnownBug("wide", section, "MERGE-ORDER-1", "", "")])
+    assert len(found.passed) == against
+
+
+def test_streams_that_fail_only_as_encode_does_name_no_bug_of_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    (target,) = (bug.target for bug in known_bugs() if bug.id == "special-that-ends-first")
+    implementation, published = Implementation("x", target), read()
+    unknown = {bug.id for bug in known_bugs() if bug.section == "special"}
+    fewer = {bug: row for bug, row in published.answers.items() if bug not in unknown}
+    monkeypatch.setattr(causes.matrix, "read", lambda: replace(published, answers=fewer))
+    outcomes = [
+        replace(one, mismatch=one.mismatch and explained(one.mismatch, one.clause.id, implementation))
+        for one in _outcomes(target, [case for case in _cases() if case.clause.section == "STREAM"])
+        if one.clause is not None
+    ]
+    assert sum(one.depends for one in outcomes if one.mismatch) == 9
+    assert diagnose(outcomes, _cases()).causes == ()
 
 
 def test_one_answer_that_several_bugs_give_names_none_beside_errors() -> None:
