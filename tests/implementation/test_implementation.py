@@ -1524,6 +1524,20 @@ def test_another_process_is_started_first_and_knows_the_time_that_is_left(monkey
     ]  # the second number of a pair is the time that is left, and the first one the time to report it
 
 
+def test_what_the_suite_waits_for_is_announced_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(capabilities, "LONG", 0.001)
+    said = tmp_path / "stderr"
+    with (
+        said.open("w", encoding="ascii") as stderr,
+        capabilities.announced(lambda: (0.0, "waiting"), stderr.fileno()),
+    ):
+        waited = time.monotonic() + 10
+        while not said.stat().st_size and time.monotonic() < waited:
+            time.sleep(0.001)
+        time.sleep(0.1)
+    assert said.read_text("ascii") == "bpe-conformance: waiting\n"
+
+
 def test_what_announces_a_probe_ends_with_it() -> None:
     before = {*threading.enumerate()}
     for _ in range(20):
