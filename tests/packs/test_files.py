@@ -295,6 +295,21 @@ def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> No
     assert (model.pattern, model.expression) == ("o200k", PATTERNS["o200k"])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["."], ["tokenizer.json"], ["./tokenizer.json"], ["sub/../tokenizer.json"], ["vocab.json", "merges.txt"], [".."]],
+    ids=" ".join,
+)
+def test_a_model_in_the_current_directory_or_above_it_has_the_name_of_that_directory(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own-model" / "sub").mkdir(parents=True)
+    _json(tmp_path / "own-model", lambda document: None)
+    gpt2.write(tmp_path / "own-model", ABC.vocab, ABC.merges)
+    monkeypatch.chdir(tmp_path / "own-model" / ("sub" if words == [".."] else ""))
+    assert read_model_files(words, Overrides()).model.name == "own-model"
+
+
 def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
     table = read_model_files(["gpt2"], Overrides())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
