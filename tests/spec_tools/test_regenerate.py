@@ -180,6 +180,17 @@ def test_comments_layout_and_other_values_are_kept(spec: Path) -> None:
     assert file.read_bytes().decode("utf-8") == commented
 
 
+@pytest.mark.parametrize("indent", [0, 4, 8])
+def test_a_comment_is_kept_after_a_value_that_is_corrected_and_ends_none(spec: Path, indent: int) -> None:
+    file, comment = spec / "cases" / "encode.yaml", f"{' ' * indent}# by hand\n"
+    right = '    expect: {tokens: ["aa", "a"], ids: [256, 97]}\n'
+    change(file, right, f"{right}{comment}")
+    commented = file.read_text("utf-8")
+    change(file, right, f'    expect: {{tokens: ["a", "aa"],\n{comment}      ids: [97, 256]}}\n')
+    assert len(regenerate(spec, witnesses=[]).differences) == 1
+    assert file.read_text("utf-8") == commented
+
+
 def test_a_missing_expectation_is_written(spec: Path) -> None:
     before = contents(spec)
     file = spec / "cases" / "encode.yaml"
