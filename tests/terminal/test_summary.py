@@ -1112,7 +1112,8 @@ def test_a_line_that_raises_an_error_is_to_be_looked_at_unless_it_is_of_the_suit
     ],
 )
 def test_a_loop_that_does_not_end_and_a_missing_return_have_a_fix(kind: str, message: str, fix: str) -> None:
-    answer = Fault(kind, message, ("tok.py:7 in merge: while pairs:",) if kind == TIMED_OUT else ())
+    stack = ("tok.py:3 in encode: return merge(text)", "tok.py:7 in merge: while pairs:")
+    answer = Fault(kind, message, stack if kind == TIMED_OUT else ())
     broken = outcome("one", "failed", mismatch=replace(mismatch(), answer=answer))
     diagnosis = Diagnosis((ErrorCause(message, "", ("one", "two")),), ("one", "two"))
     shown = " ".join(" ".join(causes.steps(result(broken, replace(broken, test="two"), diagnosis=diagnosis))).split())
