@@ -262,6 +262,26 @@ def test_a_program_that_has_ended_or_wrote_more_gets_no_request(line: Any, error
     assert '"seq":1' in program.sent
 
 
+def test_a_line_counts_as_written_only_when_the_program_can_read_it() -> None:
+    events: list[Any] = []
+
+    class Pipe(io.BytesIO):
+        def write(self, line: Any) -> int:
+            events.append((line, program._written))
+            return len(line)
+
+        def flush(self) -> None:
+            events.append(("flushed", program._written))
+
+    program = process.Process.__new__(process.Process)
+    program._requests, program._written = queue.SimpleQueue(), 0
+    for line in (b"1", b"2", None):
+        program._requests.put(line)
+    program._write(Pipe())
+    assert events[:4] == [(b"1", 0), ("flushed", 0), (b"2", 1), ("flushed", 1)]
+    assert program._written == 2
+
+
 NO_KIND = "the reply has no result, not_claimed or error"
 
 
