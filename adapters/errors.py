@@ -17,7 +17,7 @@ ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit") 
 def one_line(text: str) -> str:
     """Return `text` as one short line of printable ASCII."""
     line = " ".join(ascii_only(" ".join(text.split())).split())
-    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
+    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 3] + "..."
 
 
 def error_line(stderr: str) -> str:

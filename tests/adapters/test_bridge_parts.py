@@ -29,7 +29,7 @@ from bpe_conformance.adapters.bridge import check, client, process, server, wire
 from bpe_conformance.adapters.bridge.check import Breach
 from bpe_conformance.adapters.bridge.client import Client, Reply
 from bpe_conformance.adapters.bridge.confinement import Confinement
-from bpe_conformance.adapters.errors import BridgeError, OutOfMemoryError
+from bpe_conformance.adapters.errors import BridgeError, OutOfMemoryError, one_line
 from bpe_conformance.fixtures import answers
 from bpe_conformance.reference.textbook import Tokenizer
 
@@ -280,6 +280,12 @@ def test_a_line_counts_as_written_only_when_the_program_can_read_it() -> None:
     program._write(Pipe())
     assert events[:4] == [(b"1", 0), ("flushed", 0), (b"2", 1), ("flushed", 1)]
     assert program._written == 2
+
+
+@pytest.mark.parametrize("length", [1, 297, 299, 300, 301, 302, 1000])
+def test_a_line_is_cut_only_if_it_is_too_long_and_is_not_too_long_then(length: int) -> None:
+    text = "".join(chr(ord("a") + number % 26) for number in range(length))
+    assert one_line(text) == (text if length <= 300 else f"{text[:297]}...")
 
 
 NO_KIND = "the reply has no result, not_claimed or error"
