@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 import numpy as np
 import pytest
@@ -224,6 +225,55 @@ def test_a_method_of_a_package_gets_a_list_or_a_text() -> None:
     assert Adapter().encode("ab") == ("ab",)
     assert Adapter().encode((1, 2)) == ([1, 2],)
     assert Adapter().encode_batch(("a", "b")) == [["a", "b"], 1, 2]
+
+
+class HoldsOne:
+    """A streamer of transformers and a detokenizer of mlx-lm, which give each text when the next one arrives."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.last_segment, self._held = "", ""
+        self._texts: list[str] = []
+
+    def add_token(self, index: int) -> None:
+        self.last_segment, self._held = self._held, chr(index)
+
+    def finalize(self) -> None:
+        self.last_segment = self._held
+
+    def put(self, ids: Any) -> None:
+        for index in ids:
+            self.add_token(int(index))
+            self._texts.append(self.last_segment)
+
+    def end(self) -> None:
+        self.finalize()
+        self._texts.append(self.last_segment)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if not self._texts:
+            raise StopIteration
+        return self._texts.pop(0)
+
+
+@pytest.mark.parametrize("name", ["transformers:StreamerTokenizer", "mlx_lm:Tokenizer", "mlx_lm:NaiveTokenizer"])
+def test_what_a_streamer_holds_is_yielded_at_the_end_and_nothing_before_it_can_be(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, adapter = name.partition(":")
+    package = SimpleNamespace(__version__="1", TextIteratorStreamer=HoldsOne)
+    detokenizers = SimpleNamespace(BPEStreamingDetokenizer=HoldsOne, NaiveStreamingDetokenizer=HoldsOne)
+    required = ("transformers", "transformers.models.gpt2.tokenization_gpt2", "transformers.generation.streamers")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "1")
+    with patch.dict(sys.modules, {**dict.fromkeys(required, package), "mlx_lm.tokenizer_utils": detokenizers}):
+        loaded = getattr(importlib.import_module(f"bpe_conformance.adapters.packages.{module}"), adapter)
+    tokenizer = loaded.__new__(loaded)
+    tokenizer._tokenizer = None
+    read: list[int] = []
+    ids = (read.append(index) or index for index in (97, 98, 99))
+    assert [(text, len(read)) for text in tokenizer.decode_iterable(ids)] == [("", 1), ("a", 2), ("b", 3), ("c", 3)]
 
 
 def test_a_file_for_a_package_holds_the_data_while_it_is_loaded() -> None:
