@@ -670,6 +670,20 @@ def test_a_step_asks_every_text_of_its_choice(step: str) -> None:
     assert re.sub("[^A-Z]", "", "".join(written)) == "KLMNOPQRS"
 
 
+@pytest.mark.parametrize("step", ["decode", "detokenize"])
+def test_the_bytes_after_a_text_differ_by_choice(step: str) -> None:
+    tails: list[int] = []
+    machine: Any = SimpleNamespace(
+        _chosen=lambda choice: SimpleNamespace(grown=[]),
+        _ask=lambda tokenizer, operation, call=None: None,
+        _ids=lambda tokenizer, text, tail: tails.append((tail or 0) % len(lifecycle.TAILS)) or [97],
+    )
+    for number in range(len(lifecycle.TAILS)):
+        choice = SimpleNamespace(texts=["k"], number=number, flag=False, other_flag=False)
+        getattr(Machine, step)(machine, choice)
+    assert {*tails} == {*range(len(lifecycle.TAILS))}
+
+
 def test_each_question_is_asked_of_each_undisturbed_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Origin, Any]] = []
 
