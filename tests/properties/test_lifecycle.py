@@ -1279,6 +1279,27 @@ def test_a_call_that_does_not_end_is_no_fault_of_the_next_one() -> None:
     assert of_order("law-order-decode", NeverSaves, limit=0.8) is None
 
 
+class DropsTheEndAfterACall(Whole):
+    """Leaves out half a character at the end of a stream after any call of `encode`."""
+
+    is_called = False
+
+    def encode(self, text: str, **chosen: Any) -> list[int]:
+        self.is_called = True
+        return super().encode(text, **chosen)
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        text = "".join(super().decode_iterable(ids))
+        yield text.rstrip("\ufffd") if self.is_called else text
+
+
+@pytest.mark.parametrize("id_", ["law-order-detok", "law-open-detok"])
+def test_a_call_after_which_a_stream_loses_what_it_holds_at_its_end_is_found(id_: str) -> None:
+    found = of_order(id_, DropsTheEndAfterACall)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+
+
 def test_a_stream_that_blocks_other_calls_is_found() -> None:
     class BlocksWhileRead(Whole):
         is_open = False
