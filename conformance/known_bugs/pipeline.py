@@ -48,7 +48,7 @@ class AddedTokensLongestFirst(BaseEncoder):
         return segments
 
 
-class AddedTokenThatEndsFirst(BaseEncoder):
+class AddedTokensByEnd(BaseEncoder):
     def search_added(self, text: str, forms: Iterable[str]) -> Segments:
         return cut_at_first_end(text, list(forms))
 

@@ -48,7 +48,7 @@ def cut_at_first_end(text: str, tokens: Collection[str]) -> Segments:
     return [*parts, (text, False)] if text else parts
 
 
-class SpecialThatEndsFirst(BaseEncoder):
+class SpecialsByEnd(BaseEncoder):
     def cut(self, text: str) -> Segments:
         return cut_at_first_end(text, self.special)
 

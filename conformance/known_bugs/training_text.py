@@ -144,7 +144,7 @@ add_variants(
         "SpecialTokensInListOrder": lambda self, text, special: (
             re.split("|".join(map(re.escape, special)), text) if special else [text]
         ),
-        "SpecialTokenThatEndsFirst": lambda self, text, special: (
+        "SpecialTokensByEnd": lambda self, text, special: (
             [part for part, is_special in cut_at_first_end(text, special) if not is_special]
         ),
         "SpecialTokensCutOneByOne": lambda self, text, special: _cut_one_by_one(text, special),

@@ -509,7 +509,9 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
                 alone = None if operation == Encode(one) else equals_oracle(implementation, asked, "PIPELINE-WAYS-1")
                 if alone is not None and isinstance(operation, EncodeWithOffsets):
                     has_ids = isinstance(alone.answer, Offsets) and alone.answer.ids == ids
-                    alone = replace(alone, clause_id="OFFSET-SPAN-1" if has_ids else "OFFSET-IDS-1")
+                    is_spelled = b"".join(model.vocab[index] for index in ids) == one.encode()
+                    spans = "OFFSET-SPAN-1" if is_spelled else "OFFSET-CHANGED-1"
+                    alone = replace(alone, clause_id=spans if has_ids else "OFFSET-IDS-1")
                 asked = replace(asked, context="after other calls, of which one may have raised an error")
                 yield alone or undisturbed(implementation, asked, answer)
         if is_lost(tokenizer.ask(Question(Encode(f"{one}\ud800"), model))):

@@ -1369,7 +1369,9 @@ def _first_wrong(
         if dependence == Dependence("undisturbed") and (number or not is_late(answer)):
             dependence = _of_encode(implementation, question, right) or (None if number else dependence)
         where = divergence.position(model, right, answer) if model else None
-        wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)
+        has_ids = isinstance(answer, Offsets) and isinstance(right, Offsets) and answer.ids == right.ids
+        clause = "" if has_ids else row.clause  # only its spans are wrong
+        wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=clause)
         return Found(wrong, number + 1)
     else:
         return _wrong_after_longest(implementation, row, *longest)

@@ -283,7 +283,7 @@ def expected(value: Any, style: Style, model: Model | None = None) -> str:
         case answers.HighestCount(merges):
             return f"at most {merges} merges, each a pair with the highest count"
         case answers.Unchanged():
-            return "the same answer, and no other change"
+            return "the same answer; arguments and other results stay as they are"
         case Merges(merges, entries):
             return style.merges(merges) + (f"; ids {style.entries(entries)}" if entries else "")
         case answers.Table(_, merges):

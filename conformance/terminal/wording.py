@@ -302,7 +302,9 @@ def _training_fact(where: answers.TrainingDivergence) -> str:
 
 
 def _with_count(pair: Merge | None, count: int) -> str:
-    return f"{show.joined(pair)} (count {count})" if pair is not None else "no pair"
+    if pair is None:
+        return "no pair"
+    return f"{show.joined(pair)} ({f'count {count}' if count else 'in no pre-token'})"
 
 
 def _saved_fact(where: answers.TrainingDivergence) -> str:
@@ -436,7 +438,7 @@ DEPENDENCES = {  # kind of a dependence → which other part of the implementati
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",
-    "undisturbed": "nothing earlier: the call alone is incorrect, too; run the whole suite to see why",
+    "undisturbed": "no earlier call: this call alone is incorrect, too",
 }
 
 
