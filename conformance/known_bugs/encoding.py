@@ -421,6 +421,7 @@ add_variants(
     __name__,
     BaseEncoder,
     encode={
+        "CodePointsAsIds": lambda self, text: list(map(ord, text)),
         "Utf8AsIds": lambda self, text: list(text.encode("utf-8", "surrogatepass")),
         "EncodesNfc": _changed(lambda text: unicodedata.normalize("NFC", text)),
         "EncodesNfkc": _changed(lambda text: unicodedata.normalize("NFKC", text)),

@@ -365,8 +365,8 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
     if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
     what = "batch" if unit == "texts" else "input"
-    matters = "Its length may matter, or what small ones rarely have: many different words, long tokens, a large table."
-    return f"Of those asked, the smallest {what} that fails has {least:,} {unit}. {matters}"
+    matters = "Its length may be the cause, or what only long ones have, such as many different words."
+    return f"The smallest {what} that fails has {least:,} {unit}. {matters}"
 
 
 def _next(text: str) -> list[str]:
@@ -379,8 +379,15 @@ def _breaks_protocol(outcome: Outcome) -> bool:
 
 
 def _gets_text(shown: Outcome, command: Command) -> bool:
-    trains = shown.mismatch is not None and isinstance(shown.mismatch.asked.operation, Train)
-    return trains and not command.trains_from_file
+    return _trains(shown) and not command.trains_from_file
+
+
+def _gets_path(shown: Outcome, command: Command) -> bool:
+    return _trains(shown) and command.trains_from_file
+
+
+def _trains(shown: Outcome) -> bool:
+    return shown.mismatch is not None and isinstance(shown.mismatch.asked.operation, Train)
 
 
 _ARGUMENTS = re.compile(r"TypeError: .*\b(takes .* argument|missing \d+ required|unexpected keyword)")
@@ -424,7 +431,11 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         if "FileNotFoundError" in cause.message and _gets_text(shown, command):
             yield "Fix: train gets the text itself, not the name of a file."
             return
-        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")
+        if re.search("TypeError.*PosixPath|TypeError.*WindowsPath", cause.message) and _gets_path(shown, command):
+            yield "Fix: the trainer gets the path of a file; read the text from it."
+            return
+        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else ".")
         if cause.message.startswith(NotImplementedError.__name__):
+            fix = fix.removesuffix(".")
             fix += ". This error can leave out a whole method and, in the constructor or train, all special tokens."
         yield fix

@@ -159,7 +159,7 @@ def _notes(result: RunResult) -> Iterator[str]:
         alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
         where = "in the report" if result.is_reported else "in a report: --bpe-report"
-        where = "in the attribute report" if result.command.argument else where
+        where = "in result.report['adapter']['notes']" if result.command.argument else where
         shown = first
         for option, argument in IN_CHECK.items() if result.command.argument else ():
             shown = shown.replace(option, argument)

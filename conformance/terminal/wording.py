@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.fixtures.expression import pattern_name
-from bpe_conformance.fixtures.one_line import counted, plural
+from bpe_conformance.fixtures.one_line import counted, plural, shortened
 from bpe_conformance.reference import textbook
 
 from .. import answer as answers
@@ -81,7 +81,8 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
-        yield "pattern", pattern_name(model.pattern)
+        name = pattern_name(model.pattern)
+        yield "pattern", name if name in PATTERNS else shortened(model.pattern)
     arguments = dict(asked.operation.arguments())
     if "files" in arguments:
         begins = "merges.txt begins with the line"

@@ -15,11 +15,18 @@ def test_the_bugs_that_a_case_catches_are_named(capsys: pytest.CaptureFixture[st
     monkeypatch.setattr(mutation_score, "measured_again", lambda *_: published)
     monkeypatch.setattr(mutation_score, "write_text", lambda *_: None)
     monkeypatch.setattr(mutation_score, "totals", lambda *_: [])  # which takes long
-    assert mutation_score.main(["--measure", "split-cl100k-contraction-long-s", "new"]) == 0
+    names = ("split-cl100k-contraction-long-s", "pipeline-decode-token")
+    assert mutation_score.main(["--measure", *names]) == 0
     *_, known, new = capsys.readouterr().out.splitlines()
     assert known.startswith("split-cl100k-contraction-long-s catches ")
     assert "cl100k-long-s-not-folded, " in known
-    assert new == "new catches none"
+    assert new == "pipeline-decode-token catches none"
+
+
+def test_a_name_of_neither_a_case_nor_a_bug_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        mutation_score.main(["--measure", "greedy-left-to-rihgt"])
+    assert "there is no golden case or known bug 'greedy-left-to-rihgt'" in capsys.readouterr().err
 
 
 def test_matrix_round_trips(tmp_path: Any) -> None:

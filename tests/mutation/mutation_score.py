@@ -303,7 +303,7 @@ def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[s
         f"median {median(figures.others):g} that depend on no other part"
     )
     yield from _classes_blamed(matrix)
-    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"
+    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} that catch none have a reason"
 
 
 def _classes_blamed(matrix: Matrix) -> Iterator[str]:
@@ -422,6 +422,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif options.measure is not None:
         bugs = {bug.id for bug in known_bugs()}.intersection(options.measure)
         asked = [case for case in options.measure if case not in bugs]
+        if unknown := {*asked}.difference(case.id for case in spec.cases):
+            parser.error(f"there is no golden case or known bug {min(unknown)!r}; bugs have entries in bugs.yaml")
         published = with_rows_of(published, bugs) if bugs else published
         published = measured_again(published, asked) if asked else published if bugs else compute()
         write_text(matrix.FILE, text_of(published))

@@ -412,6 +412,18 @@ class OpensText(Tokenizer):
         return Path(path).read_text("utf-8")
 
 
+def train_on_text(text: str, vocab_size: int, special_tokens: list[str]) -> tuple[object, object]:
+    trained = Tokenizer.train("" + text, vocab_size, special_tokens)
+    return trained.vocab, trained.merges
+
+
+def test_a_trainer_that_takes_the_path_for_the_text_has_one_cause_that_says_what_it_gets() -> None:
+    names = ("empty-text-no-special-tokens", "low-lower-essay", "special-in-a-tied-pair")
+    result = check(Tokenizer, trainer=train_on_text, case=[f"train-{name}" for name in names])
+    assert len(result.causes) == 1
+    assert "Fix: the trainer gets the path of a file; read the text from it." in repr(result)
+
+
 def test_a_train_that_opens_its_text_has_one_cause_that_says_what_it_gets() -> None:
     """It raises errors of three types: a name that is too long or has a NUL is none of a missing file."""
     last = "tie-beyond-thirty-two-bytes-smaller-learned-first"

@@ -315,8 +315,9 @@ def test_segments_are_shown_if_there_are_several_and_not_too_many(
     assert rows.get("segments") == row
     assert ("special" in rows) is bool(special)
     assert "pattern" not in rows
-    patterned = replace(MODEL, pattern="cl100k")
-    assert dict(wording.setting(Question(Encode(text), patterned), (), 999))["pattern"] == "cl100k"
+    for pattern, shown in (("cl100k", "cl100k"), (r"(a)b|[\s\S]", r"'(a)b|[\\s\\S]'")):
+        patterned = replace(MODEL, pattern=pattern)
+        assert dict(wording.setting(Question(Encode(text), patterned), (), 999))["pattern"] == shown
 
 
 @pytest.mark.parametrize(("position", "inside"), [(0, ""), (1, "; chunk 1 ends inside 'abcd', at byte 2"), (9, "")])
