@@ -105,6 +105,22 @@ class PrefixSpaceOnlyAtStart(BaseEncoder):
         return super().apply(replace(step, prefix_space=False) if isinstance(step, ByteLevel) else step, piece)
 
 
+class PrefixSpaceNotAfterTokens(BaseEncoder):
+    is_first = True
+
+    def encode_segments(self, segments: Segments) -> list[int]:
+        ids: list[int] = []
+        for segment in segments:
+            self.is_first = not ids
+            ids += super().encode_segments([segment])
+        return ids
+
+    def apply(self, step: Step, piece: str) -> list[str]:
+        if isinstance(step, ByteLevel) and not self.is_first:
+            step = replace(step, prefix_space=False)
+        return super().apply(step, piece)
+
+
 class StringsCompiled(BaseEncoder):
     @classmethod
     def from_tokenizer_json(cls, path: str) -> BaseEncoder:

@@ -51,6 +51,13 @@ def _split_at_first_space(counts: Mapping[Merge, int]) -> Counter[Merge]:
     return split
 
 
+class FinishedWordsLeaveTheirCounts(BaseTrainer):
+    def count(self, words: Words) -> dict[Merge, int]:
+        if any(len(token) > 1 for word, _ in words for token in word):  # after the first merge
+            words = list(zip((word for word, _ in words if len(word) > 1), (count for _, count in words), strict=False))
+        return super().count(words)
+
+
 # Replacing
 
 
