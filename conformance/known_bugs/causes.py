@@ -641,9 +641,8 @@ class _Search:
                         tested |= {test}
                         same |= {test} if wrong and wrong.fingerprint == fingerprint(answer) else set()
             if not same <= self.evidence.dependent:  # otherwise, only its streams go wrong like this
-                yield replace(
-                    _of_bug(bug, self.evidence, tested, same, published), order=0
-                )  # it may not be built on them
+                candidate = _of_bug(bug, self.evidence, tested, same, published)
+                yield replace(candidate, order=0)  # it may not be built on them
 
     def _other_sizes(self, unexplained: Set[str], published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs that go wrong as the implementation does with another size than the published one."""
