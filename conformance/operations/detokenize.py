@@ -15,6 +15,7 @@ from .expected import Expected, Lazy, Stored
 from .operation import Call, Operation
 from .setting import Setting, token_of
 
+REPLACEMENT = "\ufffd".encode()
 MOST_HELD = {"early": AtMost(256, "id"), "prompt": AtMost(0, "byte"), "held": AtMost(3, "byte")}
 """Rule → how much may be held back: characters before the first text, by the ids that end one; bytes."""
 
@@ -50,14 +51,16 @@ class Waiting(Decoding):
     def of(self, receiver: Any) -> Answer:
         tokenizer, model = receiver
         tokens = [token_of(index, model) or b"" for index in self.ids]
-        ends, well_formed = ends_of_characters(b"".join(tokens))
+        data = b"".join(tokens)
+        ends, well_formed = ends_of_characters(data)
+        counted = {end for end in well_formed if data[max(0, end - 3) : end] != REPLACEMENT}
         most = sent = count = 0
         first: int | None = None
 
         def source() -> Iterator[int]:
             nonlocal most, count
             for index, read in zip(self.ids, accumulate(map(len, tokens)), strict=True):
-                count += read in well_formed
+                count += read in counted
                 yield index
                 if self.rule == "held" or read in well_formed:  # the next id is asked for
                     most = max(most, read - ends[min(sent, len(ends) - 1)])

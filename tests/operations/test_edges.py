@@ -356,6 +356,8 @@ def test_what_comes_late_is_counted_in_characters(deltas: list[str]) -> None:
 
     ids = tuple("\u00e9\u65e5a".encode()) * 4
     assert Waiting(ids, "early").of((TokenizerProxy(AtTheEnd()), MODEL)) == Measure(12, "id")
+    ids = tuple("\ufffda".encode()) * 4  # that a stream which ends in U+FFFD waits is for DETOK-HELD-1
+    assert Waiting(ids, "early").of((TokenizerProxy(AtTheEnd()), MODEL)) == Measure(4, "id")
 
 
 def test_the_bytes_of_an_incomplete_character_do_not_wait() -> None:
