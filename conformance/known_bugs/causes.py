@@ -201,12 +201,11 @@ class Candidate:
         score = len(self.same - explained) - len(against) - PASSED * len(self.passed)
         if isinstance(self.cause, ErrorCause):
             score -= SAME_ERROR - 1
-        if (
-            min(score, new) < 1
-            or (isinstance(self.cause, ConventionCause) and new < 2)
-            or self.doubt & (left | raising)
-        ):
+        is_convention = isinstance(self.cause, ConventionCause)
+        if min(score, new) < 1 or (is_convention and new < 2) or self.doubt & (left | raising):
             return None
+        if is_convention and len(self.other & raising) > len(self.same):
+            return None  # to declare it is premature: fix the errors first
         predicted = len(self.same) + len(self.other) + len(self.passed)
         return score, self.order, len(self.same) / predicted, bool(self.own & left)
 

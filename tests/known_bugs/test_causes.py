@@ -171,6 +171,15 @@ def test_one_answer_that_several_bugs_give_names_none_beside_errors() -> None:
     assert [candidate for candidate, _ in found] == [error]
 
 
+@pytest.mark.parametrize(("errors", "is_named"), [(4, True), (5, False)])
+def test_a_convention_is_named_only_if_no_more_of_its_cases_raise_errors(errors: int, is_named: bool) -> None:
+    same, raising = _row(0, 4, "1").keys(), _row(10, 10 + errors, "error").keys()
+    convention = Candidate(ConventionCause((("lookup", "whole"),), ()), same, raising)
+    error = Candidate(ErrorCause("no", "", ()), _row(10, 30, "error").keys())
+    found = cover([convention, error], {*same, *error.same})
+    assert [candidate for candidate, _ in found] == [error, *[convention] * is_named]
+
+
 def test_other_answers_name_no_bug() -> None:
     assert _found(_unknown(0, 60)) == []
 
