@@ -53,6 +53,22 @@ class EncodeWithOffsets(Encoding):
         known = known and all(answer.spans[at] == correct.spans[at] for at in self._exact(correct, setting))
         return known and (setting.clause != EXACT or all(map(_covers, answer.spans, setting.oracle.origins(self.text))))
 
+    def broken_clause(self, answer: Answer, setting: Setting) -> str:
+        """Return the clause that an incorrect answer breaks."""
+        correct = self.computed(setting)
+        assert isinstance(correct, Offsets)
+        if not isinstance(answer, Offsets) or answer.ids != correct.ids:
+            return "OFFSET-IDS-1"
+        if len(answer.spans) != len(correct.spans):
+            return "OFFSET-SPAN-1"
+        wrong = {at for at, spans in enumerate(zip(answer.spans, correct.spans, strict=True)) if spans[0] != spans[1]}
+        added = {setting.oracle.special_id(token) for token in setting.oracle.special}
+        if any(correct.ids[at] in added for at in wrong):
+            return "OFFSET-SPECIAL-1"
+        if self._is_spelled(correct, setting):
+            return "OFFSET-SPAN-1"
+        return "OFFSET-SPECIAL-1" if wrong.intersection(self._exact(correct, setting)) else "OFFSET-CHANGED-1"
+
     def _settled(self, correct: Offsets, answer: Offsets, setting: Setting) -> Offsets:
         """Return the answer with the correct span for each token that was found in changed text, if it is inside it."""
         if setting.table.pipeline is None or len(answer.spans) != len(correct.spans):

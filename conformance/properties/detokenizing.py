@@ -206,7 +206,7 @@ PROPERTIES: tuple[Property, ...] = (
     ),
     *(side_by_side, error_of_ids, list_of_ids, twins, absent),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
-        "Text comes before 256 ids that end a character are read."
+        "Text comes before more than 256 ids that end a character other than U+FFFD are read."
     ),
     Drawn("law-detok-prompt", "DETOK-PROMPT-1", NEEDS, partial(_waitings, "prompt"), 20).agree(
         "At the end of each character of a text, all text has come."

@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.characters import NORMAL_FORMS
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Punctuation, Split, Step
 from bpe_conformance.reference import textbook
 
-from ..answer import Accepted, Answer, AnyError, Changed, Fault, Ids, NewIds, Offsets, Refusal, Text, Unchanged
+from ..answer import Accepted, Answer, AnyError, Changed, Fault, Ids, NewIds, Refusal, Text, Unchanged
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import CallFailed, TimedOut, TokenizerProxy
 from ..operations import (
@@ -36,6 +36,7 @@ from ..operations import (
     oracle,
     pieces,
 )
+from ..operations.setting import Setting
 from ..outcome import Expectation, Mismatch
 from . import strategies
 from .asking import (
@@ -171,7 +172,7 @@ def _returned_changed(implementation: Implementation, model: Model, *operations:
     tokenizer = Instance(implementation, model)
     operations = tuple(one for one in operations if {*one.needs} <= implementation.capabilities)
     for operation in operations:
-        asked = Question[Any](operation, model, "after the lists that it returned changed")
+        asked = Question[Any](operation, model, "after the caller changed what it returned")
         yield undisturbed(implementation, asked, tokenizer.call(partial(_after_change, operation)))
     for operation, later in pairwise(operations):
         answer = tokenizer.call(partial(_after_another, operation, later))
@@ -508,10 +509,8 @@ def every_way(implementation: Implementation, question: Question[Encode]) -> Ver
             if not is_correct(implementation, asked, answer, correct_answer(asked, implementation.conventions)):
                 alone = None if operation == Encode(one) else equals_oracle(implementation, asked, "PIPELINE-WAYS-1")
                 if alone is not None and isinstance(operation, EncodeWithOffsets):
-                    has_ids = isinstance(alone.answer, Offsets) and alone.answer.ids == ids
-                    is_spelled = b"".join(model.vocab[index] for index in ids) == one.encode()
-                    spans = "OFFSET-SPAN-1" if is_spelled else "OFFSET-CHANGED-1"
-                    alone = replace(alone, clause_id=spans if has_ids else "OFFSET-IDS-1")
+                    setting = Setting(model, implementation.conventions)
+                    alone = replace(alone, clause_id=operation.broken_clause(alone.answer, setting))
                 asked = replace(asked, context="after other calls, of which one may have raised an error")
                 yield alone or undisturbed(implementation, asked, answer)
         if is_lost(tokenizer.ask(Question(Encode(f"{one}\ud800"), model))):

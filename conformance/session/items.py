@@ -200,7 +200,7 @@ class BpeItem(pytest.Item):
         if not (late := sorted(operations & self.given_up)):
             return None
         count = self.run_setup.late_in_a_row[late[0]]
-        return f"the last {count} cases of {late[0]} had no answer in time, so the suite asks no more of them"
+        return f"the last {count} cases of {late[0]} had no answer in time, so the suite skips the rest"
 
     @contextlib.contextmanager
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:

@@ -365,7 +365,7 @@ def _long_inputs(failures: Iterable[Outcome]) -> str:
     if not (MANY if unit == "texts" else LONG) <= least < math.inf:
         return ""
     what = "batch" if unit == "texts" else "input"
-    matters = "Its length may be the cause, or what only long ones have, such as many different words."
+    matters = "Its length may be the cause, or something that only long inputs have, such as many different words."
     return f"The smallest {what} that fails has {least:,} {unit}. {matters}"
 
 

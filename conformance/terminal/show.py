@@ -37,7 +37,7 @@ REASONS = {  # reason of an error → why it must be raised
 TIMES = "times"  # what a measure counts, if it compares times
 LAZY = {  # what a stream may hold back → how to say it
     "lazy": "ids as soon as their text has been read",
-    "early": "text before more than 256 ids are read",
+    "early": "text before more than 256 ids that end a character are read",
     "prompt": "at the end of each character, all text before the next id is read",
     "held": "at most 3 bytes held back when an id is read",
 }

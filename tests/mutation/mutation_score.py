@@ -134,10 +134,11 @@ def _few(cases: Collection[str], number: int, size: int = FEW) -> list[str]:
 def diagnosed(matrix: Matrix) -> dict[str, list[tuple[set[str], frozenset[str]]]]:
     """Return known bug → the likely causes if it is run as an unknown implementation, each with what it explains."""
     clauses = {case.id: case.clause.id for case in installed_spec().cases}
+    of_pipelines = {case.id for case in installed_spec().cases if case.model and case.model.pipeline}
     found = {}
     for bug, answers in matrix.answers.items():
         if answers:
-            evidence = causes.Evidence(clauses, answers, matrix.dependent.get(bug, frozenset()))
+            evidence = causes.Evidence(clauses, answers, matrix.dependent.get(bug, frozenset()), of_pipelines)
             explained = causes.cover(causes.of_bugs(evidence, matrix, known_bugs()), answers)
             found[bug] = [(candidate.bugs, cases) for candidate, cases in explained]
     return found

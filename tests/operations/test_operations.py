@@ -360,6 +360,26 @@ def test_an_added_token_in_changed_text_has_an_exact_span() -> None:
         assert operation.accepts(right, Offsets(right.ids, tuple(spans)), setting) is accepted, (at, span)
 
 
+@pytest.mark.parametrize(
+    ("text", "ids", "spans", "clause"),
+    [
+        ("ab", (97, 98), ((0, 1), (0, 2)), "OFFSET-SPAN-1"),
+        ("ab", (97, 98), ((0, 1),), "OFFSET-SPAN-1"),
+        ("ab", (97, 99), ((0, 1), (1, 2)), "OFFSET-IDS-1"),
+        ("  <l>a", (256, 97), ((2, 5), (5, 6)), "OFFSET-SPECIAL-1"),
+        ("  <l>a", (256, 97), ((0, 5), (4, 6)), "OFFSET-SPAN-1"),
+        ("e\u0301<l>b", (0xC3, 0xA9, 256, 98), ((0, 2), (0, 2), (2, 5), (4, 6)), "OFFSET-SPECIAL-1"),
+        ("e\u0301b", (0xC3, 0xA9, 98), ((0, 2), (0, 2), (1, 3)), "OFFSET-CHANGED-1"),
+    ],
+)
+def test_incorrect_offsets_break_the_clause_about_their_part_of_the_text(
+    text: str, ids: tuple[int, ...], spans: tuple[tuple[int, int], ...], clause: str
+) -> None:
+    added = [{"content": "<l>", "lstrip": True}]
+    model = read_model({"extra": [[256, "<l>"]], "pipeline": {"normalizer": ["NFC"], "added_tokens": added}})
+    assert EncodeWithOffsets(text).broken_clause(Offsets(ids, spans), Setting(model, DEFAULTS)) == clause
+
+
 def test_what_normalization_does_not_change_has_exact_spans_under_a_pipeline() -> None:
     model = read_model({"merges": [["a", "b"]], "pipeline": {"normalizer": ["NFC"]}})
     operation, setting = EncodeWithOffsets("abc"), Setting(model, DEFAULTS, "OFFSET-SPAN-1")

@@ -658,7 +658,7 @@ def test_a_cache_that_hands_out_its_own_list_from_the_second_call_on_is_found(na
 
     failure = found(name, type("Wrong", (wrong.Whole,), {method: cached}))
     assert failure is not None
-    assert failure.mismatch.asked.context == "after the lists that it returned changed"
+    assert failure.mismatch.asked.context == "after the caller changed what it returned"
 
 
 @pytest.mark.parametrize(("name", "method"), RETURNED)

@@ -236,7 +236,7 @@ def test_an_operation_that_never_answers_is_asked_no_more() -> None:
     assert item.never_answers({"encode", "batch"}) is None
     assert item.never_answers(set()) is None
     found = item.never_answers({"encode", "stream", "decode"})
-    assert found == "the last 6 cases of decode had no answer in time, so the suite asks no more of them"
+    assert found == "the last 6 cases of decode had no answer in time, so the suite skips the rest"
 
 
 def test_a_process_that_ends_is_noticed_and_nothing_else() -> None:
