@@ -303,6 +303,7 @@ HANGS = RIGHT.replace("= merges", "= []").replace(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.release
 def test_sigterm_ends_the_grading_with_the_causes_so_far(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, {"tok.py": HANGS}) for name in ("ann", "bob")]
     command = [sys.executable, "-c", COMMAND, "grade", *folders, "--adapter", "tok:Tokenizer", "--section", "BYTES"]

@@ -298,6 +298,7 @@ def test_other_answers_that_another_part_causes_speak_against_no_bug() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_a_trainer_that_drops_long_words_does_not_store_counts_in_short_integers() -> None:
     class DropsLongWords(BaseTrainer):
         def words(self, text: str, special: list[str], pattern: str) -> Any:
@@ -597,7 +598,7 @@ def _of_several(*bugs: str) -> Diagnosis:
         pytest.param(("fallen-pairs-lost", "tie-prefix-greater"), marks=pytest.mark.release),
         ("split-at-white-space", "tie-last-seen"),
         ("base-from-the-text", "replace-first-only", "special-tokens-by-shape"),
-        ("last-merge-repeated", "one-merge-too-many", "tie-gpt2-spelling"),
+        pytest.param(("last-merge-repeated", "one-merge-too-many", "tie-gpt2-spelling"), marks=pytest.mark.release),
     ],
 )
 def test_the_bugs_of_one_trainer_are_named_although_most_tests_show_several(bugs: tuple[str, ...]) -> None:
@@ -1206,7 +1207,10 @@ class KeepsTextAfterAnError(BaseEncoder):
         (DecodesBlocksOf32768Ids, "law-long-decoding", "decodes-in-blocks", "blocks of 32,768 ids"),
         (EightWorkersShareTexts, "law-large-batches", "whole-groups-only", "in groups of "),
         (KeepsTextAfterAnError, "law-stream-apart", "stream-text-on-instance", "on the tokenizer"),
-        (BreaksTiesAmong1024, "law-train-large", "tie-among-top-ten", "most_common(1,000 to 1,024)"),
+        pytest.param(
+            *(BreaksTiesAmong1024, "law-train-large", "tie-among-top-ten", "most_common(1,000 to 1,024)"),
+            marks=pytest.mark.release,
+        ),
         (ExtendsVocab, "law-arguments", "callers-vocab-extended", ""),
     ],
 )

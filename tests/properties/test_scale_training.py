@@ -266,7 +266,7 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
     [
         ("TRAIN-RECOUNT-1", IndexesWordsIn15Bits),
         ("TRAIN-RECOUNT-1", IndexesWordsIn13Bits),
-        ("TRAIN-RECOUNT-1", IndexesWordsIn16Bits),
+        pytest.param("TRAIN-RECOUNT-1", IndexesWordsIn16Bits, marks=pytest.mark.release),
         ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
         ("TRAIN-SPECIAL-1", TrainsWith16Specials),
         ("TRAIN-SPECIAL-1", TrainsWith255Specials),
@@ -296,7 +296,7 @@ class IndexesWordsIn16Bits(IndexesWordsIn15Bits):
         ("TRAIN-LENGTH-1", LeavesOutLongWords),
         ("TRAIN-STABLE-1", LosesAFullBlock),
         ("TRAIN-STABLE-1", TrainsOnBlocks),
-        ("TRAIN-STABLE-1", TrainsOnBlocksOfLines),
+        pytest.param("TRAIN-STABLE-1", TrainsOnBlocksOfLines, marks=pytest.mark.release),
     ],
 )
 def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,6 +246,7 @@ def test_an_isolated_run_names_what_can_forge_it(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_an_isolated_run_does_not_name_the_script_that_starts_it(tmp_path: Path) -> None:
     case = "check('minimal', case='merge-priority-beats-leftmost', isolate=True)"
     for imported, is_named in (("", False), ("import mine; ", True)):
