@@ -65,18 +65,6 @@ class TokensSearched(BaseEncoder):
         return [(text.find(token), text.find(token) + len(token)) for token in tokens]
 
 
-class LengthsOfDecodedTokensAdded(BaseEncoder):
-    def spans(self, text: str, ids: Sequence[int]) -> Spans:
-        lengths = (len(self.vocab[index].decode("utf-8", "replace")) for index in ids)
-        return [*pairwise(accumulate(lengths, initial=0))]
-
-
-class PartsOfCharactersWithoutLength(BaseEncoder):
-    def spans(self, text: str, ids: Sequence[int]) -> Spans:
-        lengths = (len(self.vocab[index].decode("utf-8", "ignore")) for index in ids)
-        return [*pairwise(accumulate(lengths, initial=0))]
-
-
 class SharedCharacterOfFirstToken(BaseEncoder):
     def spans(self, text: str, ids: Sequence[int]) -> Spans:
         found: Spans = []
@@ -119,14 +107,19 @@ def _trimmed_but_first(self: BaseEncoder, text: str, ids: Sequence[int]) -> list
     return trimmed
 
 
+def _added(length: Callable[[bytes], int]) -> Callable[[BaseEncoder, str, Sequence[int]], Spans]:
+    """Return a step `spans` that adds the lengths of the tokens."""
+    return lambda self, text, ids: [*pairwise(accumulate((length(self.vocab[index]) for index in ids), initial=0))]
+
+
 add_variants(
     __name__,
     BaseEncoder,
     spans={
         "SpansTrimmedButFirst": _trimmed_but_first,
-        "SpansInBytes": lambda self, text, ids: [
-            *pairwise(accumulate((len(self.vocab[index]) for index in ids), initial=0))
-        ],
+        "SpansInBytes": _added(len),
+        "LengthsOfDecodedTokensAdded": _added(lambda token: len(token.decode("utf-8", "replace"))),
+        "PartsOfCharactersWithoutLength": _added(lambda token: len(token.decode("utf-8", "ignore"))),
         "SpansInUtf16": _counted(lambda char: 1 + (char > "\uffff")),
         "SpansFromUtf16": _counted(lambda char: 1 + (char > "\uffff"), one_behind=True),
         "SpansWithoutMarks": _counted(lambda char: not unicodedata.combining(char)),

@@ -39,7 +39,7 @@ class SpecialsInListOrder(_Alternation):
 
 
 def cut_at_first_end(text: str, tokens: Collection[str]) -> Segments:
-    """Cut at the token that ends first, the longest of several, as searches do that report each match at its end."""
+    """Cut at the token that ends first, or the longest of those, as a search does that reports a match at its end."""
     parts: Segments = []
     while found := [(at + len(token), at) for token in tokens if token and (at := text.find(token)) >= 0]:
         end, start = min(found)

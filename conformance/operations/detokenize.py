@@ -53,14 +53,14 @@ class Waiting(Decoding):
         tokens = [token_of(index, model) or b"" for index in self.ids]
         data = b"".join(tokens)
         ends, well_formed = ends_of_characters(data)
-        counted = {end for end in well_formed if data[max(0, end - 3) : end] != REPLACEMENT}
+        due = {end for end in well_formed if data[max(0, end - 3) : end] != REPLACEMENT}  # DETOK-LAZY-1 counts these
         most = sent = count = 0
         first: int | None = None
 
         def source() -> Iterator[int]:
             nonlocal most, count
             for index, read in zip(self.ids, accumulate(map(len, tokens)), strict=True):
-                count += read in counted
+                count += read in due
                 yield index
                 if self.rule == "held" or read in well_formed:  # the next id is asked for
                     most = max(most, read - ends[min(sent, len(ends) - 1)])

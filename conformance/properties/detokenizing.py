@@ -143,7 +143,7 @@ def twins(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-detok-absent", "DETOK-SPECIAL-1", (*NEEDS, "encode", "special"))
 def absent(implementation: Implementation) -> Verdicts:
-    """The id that the tokenizer itself gave to a special token without an entry is text in a stream, too."""
+    """A stream decodes the id that the tokenizer itself gave to a special token without an entry."""
     model, text = read_model({"merges": [["k", "l"]], "special_tokens": ["<s>"]}), "kl<s>k"
     tokenizer = Instance(implementation, model)
     ids = tokenizer.ask(Question(Encode(text), model))

@@ -431,11 +431,12 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         if "FileNotFoundError" in cause.message and _gets_text(shown, command):
             yield "Fix: train gets the text itself, not the name of a file."
             return
-        if re.search("TypeError.*PosixPath|TypeError.*WindowsPath", cause.message) and _gets_path(shown, command):
+        if re.search("TypeError.*(Posix|Windows)Path", cause.message) and _gets_path(shown, command):
             yield "Fix: the trainer gets the path of a file; read the text from it."
             return
-        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else ".")
+        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")
         if cause.message.startswith(NotImplementedError.__name__):
-            fix = fix.removesuffix(".")
-            fix += ". This error can leave out a whole method and, in the constructor or train, all special tokens."
-        yield fix
+            left_out = "a whole method and, in the constructor or train, all special tokens"
+            yield f"{fix}. This error can leave out {left_out}."
+        else:
+            yield fix if source else f"{fix}."
