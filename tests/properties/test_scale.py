@@ -1167,6 +1167,15 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
 
 
 @pytest.mark.slow
+def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan() -> None:
+    (target,) = (bug.target for bug in known_bugs() if bug.id == "specials-counted-in-bytes")
+    found = PROPERTIES["law-long-offsets"].run(Implementation("x", target), Effort())
+    assert found is not None
+    assert "special tokens" in found.mismatch.asked.about
+    assert found.mismatch.clause_id == ""
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("property_id", "target"),
     [
