@@ -169,6 +169,26 @@ class TrieWithoutFallback(BaseEncoder):
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
 
 
+class OutputsNotInherited(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
+        found: dict[int, int] = {}
+        read = ""
+        for end, char in enumerate(text, 1):
+            read += char
+            while read and read not in starts:
+                read = read[1:]
+            if read in self.special:  # but not whether a token ends `read`
+                found[end - len(read)] = end
+        segments: Segments = []
+        at = 0
+        for start, end in sorted(found.items()):
+            if start >= at:
+                segments += [(text[at:start], False), (text[start:end], True)]
+                at = end
+        return [segment for segment in [*segments, (text[at:], False)] if segment[0]]
+
+
 # What counts as special
 
 
