@@ -17,18 +17,19 @@ from ..operations.setting import Conventions, Setting, expression, oracle, piece
 from ..outcome import AFTER_ERROR, Expectation, Mismatch
 from ..spec import Case
 
-MUCH_TIME, MANY_MESSAGES = 6, 256
+MUCH_TIME, MANY = 6, 256
 
 
 def time_factor(question: Question[Any], implementation: Implementation) -> int:
     """Return how many times the usual limit the answer may take.
 
-    It is more with a large table, all of whose merges simple encoders go through, and for a program that gets a message
-    for each of many ids or chunks.
+    It is more with a large table, all of whose merges simple encoders go through, for a batch of many texts, and for a
+    program that gets a message for each of many ids or chunks.
     """
     messages = max(len(getattr(question.operation, part, ())) for part in ("ids", "chunks"))
     is_large = question.model is not None and question.model.is_large
-    return MUCH_TIME if is_large or (implementation.is_remote and messages >= MANY_MESSAGES) else 1
+    has_many = len(question.operation.texts()) >= MANY or (implementation.is_remote and messages >= MANY)
+    return MUCH_TIME if is_large or has_many else 1
 
 
 def judge(case: Case, implementation: Implementation, tries_conventions: bool = True) -> Mismatch | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +32,7 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.expression import is_name, pattern_name
 from bpe_conformance.fixtures.one_line import ascii_only, counted, plural
 from bpe_conformance.fixtures.pipeline import Pipeline
+from bpe_conformance.reference.formats.oniguruma import may_match_empty
 
 from ..command_line import CommandError
 from .output import scratch_folder
@@ -203,6 +205,8 @@ class Prober:
             yield "shared memory"
         offered = self._methods()
         yield from offered
+        if "encode" in offered and not self._fixed:
+            self._find_search_after_empty_match()
         train, build = self._implementation.train, self._implementation.build
         is_written = self._can_train(bool(offered))
         if is_written and not self._refuses("train", lambda: train("ab ab", 257, []), says_why=True):
@@ -308,6 +312,21 @@ class Prober:
         self._implementation.lacking[maker] = frozenset(lacking)
         if shown := [name for name in lacking if name in _CALLS and (name, maker) != ("save", "from_tokenizer_json")]:
             self._implementation.note(f"what {maker} returns is tested without {', '.join(shown)}, which it lacks")
+
+    def _find_search_after_empty_match(self) -> None:
+        """Find out where the search for a declared pattern continues after an empty match (SPLIT-LOSSLESS-1)."""
+        own = self._implementation.conventions["pattern"]
+        if own in PATTERNS or not may_match_empty(own):
+            return
+        later = f"(?>{own})"  # after it matched nothing, no other branch matches at the same position
+        texts = (first + rest for first, rest in product("a1 -", map("".join, product("b2\t_'", repeat=2))))
+        text = next((one for one in texts if _is_cut(own, one) != _is_cut(later, one)), None)
+        if text is None:
+            return
+        model, answers = read_model({"merges": [[*text[1:]]]}), list[list[int]]()
+        self._failed("encode", lambda: answers.append(self._implementation.build(model).encode(text)))
+        if answers and len(answers[0]) == 2 + _is_cut(later, text):
+            self._implementation.conventions["pattern"] = later
 
     def _constructor_fault(self) -> str:
         """Return why the constructor cannot be called as the protocol says, or ""."""
@@ -450,6 +469,11 @@ class Prober:
 
     def _encode_with(self, pattern: str) -> None:
         self._implementation.build(Model(_SMALL.vocab, _SMALL.merges, None, pattern)).encode("xab")
+
+
+def _is_cut(pattern: str, text: str) -> bool:
+    """Return whether a pattern cuts three characters before the last one."""
+    return any(match.group() and 2 in match.span() for match in regex.finditer(pattern, text))
 
 
 def _save(proxy: TokenizerProxy, _: None) -> None:

@@ -65,17 +65,17 @@ class Instance:
         self._made: TokenizerProxy | None = None
 
     def ask(self, question: Question[Any]) -> Answer:
-        """Return the answer to a question; its model is ignored."""
-        return self.call(question.operation.of)
+        """Return the answer to a question; its model only counts for the time that it may take."""
+        return self.call(question.operation.of, time_factor(question, self._implementation))
 
-    def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
+    def call(self, ask: Callable[[TokenizerProxy], Answer], timeout_factor: int = 1) -> Answer:
         """Return what `ask` gets from the tokenizer, or what the implementation did instead."""
 
         def made() -> Answer:
             self._made = self._made or self._make()
             return ask(self._made)
 
-        return contained(self._implementation, made, self._timeout_factor)
+        return contained(self._implementation, made, max(self._timeout_factor, timeout_factor))
 
 
 def ask(implementation: Implementation, question: Question[Any], timeout_factor: int = 1) -> Answer:

@@ -39,7 +39,7 @@ from bpe_conformance.cases.judging import OTHER_SPLIT, adapted, judge, skip_reas
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.operations import Encode, Entries, Expected, Question, Setting, StoredIds
+from bpe_conformance.operations import Batch, Encode, Entries, Expected, Question, Setting, StoredIds
 from bpe_conformance.outcome import AFTER_ERROR, Expectation, Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -51,6 +51,12 @@ LOW = {"train": {"text": "low\nlow\nlower", "vocab_size": 300, "special_tokens":
 PRIORITY = {"merges": [["b", "c"], ["a", "b"]]}
 LOOKUP = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
 SPECIAL = {"merges": [["a", "b"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]}
+
+
+@pytest.mark.parametrize(("count", "factor"), [(255, 1), (256, judging.MUCH_TIME)])
+def test_a_batch_of_many_texts_may_take_more_time(count: int, factor: int) -> None:
+    question = Question[Any](Batch(("ab",) * count), read_model({}))
+    assert judging.time_factor(question, Implementation("x", Right)) == factor
 
 
 def undeclared(**conventions: str) -> Any:

@@ -490,6 +490,18 @@ def test_a_declared_pattern_has_its_name_if_it_has_one() -> None:
         assert {one for one in implementation.capabilities if ":" in one} == {f"pattern:{named}"} & {"pattern:cl100k"}
 
 
+@pytest.mark.parametrize("goes_on", ["there", "one character later"])
+@pytest.mark.parametrize("pattern", [r"\p{L}*|\p{N}+|\s", r"\p{N}+|\p{L}*| ?[^\s\p{L}\p{N}]+", r"\p{L}+|\s"])
+def test_the_search_for_a_declared_pattern_goes_on_anywhere_after_an_empty_match(pattern: str, goes_on: str) -> None:
+    expression = pattern if goes_on == "there" else f"(?>{pattern})"
+
+    def start(self: BaseEncoder, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        BaseEncoder.__init__(self, vocab, merges, special_tokens, expression)
+
+    target = type("Own", (BaseEncoder,), {"pattern": pattern, "__init__": start})
+    assert Implementation("x", target).conventions["pattern"] == (expression if "*" in pattern else pattern)
+
+
 @pytest.mark.parametrize("pattern", GPT2_REWRITTEN)
 def test_equivalent_pattern_is_recognized_as_gpt2(pattern: str) -> None:
     declared = Implementation("x", type("A", (Right,), {"pattern": pattern}))

@@ -7,6 +7,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
@@ -21,17 +22,17 @@ from helpers.shorter_texts import leave_out_sizes
 from hypothesis import given, settings
 
 from bpe_conformance.adapters.bridge.client import isolated
-from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, PreTokenCut, Text
-from bpe_conformance.cases.judging import judge
+from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, PreTokenCut, Rows, Text
+from bpe_conformance.cases.judging import MUCH_TIME, judge
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.proxy import Raised, TimedOut
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.causes import diagnose
-from bpe_conformance.operations import Detokenize, Encode, Question
+from bpe_conformance.operations import Batch, Detokenize, Encode, Question
 from bpe_conformance.outcome import Command, Outcome
 from bpe_conformance.properties import SECTIONS, bind, complete, detokenizing, files, scale, streaming, training
-from bpe_conformance.properties.asking import equals_oracle
+from bpe_conformance.properties.asking import Instance, equals_oracle
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, SCHEMAS, installed_spec, load_spec
@@ -262,6 +263,33 @@ def test_long_entries_depend_on_encode_only_if_it_is_incorrect(at_load: bool, de
     one = found("law-load-long", Cuts)
     assert one is not None
     assert (one.mismatch.depends_on and one.mismatch.depends_on.kind) == depends_on
+
+
+@pytest.mark.parametrize(("count", "factor"), [(3, 1), (300, MUCH_TIME)])
+def test_one_tokenizer_has_more_time_for_a_batch_of_many_texts(
+    count: int, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    implementation, factors = Implementation("x", wrong.Whole), list[float]()
+    monkeypatch.setattr(implementation, "time_limit", lambda factor=1: factors.append(factor) or nullcontext())
+    tokenizer = Instance(implementation, read_model({}))
+    assert tokenizer.ask(Question(Batch(("a",) * count), None)) == Rows(((97,),) * count)
+    assert max(factors) == factor
+
+
+class Uncut(wrong.Whole):
+    pattern = "none"
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        super().__init__(vocab, merges, special_tokens, PATTERNS["none"])
+
+
+def test_long_entries_are_tested_without_merging_long_texts_by_the_textbook(monkeypatch: pytest.MonkeyPatch) -> None:
+    implementation, asked = Implementation("x", Uncut), list[int]()
+    monkeypatch.setattr(files.Instance, "ask", lambda _, question: asked.append(len(question.operation.text)))
+    monkeypatch.setattr(files, "ask", lambda *_: None)
+    monkeypatch.setattr(textbook, "_merge", lambda *_: pytest.fail("the textbook merged a text"))
+    assert PROPERTIES["law-load-long"].run(implementation, QUICK) is not None
+    assert asked == [files.LONG_ENTRY]
 
 
 @pytest.mark.parametrize(("late", "fails"), [("from_files, encode", False), ("from_files", True)])
