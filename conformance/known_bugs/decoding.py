@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from bpe_conformance.fixtures import unspell
 
-from .bases import BaseEncoder, add_variants
+from .bases import BaseEncoder, add_variants, sized
 
 # Joining
 
@@ -98,7 +98,7 @@ class DecodedTextCut(BaseEncoder):
         return super().decode_bytes(itertools.takewhile(lambda index: self.vocab.get(index) not in special, ids))
 
 
-def _unspelled(token: bytes) -> bytes:
+def unspelled(token: bytes) -> bytes:
     try:
         return unspell(token.decode("utf-8"))
     except ValueError:
@@ -135,8 +135,11 @@ add_variants(
         "UnknownIdsReplaced": lambda self, ids: b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids]),
         "SpecialsLeftOut": _specials_as(lambda token: b""),
         "SpacesAroundSpecials": _specials_as(lambda token: b" " + token + b" "),
-        "SpecialsDecodedByByteMap": _specials_as(_unspelled),
+        "SpecialsDecodedByByteMap": _specials_as(unspelled),
         "IdZeroSkipped": lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
+        "LongTokensNotDecoded": sized(
+            32, lambda self, ids: b"".join([token for index in ids if len(token := self.vocab[index]) <= self.size])
+        ),
     },
     decode={
         "DecodesToNothing": lambda self, ids: "",

@@ -10,6 +10,7 @@ from itertools import chain, takewhile
 from typing import Any, ClassVar
 
 from .bases import BaseEncoder, add_variants, sized
+from .decoding import unspelled
 from .streaming import readable
 
 # Characters that span ids
@@ -52,6 +53,15 @@ class SpecialTokenDropsHeldBytes(BaseEncoder):
             if self.vocab[index].decode("utf-8", "replace") in self.special:
                 decoder.reset()
             yield decoder.decode(self.vocab[index])
+        yield decoder.decode(b"", final=True)
+
+
+class SpecialsStreamedByByteMap(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for index in ids:
+            token = self.vocab[index]
+            yield decoder.decode(unspelled(token) if token.decode("utf-8", "replace") in self.special else token)
         yield decoder.decode(b"", final=True)
 
 
