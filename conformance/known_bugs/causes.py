@@ -4,7 +4,7 @@ Each possible cause predicts which golden cases fail, and with which answers. Th
 score, then the best one for what is left, and so on. The score of a cause is the number of failures with its answers,
 minus the failures that it predicts with another answer, minus `PASSED` times the tests that it predicts to fail and
 that pass: a second bug changes answers, but corrects few. Failures that other causes explain do not count, so a cause
-is named however many other causes there are.
+is named however many other causes there are. A bug is not named if many more failures of its class have no cause.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ from .matrix import Matrix
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
 LONG_TEXT = 100  # characters
 SAME_ERROR = 3  # the least number of failures for which one error is a cause
+CHANCE = 5  # how many failures of a class without a cause outweigh one that a known bug explains
 REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST, FEW = 100, 30  # all known bugs answer 30 of the 100 shortest failures of a pack
 MOST_IDS = 400  # in a list of a pack: some known bugs decode the whole list again for each id
@@ -386,9 +387,19 @@ class _Search:
         left -= {test for cause in causes for test in cause.tests}
         causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
         left -= {test for cause in causes for test in cause.tests}
+        causes = [cause for cause in causes if not self._is_chance(cause, left)]
         named = [bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs]
         self.overlaid = left & {test for bug in named for test in published.answers.get(bug, ())}
         return sorted(causes, key=lambda cause: -len(cause.tests))
+
+    def _is_chance(self, cause: Cause, left: Set[str]) -> bool:
+        """Return whether a known bug explains so few failures of its classes that another mistake may cause them, too.
+
+        `left` is the failures without a cause.
+        """
+        classes = {self.failing[test].conformance_class for test in cause.tests}
+        others = [one for one in map(self.failing.__getitem__, left) if one.conformance_class in classes]
+        return isinstance(cause, BugCause) and sum(not one.depends for one in others) > CHANCE * len(cause.tests)
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
         if isinstance(cause, BugCause):

@@ -37,7 +37,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
 from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, following
-from bpe_conformance.known_bugs.causes import Candidate, Evidence, cover, diagnose, of_bugs
+from bpe_conformance.known_bugs.causes import CHANCE, Candidate, Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
 from bpe_conformance.outcome import (
@@ -459,6 +459,20 @@ def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> Non
 
     assert causes([case for case in cases if case.id in row]) == [BugCause]
     assert causes([case for case in cases if case.operation.name == "decode"]) == [ErrorCause]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize(("section", "is_same_class"), [("MERGE", True), ("DECODE", False)])
+def test_a_bug_is_not_named_if_many_more_failures_of_its_class_have_no_cause(
+    section: str, is_same_class: bool, more: int
+) -> None:
+    (bug,) = [bug for bug in known_bugs() if bug.id == "outputs-not-inherited"]
+    named = _outcomes(bug.target, _about(bug.clause))
+    failing = sum(outcome.state == "failed" for outcome in named)
+    cases = [case for case in _cases() if case.clause.section == section and case.operation.name != "train"]
+    others = [_outcome(case, Refusal("OSError", case.id)) for case in cases[: CHANCE * failing + more]]
+    found = diagnose([*named, *others], [*_about(bug.clause), *cases])
+    assert _names(found) == ([] if is_same_class and more else [bug.id])
 
 
 def test_warnings_are_explained_if_nothing_fails() -> None:
