@@ -421,16 +421,18 @@ def section(name: str, mine: Sequence[Outcome]) -> SectionCounts:
 def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[str, int]:
     """Return what the skipped tests need and do not have → the number of tests, most frequent first.
 
-    Tests of `encode` need only `encode` if that is missing, and tests of patterns only `pattern` or `train-pattern` if
-    the implementation supports none.
+    Tests of `encode` need only `encode` if that is missing. Tests of patterns need only `pattern` or `train-pattern` if
+    the implementation supports none, and `pattern:*` or `train-pattern:*` if it supports one.
     """
 
     def missing(need: str) -> str:
         kind = need.partition(":")[0]
         if "encode" not in capabilities and kind in ("allowed_special", "pattern"):
             return "encode"
-        is_pattern = kind in ("pattern", "train-pattern")
-        return kind if is_pattern and not any(name.startswith(f"{kind}:") for name in capabilities) else need
+        if kind not in ("pattern", "train-pattern"):
+            return need
+        supported = sum(name.startswith(f"{kind}:") for name in capabilities)
+        return {0: kind, 1: f"{kind}:*"}.get(supported, need)
 
     counts = Counter(missing(outcome.reason) for outcome in outcomes if outcome.state == "skipped")
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -225,13 +225,15 @@ def test_what_is_lacking_is_counted_by_its_kind() -> None:
     passed = Outcome("t", "case", "", "passed", None, "encoder")
     reasons = ("decode", "pattern:o200k", "pattern:llama3", "train-pattern:o200k", "allowed_special", "decode")
     outcomes = [passed, *(replace(passed, state="skipped", reason=reason) for reason in reasons)]
-    assert skipped(outcomes, {"encode", "pattern:cl100k"}) == {
+    assert skipped(outcomes, {"encode", "pattern:cl100k", "pattern:none"}) == {
         "decode": 2,
         "allowed_special": 1,
         "pattern:llama3": 1,
         "pattern:o200k": 1,
         "train-pattern": 1,
     }
+    own = {"decode": 2, "pattern:*": 2, "allowed_special": 1, "train-pattern": 1}
+    assert skipped(outcomes, {"encode", "pattern:cl100k"}) == own
     assert skipped(outcomes, {"encode"}) == {"decode": 2, "pattern": 2, "allowed_special": 1, "train-pattern": 1}
     assert skipped(outcomes, set()) == {"encode": 3, "decode": 2, "train-pattern": 1}
 

@@ -77,7 +77,8 @@ def setting(asked: Question[Any], needed: Sequence[int], width: int) -> Iterator
         text, special = asked.operation.text, list(model.special_tokens)
         is_plain = model.pipeline is None
         segments = textbook.cut_special(text, special) if is_plain else oracle(model).find_special(text, special)
-        shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
+        kind = "special" if is_plain else "added"
+        shown = [f"{kind} {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
         if 1 < len(shown) <= show.MOST_TEXTS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
@@ -127,7 +128,8 @@ def _did(mismatch: Mismatch) -> str:
             fact = f"took {show.measured(amount, what)}" if is_time else f"held back {counted(amount, what)}"
             return fact + (f"; at most {most.amount:,} are allowed" if most else "")
     facts = (_must_raise, _with_ends, _shifted, _differs)
-    return next(filter(None, (fact(mismatch) for fact in facts)), "gave an incorrect answer")
+    default = "gave another answer" if mismatch.expected.source else "gave an incorrect answer"
+    return next(filter(None, (fact(mismatch) for fact in facts)), default)
 
 
 def _must_raise(mismatch: Mismatch) -> str:
@@ -456,7 +458,8 @@ def why_skipped(need: str) -> str:
     kind, _, name = need.partition(":")
     if kind in ("pattern", "train-pattern"):
         method = "train" if kind == "train-pattern" else "the constructor"
-        return f"{method} does not take the pattern {name}" if name else f"{method} takes no pattern"
+        known = {"": f"{method} takes no pattern", "*": f"{method} takes no other pattern"}
+        return known.get(name, f"{method} does not take the pattern {name}")
     return f"{need} is not implemented" if need in METHODS else NEEDS.get(need, need)
 
 

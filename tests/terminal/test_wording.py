@@ -373,6 +373,7 @@ def test_each_need_says_why_a_test_is_skipped() -> None:
         "decode": "decode is not implemented",
         "two ids": "the constructor rejects a token with two ids",
         "pattern:o200k": "the constructor does not take the pattern o200k",
+        "pattern:*": "the constructor takes no other pattern",
         "pattern": "the constructor takes no pattern",
         "train-pattern:o200k": "train does not take the pattern o200k",
         "train-pattern": "train takes no pattern",
@@ -486,7 +487,13 @@ def test_a_segment_is_cut_as_the_pipeline_does() -> None:
     added = AddedToken("<e>", lstrip=True)
     model = replace(MODEL, special_tokens=("<e>",), pipeline=Pipeline((), (added,), (ByteLevel(),)))
     rows = dict(wording.setting(Question(Encode("a <e>b"), model), (), 999))
-    assert rows["segments"] == "'a' | special '<e>' | 'b'"  # the token takes the space
+    assert rows["segments"] == "'a' | added '<e>' | 'b'"  # the token takes the space
+
+
+def test_an_answer_that_differs_from_another_one_is_not_called_incorrect() -> None:
+    for source, did in (("", "gave an incorrect answer."), ("encode of each text", "gave another answer.")):
+        wrong = Mismatch(Question(Batch(("ab",)), MODEL), Expectation((Rows(((97,),)),), source), Rows(((98,),)))
+        assert wording.fact(wrong).endswith(did)
 
 
 def test_everything_that_changed_and_everything_that_is_accepted_is_said() -> None:
