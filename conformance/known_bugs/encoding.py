@@ -121,6 +121,18 @@ class SinglePass(BaseEncoder):
         return tuple(tokens)
 
 
+class PassesWithoutRanks(BaseEncoder):
+    def merge(self, word: Word) -> Word:
+        before: Word = ()
+        while word != before:
+            before, word, index = word, (), 0
+            while index < len(before):
+                size = 2 if before[index : index + 2] in self.ranks else 1
+                word = (*word, b"".join(before[index : index + size]))
+                index += size
+        return word
+
+
 class TwoTokensSkipped(BaseEncoder):
     def merge(self, word: Word) -> Word:
         last = -1
