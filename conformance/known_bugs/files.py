@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
+from bpe_conformance.reference.textbook import Word
 
 from .bases import BaseEncoder, add_variants
 
@@ -89,6 +90,39 @@ class _OtherMap(BaseEncoder):
         return "".join(map(self.characters().__getitem__, token))
 
 
+class SoftHyphenUnknown(_OtherMap):
+    printable = (*range(0x21, 0x7F), *range(0xA1, 0x100))
+
+    @classmethod
+    def loaded_merges(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        vocab[-1] = b"\xad"
+        return merges
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return [max(index, 0) for index in super().encode_pre_token(pre_token)]
+
+    def atoms(self, pre_token: str) -> Word:
+        word = super().atoms(pre_token)
+        return word if self.pipeline is None else tuple(token for token in word if token != b"\xad")
+
+
+class SoftHyphenNotRead(SoftHyphenUnknown):
+    spelling = BaseEncoder.spelling
+    atoms = BaseEncoder.atoms
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        ids = BaseEncoder.encode_pre_token(self, pre_token)
+        if -1 in ids:
+            raise KeyError(b"\xad")
+        return ids
+
+    @classmethod
+    def from_tokenizer_json(cls, path: str) -> BaseEncoder:
+        loaded = super().from_tokenizer_json(path)
+        loaded.vocab = {index: token.replace(b"\xad", b"\xc5\x83") for index, token in loaded.vocab.items()}
+        return loaded
+
+
 # Special tokens
 
 
@@ -116,6 +150,16 @@ class SavedWithoutNewEntries(BaseEncoder):
 
     def entries(self) -> Iterable[tuple[int, bytes]]:
         return self.given.items()
+
+
+class EntriesSavedAsText(BaseEncoder):
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        names = {
+            spell(token) if len(token) == 1 else token.decode("utf-8", "replace").replace(" ", "\u0120"): index
+            for index, token in self.vocab.items()
+        }
+        Path(folder, "vocab.json").write_text(json.dumps(names), "utf-8")
 
 
 class ExistingFilesKept(BaseEncoder):
