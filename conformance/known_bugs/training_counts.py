@@ -176,6 +176,27 @@ class FallenPairsLost(BaseTrainer):
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
 
 
+class RemovedPairsLost(BaseTrainer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = set[Word]()
+        self.pushed = dict[Merge, int]()
+
+    def count(self, words: Words) -> dict[Merge, int]:
+        counts = super().count(words)
+        changed = [word for word, _ in words if word not in self.before]
+        self.pushed |= {pair: counts[pair] for word in changed for pair in pairwise(word)}
+        self.before = {word for word, _ in words}
+        return {pair: count for pair, count in counts.items() if count == self.pushed[pair]}
+
+
+class LastBatchNotCounted(_CountsOnce):
+    size = 4
+
+    def count(self, words: Words) -> dict[Merge, int]:
+        return super().count(words[: max(1, len(words) // self.size) * self.size])
+
+
 class TwoMergesPerCount(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []

@@ -137,6 +137,9 @@ add_variants(
         "NamesAlwaysCut": lambda self, text, special: BaseTrainer.cut(self, text, [*special, *NAMES]),
         "EmptyListCutsEndoftext": lambda self, text, special: BaseTrainer.cut(self, text, special or ["<|endoftext|>"]),
         "SpecialTokensDeleted": lambda self, text, special: ["".join(BaseTrainer.cut(self, text, special))],
+        "SpecialCharactersNotCut": lambda self, text, special: BaseTrainer.cut(
+            self, text, [token for token in special if len(token) > 1]
+        ),
         "SpecialTokensByShape": lambda self, text, special: re.split(r"<\|\w+\|>", text),
         "OnlyEndoftextCut": lambda self, text, special: BaseTrainer.cut(
             self, text, [token for token in special if token == "<|endoftext|>"]
@@ -173,6 +176,9 @@ add_variants(
         ),
         "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
         "PairsAcrossPreTokens": lambda self, segment, pattern: re.findall(r"\s*\S+|\s+", segment),
+        "NumbersOfTwoDigitsInTraining": lambda self, segment, pattern: textbook.split(
+            segment, pattern.replace(r"\p{N}{1,3}", r"\p{N}{1,2}")
+        ),
         "LineByLine": lambda self, segment, pattern: (
             [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
         ),
