@@ -46,6 +46,7 @@ add_variants(
         "ContractionsOfAnyCase": _by(GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")),
         "ContractionsWithCurlyApostrophe": _by(GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)")),
         "ContractionsAtWordEnd": _by(GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b")),
+        "ContractionsOfAnyLetters": _by(GPT2.replace(CONTRACTIONS, r"'\p{L}+")),
         "ContractionsInsideWords": _by(GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?")),
         "LettersAscii": _by(GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z")),
         "LettersAsWordCharacters": _by(GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w")),
@@ -82,6 +83,12 @@ add_variants(
         "Qwen2AsLlama3": _by(PATTERNS["llama3"], "qwen2"),
         "O200kWithoutCase": _by(
             r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :],
+            "o200k",
+        ),
+        "O200kCaseOfAscii": _by(
+            O200K.replace(r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"(?:(?![a-z])[\p{L}\p{M}])").replace(
+                r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"(?:(?![A-Z])[\p{L}\p{M}])"
+            ),
             "o200k",
         ),
         "O200kWithoutMarks": _by(O200K.replace(r"\p{M}", ""), "o200k"),
@@ -125,6 +132,20 @@ class WhiteSpaceWithoutControls(_Mistaken):
 
     def split(self, segment: str) -> list[str]:
         return super().split(segment) if segment.isascii() else BaseEncoder.split(self, segment)
+
+
+class LettersByRange(BaseEncoder):
+    def split(self, segment: str) -> list[str]:
+        wrong = re.sub(r"(?<=\\[ns])\\p\{L\}", r"a-zA-Z\\x80-\\U0010ffff", self.pattern)
+        wrong = wrong.replace(r"\p{L}", r"[a-zA-Z\x80-\U0010ffff]")
+        return super().split(segment) if self.pattern == TRIADS else textbook.split(segment, wrong)
+
+
+class ContractionsOfR(BaseEncoder):
+    def split(self, segment: str) -> list[str]:
+        wrong = self.pattern.replace("(?i:[sdmt]|ll|ve|re)", "(?i:[dmr-t]|ll|ve)")
+        wrong = wrong.replace(f"(?i:{CONTRACTIONS})|", "(?i:'[r-t]|'ve|'m|'ll|'d)|")
+        return super().split(segment) if wrong == self.pattern else textbook.split(segment, wrong)
 
 
 def _by_re(classes: str) -> Callable[[BaseEncoder, str], list[str]]:
