@@ -216,6 +216,12 @@ class EndoftextByDefault(BaseEncoder):
 # The segments
 
 
+class TextBesideSpecialsLost(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        parts = super().cut(text)
+        return parts if self.pipeline is not None else [part for part in parts if part[1]] or parts
+
+
 def _changed(change: Callable[[str, int, int], str]) -> Callable[[BaseEncoder, str], Segments]:
     """Return a step `cut` that changes the ordinary segments, each by its index and the number of segments."""
 
@@ -317,10 +323,18 @@ add_variants(
         "SpaceBehindSpecialAdded": _changed(
             lambda segment, at, count: f" {segment}" if at and segment[0] != " " else segment
         ),
+        "OneCharacterSpecialsNotFound": lambda self, text: textbook.cut_special(
+            text, [token for token in self.special if len(token) > 1]
+        ),
         "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
         "SpecialsAmongPreTokens": lambda self, text: [(word, word in self.special) for word in self.split(text)],
     },
-    special_id={"SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token)},
+    special_id={
+        "SpecialsKeyedByLetters": lambda self, token: BaseEncoder.special_id(
+            self, next(other for other in self.special if re.sub(r"[\W_]", "", other) == re.sub(r"[\W_]", "", token))
+        ),
+        "SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token),
+    },
 )
 
 
