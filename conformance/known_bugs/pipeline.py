@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import regex
 from bpe_conformance.fixtures import PATTERNS, spell, unspell
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Split, Step
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Matches, Segments, Word
+from bpe_conformance.reference.textbook import Cut, Matches, Segments, Word
 
 from .bases import BaseEncoder, add_variants, like
 from .special import cut_at_first_end
@@ -29,6 +29,17 @@ class AddedTokensLeftOutOfStreams(BaseEncoder):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         added = set(map(self.special_id, self.special))
         return super().decode_iterable(index for index in ids if index not in added)
+
+
+class AddedTokensNotDecoded(BaseEncoder):
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        tokens = () if self.pipeline is None else self.pipeline.added_tokens
+        silent = {self.special_id(token.content) for token in tokens if not token.special}
+        return super().decode_bytes([index for index in ids if index not in silent])
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        for index in ids:
+            yield self.decode([index])
 
 
 class NormalizedTokensFirst(BaseEncoder):
@@ -204,6 +215,32 @@ class NestedStepsIgnored(_ChangedFile):
             parts[:] = [part for part in parts if part["type"] != "Sequence"]
 
 
+def _sequences(step: Any) -> Iterator[list[Any]]:
+    """Yield the lists of steps of a Sequence and of those inside it."""
+    for part in (parts := (step or {}).get("pretokenizers", [])):
+        yield from _sequences(part)
+    yield parts
+
+
+class OnlyLastSplit(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        for steps in _sequences(document["pre_tokenizer"]):
+            splits = [step for step in steps if step["type"] == "Split"]
+            steps[:] = [step for step in steps if step not in splits[:-1]]
+
+
+class SplitsJoined(_ChangedFile):
+    @classmethod
+    def change(cls, document: Any) -> None:
+        for steps in _sequences(document["pre_tokenizer"]):
+            splits = [*takewhile(lambda step: step["type"] == "Split", steps)]
+            if all(step["behavior"] == "Isolated" and not step["invert"] for step in splits) and splits:
+                either = [one["pattern"].get("Regex") or re.escape(one["pattern"]["String"]) for one in splits]
+                pattern = {"Regex": "|".join(f"(?:{one})" for one in either)}
+                steps[: len(splits)] = [{**splits[0], "pattern": pattern}]
+
+
 class MergesWithNumberSignSkipped(_ChangedFile):
     @classmethod
     def change(cls, document: Any) -> None:
@@ -246,6 +283,18 @@ def _step(kind: type[Step], **settings: Any) -> Callable[..., Any]:
 
 def _behaviors(**others: str) -> Callable[..., Any]:
     return _given("cut_at", lambda piece, found, name, *more: (piece, found, others.get(name, name), *more))
+
+
+def _gaps_from_start(self: BaseEncoder, piece: Cut, found: Matches, name: str, invert: bool = False) -> list[Cut]:
+    if name != "Isolated" or invert:
+        return textbook.cut_at(piece, found, name, invert)
+    parts: list[Cut] = []
+    end = 0
+    for start, stop in found:
+        parts += [piece[:start] if end < start else piece[:0], piece[start:stop]]
+        end = stop
+    parts.append(piece[end:])
+    return [part for part in parts if part]
 
 
 def _united(found: Matches) -> Matches:
@@ -313,6 +362,10 @@ add_variants(
         "LstripIgnored": _tokens(lstrip=False),
         "RstripIgnored": _tokens(rstrip=False),
         "SingleWordIgnored": _tokens(single_word=False),
+        "AddedTokensNotFound": _given(
+            "find_added",
+            lambda tokens, text: ([one for one in tokens if one.special or one.normalized], text),
+        ),
         "FlagsOfSpecialTokensOnly": _given(
             "find_added",
             lambda tokens, text: (
@@ -342,6 +395,7 @@ add_variants(
         "MergedAsIsolated": _behaviors(MergedWithPrevious="Isolated", MergedWithNext="Isolated"),
         "MatchesMergedWithMatches": _merging("MergedWithPrevious", "MergedWithNext"),
         "MatchesMergedWithMatchesBefore": _merging("MergedWithPrevious"),
+        "GapsFromTheStart": _gaps_from_start,
         "ContiguousAsIsolated": _behaviors(Contiguous="Isolated"),
         "IsolatedAsContiguous": _behaviors(Isolated="Contiguous"),
         "RemovedAsIsolated": _behaviors(Removed="Isolated"),
