@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
+from bpe_conformance.fixtures.pipeline import ByteLevel
 from bpe_conformance.reference import textbook
 
 from .bases import BaseEncoder, add_variants
@@ -31,6 +32,21 @@ class SpecialIdZeroFalsy(BaseEncoder):
         segments = [(part, is_special and self.special_id(part) != 0) for part, is_special in self.cut(text)]
         ids = self.encode_segments(segments)
         return ids, self.spans(text, ids)
+
+
+class SpecialsWithoutSpan(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        special, found = {*map(self.special_id, self.special)}, super().spans(text, ids)
+        return [span for index, span in zip(ids, found, strict=True) if index not in special]
+
+
+class SpansShiftedByPrefixSpace(BaseEncoder):
+    def spans(self, text: str, ids: Sequence[int]) -> Spans:
+        found = super().spans(text, ids)
+        steps = self.pipeline.steps if self.pipeline is not None else ()
+        if text.startswith(" ") or not any(isinstance(step, ByteLevel) and step.prefix_space for step in steps):
+            return found
+        return [(start + (at > 0), end + 1) for at, (start, end) in enumerate(found)]
 
 
 class PrefixesDecoded(BaseEncoder):
@@ -133,6 +149,10 @@ add_variants(
         "SpecialsAtZero": lambda self, text, ids: [
             (0, 0) if self.vocab[index].decode("utf-8", "replace") in self.special else span
             for index, span in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
+        ],
+        "SpecialsWithEmptySpan": lambda self, text, ids: [
+            (start, start if self.vocab[index].decode("utf-8", "replace") in self.special else end)
+            for index, (start, end) in zip(ids, BaseEncoder.spans(self, text, ids), strict=True)
         ],
         "WhiteSpaceTakenLeftOut": lambda self, text, ids: [
             _trimmed(text, *span) if self.vocab[index].decode("utf-8", "replace") in self.special else span
