@@ -46,6 +46,33 @@ class AnnouncedBytesAwaited(BaseEncoder):
         yield self.delta(held)
 
 
+class OnlySingleBytesAwaited(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held, awaited = b"", 0
+        for index in ids:
+            token = self.vocab[index]
+            held += token
+            if awaited > 0:
+                awaited -= len(token)
+            elif len(token) == 1:
+                awaited = sum(lead <= token[0] < 0xF8 for lead in (0xC0, 0xE0, 0xF0))
+            if awaited == 0:
+                yield self.delta(held)
+                held = b""
+        yield self.delta(held)
+
+
+class ShownReplacementBlocksStream(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        seen, shown = b"", ""
+        for index in ids:
+            seen += self.vocab[index]
+            text = self.delta(seen)
+            if text.startswith(shown):
+                yield text[len(shown) :]
+                shown = text
+
+
 class SpecialTokenDropsHeldBytes(BaseEncoder):
     def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
