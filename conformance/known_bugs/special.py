@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Segments
 
-from .bases import NAMES, BaseEncoder, add_variants
+from .bases import NAMES, BaseEncoder, add_variants, like
 
 
 def _longest_first(special: Iterable[str]) -> list[str]:
@@ -220,6 +220,9 @@ class TextBesideSpecialsLost(BaseEncoder):
     def cut(self, text: str) -> Segments:
         parts = super().cut(text)
         return parts if self.pipeline is not None else [part for part in parts if part[1]] or parts
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from like(self, BaseEncoder).encode_iterable(chunks)
 
 
 def _changed(change: Callable[[str, int, int], str]) -> Callable[[BaseEncoder, str], Segments]:
