@@ -502,6 +502,11 @@ def test_the_search_for_a_declared_pattern_goes_on_anywhere_after_an_empty_match
     assert Implementation("x", target).conventions["pattern"] == (expression if "*" in pattern else pattern)
 
 
+def test_a_declared_pattern_may_end_with_a_comment() -> None:
+    target = type("Own", (EncodeOnly,), {"pattern": r"(?x) \p{L}* | \s # words"})
+    assert Implementation("x", target).conventions["pattern"] == target.pattern  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("pattern", GPT2_REWRITTEN)
 def test_equivalent_pattern_is_recognized_as_gpt2(pattern: str) -> None:
     declared = Implementation("x", type("A", (Right,), {"pattern": pattern}))
