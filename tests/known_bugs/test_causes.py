@@ -1274,6 +1274,25 @@ def test_a_trainer_that_goes_on_after_its_first_wrong_merge_is_named(name: str, 
     assert fitted.id == name
 
 
+def test_a_trainer_of_too_few_or_too_many_merges_is_named() -> None:
+    asked = Question(Train("abab cdcd abc ab bcd<|e|>", 264, ("<|e|>", "<|f|>")))
+    right = correct_answer(asked, DEFAULTS)
+    assert isinstance(right, Table)
+    (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-train")
+    more_or_fewer = set()
+    for bug in (one for one in known_bugs() if issubclass(one.target, BaseTrainer)):
+        answer = ask(Implementation(bug.id, bug.target), asked)
+        more = len(answer.merges) - len(right.merges) if isinstance(answer, Table) else 0
+        if not more or any(one != other for one, other in zip(answer.merges, right.merges, strict=False)):
+            continue
+        wrong = Mismatch(asked, Expectation((right,)), answer)
+        failed = Outcome("law-train", "property", "", "failed", tested.clause, "trainer", mismatch=wrong)
+        assert causes._fitted_to_property(bug, failed, is_refuted=False), bug.id
+        more_or_fewer.add(more)
+    assert min(more_or_fewer) < -1
+    assert max(more_or_fewer) > 1
+
+
 def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
     (tested,) = (one for one in bind(_spec().clauses) if one.id == "law-large-batches")
     found = tested.run(Implementation("x", SortsMoreThan50Texts), Effort())
