@@ -166,6 +166,16 @@ def test_an_id_without_an_entry_is_named_first_and_a_merge_as_too_early_only_if_
     assert divergence.encoding(setting, "abc", expected, got).cause == cause
 
 
+def test_a_pair_inside_a_special_token_is_no_merge_that_an_encoder_missed() -> None:
+    made = read_model({"merges": [["<", "|"]], "extra": [[300, "<|>"], [301, "ab"]], "special_tokens": ["<|>"]})
+    setting = Setting(made, CONVENTIONS, "SPECIAL-ATOMIC-1")
+    got = (301, *b"<|>")
+    assert divergence.encoding(setting, "ab<|>", setting.oracle.encode("ab<|>"), got).cause == NotAResult(b"ab")
+    as_text = Setting(replace(made, special_tokens=None), CONVENTIONS, "MERGE-ORDER-1")
+    missed = divergence.encoding(as_text, "ab<|>", as_text.oracle.encode("ab<|>"), got).cause
+    assert missed == WrongMerge(None, Pair((b"<", b"|"), 0, 2))
+
+
 @pytest.mark.parametrize("lookup", conventions.CONVENTIONS["lookup"])
 def test_an_entry_that_is_divided_is_named_under_each_lookup_that_keeps_it(lookup: str) -> None:
     model = read_model({"merges": [["a", "b"]], "extra": [[300, "abc"]]})
