@@ -1007,17 +1007,22 @@ def test_of_two_alike_a_case_and_the_one_with_the_smaller_tokenizer_come_first()
 
 
 @pytest.mark.parametrize(
-    ("splits", "merges", "first"),
+    ("splits", "merges", "atoms", "first"),
     [
-        ("fff", "fpp", "split"),
-        ("ffp", "fpp", "merge"),
-        ("fff", "dfp", "split"),
-        ("fdd", "fpp", "merge"),
-        ("fff", "fppggg", "split"),
-        ("fff", "fppll", "split"),
+        ("fff", "fpp", "", "split"),
+        ("ffp", "fpp", "", "merge"),
+        ("fff", "dfp", "", "split"),
+        ("fdd", "fpp", "", "merge"),
+        ("fff", "fppggg", "", "split"),
+        ("fff", "fppll", "", "split"),
+        ("fff", "fppp", "ffp", "split"),
+        ("fff", "fppp", "fff", "merge"),
+        ("ffp", "fppp", "fff", "merge"),
     ],
 )
-def test_splits_come_first_if_they_fail_more_than_twice_as_often(splits: str, merges: str, first: str) -> None:
+def test_splits_come_first_if_they_fail_more_than_twice_as_often_as_merges_and_more_than_bytes(
+    splits: str, merges: str, atoms: str, first: str
+) -> None:
     """d: follows from another failure; f: fails; g: fails with GPT-2's vocabulary; l: a property fails; p: passes."""
     clauses = installed_spec().clauses
     follows = replace(mismatch(), depends_on=Dependence("encode", "abc"))
@@ -1032,6 +1037,7 @@ def test_splits_come_first_if_they_fail_more_than_twice_as_often(splits: str, me
 
     outcomes = [made(f"split-{n}", state, "SPLIT-SPACE-1", longer) for n, state in enumerate(splits)]
     outcomes += [made(f"merge-{n}", state, "MERGE-ORDER-1", mismatch()) for n, state in enumerate(merges)]
+    outcomes += [made(f"bytes-{n}", state, "BYTES-ATOM-1", longer) for n, state in enumerate(atoms)]
     run = failing_run(*outcomes)
     ordered = causes.in_order([one for one in outcomes if one.state == "failed"], run)
     assert ordered[0].test.startswith(first)
