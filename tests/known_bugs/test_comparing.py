@@ -15,9 +15,11 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes
+from bpe_conformance.known_bugs.bases import BaseTrainer, following
+from bpe_conformance.known_bugs.training_counts import _CountsOnce
 from bpe_conformance.operations import Batch, Decode, Encode, Question, Train, oracle
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
-from bpe_conformance.properties.asking import ask
+from bpe_conformance.properties.asking import ask, correct_answer
 
 
 def test_only_other_rules_that_are_determined_change_what_is_learned() -> None:
@@ -27,6 +29,15 @@ def test_only_other_rules_that_are_determined_change_what_is_learned() -> None:
         assert causes.determines_merges(declared) is expected
         for other in ("byte_order", "id_layout", "lookup"):
             assert causes.determines_merges({**declared, other: CONVENTIONS[other][-1]}) is expected
+
+
+@pytest.mark.parametrize("rule", [rule for rule in CONVENTIONS["tie_break"] if rule != "unspecified"])
+@pytest.mark.parametrize("trainer", [BaseTrainer, _CountsOnce])
+def test_the_trainers_that_bugs_are_derived_from_follow_each_rule_for_ties(trainer: type, rule: str) -> None:
+    follows = Implementation("x", following((trainer,), {"tie_break": rule}))
+    for text in ("abab cdcd abc bcd dcba cab", "ccabcb bca bba cabbca", "low lower newest widest"):
+        asked = Question[Any](Train(text, 272))
+        assert ask(follows, asked) == correct_answer(asked, {**DEFAULTS, "tie_break": rule})
 
 
 @pytest.mark.parametrize(("answer", "fits"), [(Refusal("ValueError", "no"), False), (Table({}, ()), None)])
