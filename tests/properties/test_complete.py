@@ -511,9 +511,11 @@ def test_a_decoder_that_is_wrong_where_two_kinds_meet_is_found(left: bytes, righ
     [
         ("law-decode-subparts", DecodesApartFromSpecials, "DECODE-UTF8-1"),
         ("law-detok-subparts", StreamsApartFromSpecials, "DETOK-EQUAL-1"),
+        ("law-train-characters", JoinsTheTextAtSpecials, "TRAIN-SPECIAL-1"),
+        ("law-encode-characters", TakesACharacterForASpecialToken, "SPECIAL-SCAN-1"),
     ],
 )
-def test_ids_that_are_wrong_beside_others_break_the_clause_of_the_method(
+def test_what_is_wrong_only_beside_others_or_special_tokens_breaks_a_clause_about_that(
     name: str, target: type, clause_id: str
 ) -> None:
     found = run(name, target)
