@@ -209,6 +209,16 @@ def test_a_tokenizer_json_holds_special_tokens_that_spell_other_bytes_but_none_t
             assert tokenizer.encode(" ".join(special), add_special_tokens=False).ids == [300, 32, 301]
 
 
+@pytest.mark.parametrize("text", ["<\xe9>", "\xc3\xa9", "\xe9"])
+def test_a_tokenizer_json_refuses_special_tokens_that_merges_give_with_another_spelling(
+    text: str, tmp_path: Path
+) -> None:
+    data = text.encode()
+    merges = [(data[:end], data[end : end + 1]) for end in range(1, len(data))]
+    with pytest.raises(ValueError, match=r"is also an ordinary token, with another spelling$"):
+        write_tokenizer_json(str(tmp_path), build_vocab(merges), merges, [text], None)
+
+
 def test_a_tokenizer_json_lacks_the_bytes_that_the_vocabulary_lacks(tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256) if byte != ord("z")} | {256: b"<z>"}
     document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<z>", "<a>"], None)).read_text("utf-8"))
