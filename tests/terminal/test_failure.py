@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -293,6 +293,16 @@ def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: 
         assert line.isascii()
         assert not line or line.isprintable()
         assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, which users copy
+
+
+@pytest.mark.parametrize("part", [one.name for one in fields(Failure)])
+def test_each_part_of_a_failure_is_shown_in_visible_ascii(part: str) -> None:
+    text = "\u00e9\x1b[2J\u202e"
+    values = {"evidence": ((text, text),), "bugs": (Bug(text, text, text, text),)}
+    failure = replace(Failure("a-case", "FAILED", "", "It failed."), **{part: values.get(part, text)})
+    shown = [*failure.lines()]
+    assert "\\xe9\\x1b[2J\\u202e" in "".join(shown)
+    assert all(line.isascii() and (line.isprintable() or not line) for line in shown)
 
 
 @pytest.mark.parametrize("count", [1, 6, 7])
