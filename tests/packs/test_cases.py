@@ -134,6 +134,19 @@ def test_texts_that_decoders_change_are_spelled_by_the_ids(reach: Reach) -> None
     assert all(whole in cut and "\ufffd" in cut for whole, cut in zip(parts[::2], parts[1::2], strict=True))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "clause"),
+    [
+        ("gpt2", "SPLIT-UNICODE-1"),
+        ("qwen2", "SPLIT-UNICODE-1"),
+        (r"\S+|\s+", "BYTES-ATOM-1"),
+    ],
+)
+def test_only_a_split_at_classes_of_characters_is_tested_by_them_in_many_scripts(pattern: str, clause: str) -> None:
+    drafts = cases.scripts(Reach(replace(read_model({}), pattern=pattern)), Draw("0"))
+    assert {draft.clause for draft in islice(drafts, 3)} == {clause}
+
+
 def test_the_text_beside_a_special_token_with_flags_has_the_rule_of_its_flags() -> None:
     added = (AddedToken("<a>"), AddedToken("<l>", lstrip=True), AddedToken("<r>", rstrip=True))
     added += (AddedToken("<w>", single_word=True, rstrip=True),)
