@@ -365,7 +365,9 @@ def _literals(pattern: str) -> tuple[str, ...]:
 
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    clause = "SPLIT-UNICODE-1" if reach.model.pattern in SPLIT_CLAUSES else "BYTES-ATOM-1"
+    model = reach.model
+    has_classes = model.pipeline is None and model.pattern in SPLIT_CLAUSES.keys() - {"none"}
+    clause = "SPLIT-UNICODE-1" if has_classes else "BYTES-ATOM-1"
     visible = (char for run in agreed() for char in run if char.isprintable() and not reach.is_open(char))
     blocks = ["".join(block) for _, block in groupby(visible, lambda char: ord(char) >> BLOCK)]
     for group in grouped(blocks, BLOCKS):

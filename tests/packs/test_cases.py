@@ -140,10 +140,13 @@ def test_texts_that_decoders_change_are_spelled_by_the_ids(reach: Reach) -> None
         ("gpt2", "SPLIT-UNICODE-1"),
         ("qwen2", "SPLIT-UNICODE-1"),
         (r"\S+|\s+", "BYTES-ATOM-1"),
+        ("none", "BYTES-ATOM-1"),
+        ("a pipeline", "BYTES-ATOM-1"),
     ],
 )
 def test_only_a_split_at_classes_of_characters_is_tested_by_them_in_many_scripts(pattern: str, clause: str) -> None:
-    drafts = cases.scripts(Reach(replace(read_model({}), pattern=pattern)), Draw("0"))
+    model = replace(read_model({}), **({"pipeline": Pipeline()} if pattern == "a pipeline" else {"pattern": pattern}))
+    drafts = cases.scripts(Reach(model), Draw("0"))
     assert {draft.clause for draft in islice(drafts, 3)} == {clause}
 
 
