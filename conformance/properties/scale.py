@@ -983,6 +983,7 @@ def _many_specials(count: int) -> Posed:
         long, overlapping = [OVERLAPPED], [*SHORT_SPECIALS, "abcabd", *BROKEN_OFF, WIDE_SPECIAL, *overlapping]
     numbers = range(count - len(long + overlapping))
     special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
+    each = [*{token[0]: token for token in special}.values()]
     special = long + special + overlapping
     model = strategies.with_ids((), special=special)
     text, right = "", list[int]()
@@ -1000,10 +1001,10 @@ def _many_specials(count: int) -> Posed:
         for short in SHORT_SPECIALS:
             text += short[:1] + OVERLAPPED
             right += [model.ids[short.encode()], *OVERLAPPED[1:].encode()]
-    for number, at in enumerate(places_among(count)):
+    for number, token in enumerate([*map(special.__getitem__, places_among(count)), *each]):
         after = "<|4<" * (number % 2)
-        text += special[at] + after
-        right += [model.ids[special[at].encode()], *after.encode()]
+        text += token + after
+        right += [model.ids[token.encode()], *after.encode()]
     return encoding(model, text, right)
 
 

@@ -685,6 +685,14 @@ class FindsShortSpecials(BaseEncoder):
         self.special = [token for token in self.special if len(token) <= 1_000]
 
 
+class FindsManySpecialsBelow10000(BaseEncoder):
+    """Finds many special tokens by a set of their first characters, without those above U+FFFF."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.special = [token for token in self.special if len(self.special) <= 64 or token[0] <= "\uffff"]
+
+
 class ComparesBeginningsOfSpecials(BaseEncoder):
     """Finds a special token where its first 255 characters are."""
 
@@ -1207,6 +1215,7 @@ def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan()
         ("law-long-runs", PreTokensCutAt65536Bytes),
         ("law-long-runs", SignRunsCut),
         ("law-large-table", FindsShortSpecials),
+        ("law-large-table", FindsManySpecialsBelow10000),
         ("law-large-table", ComparesBeginningsOfSpecials),
         ("law-large-table", ResumesInsideAFailedToken),
         ("law-large-table", LongSpecialsFirstInBlocks),
