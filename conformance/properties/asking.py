@@ -65,7 +65,7 @@ class Instance:
         self._made: TokenizerProxy | None = None
 
     def ask(self, question: Question[Any]) -> Answer:
-        """Return the answer to a question; its model only counts for the time that it may take."""
+        """Return the answer to a question; its model only affects the time limit."""
         return self.call(question.operation.of, time_factor(question, self._implementation))
 
     def call(self, ask: Callable[[TokenizerProxy], Answer], timeout_factor: int = 1) -> Answer:

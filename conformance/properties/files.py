@@ -175,7 +175,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
             for split in (expression(question.table.pattern, implementation.conventions), PATTERNS["gpt2"])
         )
         if own != gpt2:
-            continue
+            continue  # the right ids are those of GPT-2's pre-tokens
 
         def make(model: Model = question.table, is_saved: bool = is_saved) -> TokenizerProxy:
             if is_saved:
