@@ -6,6 +6,7 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -340,7 +341,11 @@ class Run:
 
     def _part(self) -> str:
         """Return what was selected, and how much of it ran; "" is the whole suite."""
-        named = list(self.setup.command.selecting[1::2])
+        options = self.setup.command.selecting
+        named = [
+            f"-k {shlex.quote(one)}" if name == "-k" else one
+            for name, one in zip(options[::2], options[1::2], strict=True)
+        ]
         parts = ["properties"] * (self.setup.fuzzing is not None) + named[:PARTS]
         parts += [f"{len(named) - PARTS} more"] if len(named) > PARTS else []
         selected = len(self.setup.cases) + len(self.setup.properties) + len(self.setup.corpora)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from fnmatch import fnmatch
 from pathlib import Path
@@ -152,7 +153,8 @@ def test_named_items_run(project: Project, options: list[str], ids: set[str]) ->
     assert result.ret == pytest.ExitCode.OK
     assert set(states(result)) == ids
     if ids != {"style-left"}:  # a SHOULD, about which there is no verdict
-        assert f"(in part: {', '.join(options[1::2])}".lower() in result.stdout.str().lower()
+        named = shlex.join(options) if options[0] == "-k" else ", ".join(options[1::2])
+        assert f"(in part: {named}".lower() in result.stdout.str().lower()
 
 
 def test_options_without_common_items_are_rejected(project: Project) -> None:

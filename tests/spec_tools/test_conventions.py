@@ -372,9 +372,26 @@ def test_bytes_in_neither_order_are_reported():
             trained.vocab = {**trained.vocab, **{255 - byte: bytes([byte]) for byte in range(256)}}
             return trained
 
-    found = next(finding for finding in report_of(Backwards).findings if finding.name == "byte_order")
-    assert found.broken
-    assert found.why.startswith("the ids are in neither order: ")
+    report = report_of(Backwards)
+    _, found, layout, *_ = report.findings
+    assert found.why.startswith("the ids are in neither order (the suite accepts any order: TRAIN-IDS-2 is a SHOULD): ")
+    assert layout.why.startswith(
+        "the ids are bytes 0 to 255; specials 256 to 257; merges 258 to 259 (the suite accepts"
+    )
+    assert (found.value, found.broken, layout.broken, report.status) == (None, False, False, 0)
+
+
+def test_bytes_in_no_order_of_which_one_is_missing_are_a_contradiction():
+    class Incomplete(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            trained = super().train(text, vocab_size, special_tokens, pattern)
+            trained.vocab = {index: token for index, token in trained.vocab.items() if token != b"~"}
+            return trained
+
+    report = report_of(Incomplete)
+    assert report.findings[1].why.startswith("the ids are in neither order: ")
+    assert (report.findings[1].broken, report.findings[2].broken, report.status) == (True, True, 1)
 
 
 @pytest.mark.parametrize(

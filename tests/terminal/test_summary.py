@@ -390,8 +390,8 @@ def test_each_class_has_a_verdict(state: str) -> None:
             "--bpe-section MERGE --bpe-section BYTES",
         ),
         (("--bpe-clause", "MERGE"), "MERGE", "--bpe-clause MERGE"),
-        (("-k", "merge or style"), "merge or style, 3 of 23 cases and properties", "-k 'merge or style'"),
-        (("-k", "not merge-lookup"), "not merge-lookup, 22 of 23 cases and properties", "-k 'not merge-lookup'"),
+        (("-k", "merge or style"), "-k 'merge or style', 3 of 23 cases and properties", "-k 'merge or style'"),
+        (("-k", "not merge-lookup"), "-k 'not merge-lookup', 22 of 23 cases and properties", "-k 'not merge-lookup'"),
         (("-x",), "* of 23 cases and properties", ""),
         (
             tuple(f"--bpe-case={name}" for name in SEVEN.split(", ")),
