@@ -96,7 +96,7 @@ class Property:
 
     @property
     def conformance_class(self) -> str:
-        return CLASS_OF_METHOD[self.needs[0]]
+        return "pipeline" if self.clause_id.startswith("PIPELINE-") else CLASS_OF_METHOD[self.needs[0]]
 
     @property
     def shares(self) -> str:

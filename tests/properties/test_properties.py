@@ -966,3 +966,11 @@ def test_no_training_property_requires_repeated_special_tokens() -> None:
     for one in training.PROPERTIES:
         if one.id in ("law-train-special", "law-train-encode"):
             assert one.run(implementation, Effort()) is None
+
+
+def test_properties_of_pipelines_judge_the_class_that_their_golden_cases_judge() -> None:
+    classes = {case.conformance_class for case in installed_spec().cases if case.clause.section == "PIPELINE"}
+    bound = bind(installed_spec().clauses)
+    of_properties = {one.id: one.conformance_class for one in bound if one.clause_id.startswith("PIPELINE-")}
+    assert {"law-pipeline-cuts", "law-pipeline-strips"} <= of_properties.keys()
+    assert {*of_properties.values()} == classes == {"pipeline"}
