@@ -84,7 +84,7 @@ CHANCE = 5  # how many failures of a class without a cause outweigh one that a k
 REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST, FEW = 100, 30  # all known bugs answer 30 of the 100 shortest failures of a pack
 MOST_IDS = 400  # in a list of a pack: some known bugs decode the whole list again for each id
-MOST_WORDS = 1 << 15  # the most different words that a known bug is trained on again, which takes up to half a second
+MOST_WORDS = 1 << 20  # the most different words, times merges (at least 32), that a known bug is trained on again
 SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
@@ -1024,8 +1024,10 @@ def _fitted_to_property(bug: KnownBug, outcome: Outcome, is_refuted: bool) -> Kn
     length = max(len(operation.texts()), *map(len, operation.texts()), len(getattr(operation, "ids", ())))
     if length > LONGEST or (is_refuted and length < SHORT) or not {*operation.needs} <= implementation.capabilities:
         return None
-    if isinstance(operation, Train) and len({*operation.text.split()}) > MOST_WORDS:
-        return None
+    if isinstance(operation, Train):
+        merges = max(operation.vocab_size - 256, 32)
+        if len({*operation.text.split()}) * merges > MOST_WORDS:
+            return None
     least = max(length // 32, SHORT if operation.conformance_class == "streaming" else 0)
     if isinstance(wrong.answer, Measure):  # seconds or their growth, which differ from run to run
         return bug

@@ -605,6 +605,8 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         pose = partial(_longer_each_time, conventions=implementation.conventions)
         depths = (30, 501, *DEEP[1:] * effort.scale)  # a slow trainer reads the whole word for each merge
         yield Row("a word whose first token grows to its end", depths, pose, clause="TRAIN-LENGTH-1")
+        pose = partial(_words_of_three, conventions=implementation.conventions)
+        yield Row("words of three letters to train on", (64, 512, 4_096), pose, clause="TRAIN-RECOUNT-1")
         pose = partial(_all_pairs, conventions=implementation.conventions)
         if effort.scale:
             yield Row("pairs of letters to train on", (64, 1_024, 4_096, 65_536), pose, clause="TRAIN-SIZE-1")
@@ -655,6 +657,28 @@ def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
     known = sorted((letter.encode("utf-8") for letter in letters), reverse=conventions["tie_break"] == "lex-greater")
     merges = (*((letter[:1], letter[1:]) for letter in known), *product(known, known))
     return Question(asked), Table(asked.vocab(merges, conventions), merges)
+
+
+def _words_of_three(count: int, conventions: Mapping[str, str]) -> Posed:
+    """Pose a training that merges tokens whose ids are beyond 4,096, on the left and on the right of a letter.
+
+    A word of three letters, each of another kind, occurs twice, and its first two letters once more often than the last
+    two. Where `q` is before or after it, this is one of its two times.
+    """
+    size = round(count ** (1 / 3))
+    first, middle, last = (letters[:size] for letters in (ascii_letters[:16], ascii_letters[17:33], ascii_letters[33:]))
+    beside = {"".join(word) for word in zip(first, reversed(middle), last, strict=False)}
+    words = list(map("".join, product(first, middle, last)))
+    text = [word if word not in beside else f"{word}q\nq{word}" for word in words]
+    text += [word for word in words if word not in beside] + [left + right for left, right in product(first, middle)]
+    pairs = product(first, middle), ((word[:2], word[2]) for word in words)
+    at_last = ((word, "q") for word in beside), (("q", word) for word in beside)
+    merges: list[Merge] = []
+    for tied in (*pairs, chain(*at_last)):
+        encoded = [(left.encode("ascii"), right.encode("ascii")) for left, right in tied]
+        merges += sorted(encoded, reverse=conventions["tie_break"] == "lex-greater")
+    asked = Train("\n".join(text), 256 + len(merges))
+    return Question(asked), Table(asked.vocab(merges, conventions), tuple(merges))
 
 
 def _doubled(size: int, conventions: Mapping[str, str]) -> Posed:
