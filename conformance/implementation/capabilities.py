@@ -292,7 +292,7 @@ class Prober:
         try:
             with self._limited(maker):
                 proxy = make()
-                if proxy is None or not callable(getattr(proxy.instance, "encode", None)):
+                if proxy is None or (maker == "train" and not callable(getattr(proxy.instance, "encode", None))):
                     return  # it trains only
         except (
             Exception,

@@ -94,6 +94,7 @@ class EncodeAllowed(Encoding):
     allowed_special: Choice
     disallowed_special: Choice
     name, needs = "encode_allowed", ("allowed_special",)
+    is_recommended = True
 
     @property
     def choice(self) -> dict[str, Choice]:

@@ -238,7 +238,10 @@ def judged(
 
 
 def undisturbed(implementation: Implementation, question: Question[Any], disturbed: Answer) -> Mismatch | None:
-    """Compare an answer with a new tokenizer's to the same question; if both are wrong, the mismatch says so."""
+    """Compare an answer with a new tokenizer's to the same question; if both are wrong, the mismatch says so.
+
+    If a correct answer is only recommended, it is None.
+    """
     right = correct_answer(question, implementation.conventions)
     if is_correct(implementation, question, disturbed, right):
         return None
@@ -246,6 +249,8 @@ def undisturbed(implementation: Implementation, question: Question[Any], disturb
         alone = ask(implementation, question)
         is_right = is_correct(implementation, question, alone, right)
         depends_on = None if is_right else fault_of(implementation, question, right, alone)
+    if depends_on is not None and question.operation.is_recommended:
+        return None
     return Mismatch(question, Expectation((right,)), disturbed, depends_on=depends_on)
 
 

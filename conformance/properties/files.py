@@ -15,7 +15,7 @@ import regex
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, gpt2_model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, gpt2_model, read_model
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline, Split
 
 from ..answer import Accepted, Answer, AnyError, Changed, Ids, Refusal, Unchanged
@@ -66,6 +66,17 @@ def loaded(implementation: Implementation, question: Question[Load]) -> Verdicts
     with_crlf = dict(question.operation.options).get("newline") == "crlf"  # which a reader may reject (FILE-LINES-2)
     expected = Expected({"": (*right, AnyError("any")) if with_crlf else right})
     yield asking.judged(implementation, question, expected, "FILE-LOAD-1")
+
+
+@Fixed("law-loaded-as-built", "LAW-WAYS-1", LOADING)
+def two_merges_of_one_token(implementation: Implementation) -> Verdicts:
+    """Files with two merges that make one token are rejected, or give the ids that the constructor's merges give."""
+    merges = [["a", "b"], ["b", "c"], ["ab", "c"], ["a", "bc"], ["x", "y"]]
+    model = read_model({"merges": merges, "remove": [259]})
+    asked = Question(Load("abc xy"), model)
+    built, loaded = (ask(implementation, one) for one in (Question(Encode("abc xy"), model), asked))
+    if isinstance(built, Ids) and isinstance(loaded, Ids) and built != loaded:  # which ids is open: MERGE-TABLE-1
+        yield Mismatch(asked, Expectation((built,)), loaded)
 
 
 @Drawn("law-save", "LAW-SAVE-1", SAVING, strategies.mixed_encodings, 20)
@@ -518,6 +529,7 @@ def json_in_ascii_locale(implementation: Implementation) -> Verdicts:
 PROPERTIES: tuple[Property, ...] = (
     *(
         loaded,
+        two_merges_of_one_token,
         methods,
         long_entries,
         names,

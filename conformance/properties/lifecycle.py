@@ -654,6 +654,8 @@ class Machine:
         origin = replace(tokenizer.origin, made="saved")
         if origin.model.pattern != "gpt2" or "from_files" in self.lifecycle.lost or not self._has(tokenizer, "save"):
             return
+        if origin.model.special_tokens and "special" not in self.capabilities:
+            return  # it was trained with special tokens that `from_files` can refuse
         step = f"{tokenizer.name}.save(directory)"  # to refuse a directory that is in use is correct
         if self._attempt(step, "save", lambda: tokenizer.proxy.save(self._directory))[0] == Accepted():
             again = partial(load, self.implementation, self._directory, origin.model.fresh()[2])

@@ -58,7 +58,7 @@ MOST_PROCESSES = 8  # at most this many processes compete for the machine
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least `SHORTEST` seconds. Eight times that length may take
 `MOST_GROWTH` times as long, which is 8**1.5."""
-LEAST_SECONDS, MOST_POWER = 0.001, 3
+LEAST_SECONDS, MOST_POWER = 0.002, 3
 """A time-out is excused if growth with this power of the size explains it. The earlier size counts as at least
 `LEAST_SECONDS`."""
 

@@ -1105,6 +1105,29 @@ def test_a_tokenizer_of_one_model_reads_no_other() -> None:
     assert read == []
 
 
+def test_a_train_of_the_metaclass_can_be_called() -> None:
+    class Training(type):
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            return Reference.train(text, vocab_size, special_tokens)
+
+    class Trained(EncodeOnly, metaclass=Training):
+        pass
+
+    assert "train" in Implementation("x", Trained).capabilities
+
+
+def test_a_loaded_tokenizer_may_lack_encode() -> None:
+    class Loading(Reference):
+        @classmethod
+        def from_files(cls, *arguments: Any) -> Any:
+            return SimpleNamespace(decode=super().from_files(*arguments).decode)
+
+    implementation = Implementation("x", Loading)
+    assert implementation.missing(("from_files", "encode"), ("from_files",)) == "no encode after from_files"
+    assert "from_files" in implementation.capabilities
+    assert implementation.notes[0].startswith("what from_files returns is tested without encode, ")
+
+
 def test_a_train_that_cannot_be_called_is_noted_if_the_rest_can_be_tested() -> None:
     class Trains(EncodeOnly):
         def train(self, text: str, vocab_size: int) -> None:

@@ -22,7 +22,7 @@ from helpers.shorter_texts import leave_out_sizes
 from hypothesis import given, settings
 
 from bpe_conformance.adapters.bridge.client import isolated
-from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, PreTokenCut, Rows, Text
+from bpe_conformance.answer import TIMED_OUT, Answer, Changed, EncodingDivergence, Fault, Ids, PreTokenCut, Rows, Text
 from bpe_conformance.cases.judging import MUCH_TIME, judge
 from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.implementation.implementation import Implementation
@@ -51,6 +51,7 @@ def longest_first(special: list[str]) -> list[str]:
 LONG_TO_FIND = (wrong.TrainsAtMost200, wrong.SkipsLinesOfNumberSigns, wrong.LoadsLinesOfUsualBuffers)
 WRONG: list[tuple[str, Any]] = [
     ("law-encode", "greedy-left-to-right"),
+    ("law-loaded-as-built", "loaded-merges-cut-to-vocabulary"),
     ("law-arguments", wrong.ReversesTheCallersMerges),
     ("law-arguments", wrong.AddsSpecialsToTheCallersVocab),
     ("law-arguments", wrong.KeepsOnlyAllowedTokensThatOccur),
@@ -419,6 +420,68 @@ def test_the_split_that_a_class_declares_applies_to_long_entries_of_files() -> N
             super().__init__(vocab, merges, special_tokens, r"\p{L}")
 
     assert found("law-load-long", Letters) is None
+
+
+class EncodesInSpiteOfChoices(wrong.Whole):
+    """It breaks SPECIAL-ALLOWED-1 and SPECIAL-DISALLOWED-1, which are SHOULDs."""
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        return super().encode(text)
+
+
+class RefusesChoices(wrong.Whole):
+    def encode(self, text: str, *, allowed_special: Any = None, disallowed_special: Any = None) -> list[int]:
+        if allowed_special is not None or disallowed_special is not None:
+            raise ValueError("not supported")
+        return super().encode(text)
+
+
+@pytest.mark.parametrize("target", [EncodesInSpiteOfChoices, RefusesChoices])
+@pytest.mark.parametrize("property_id", ["law-allowed-choices", "law-lists-allowed"])
+def test_an_encoder_need_not_follow_a_choice_of_special_tokens(property_id: str, target: type) -> None:
+    assert skip_reason(PROPERTIES[property_id], Implementation("x", target)) is None
+    assert found(property_id, target) is None
+
+
+class MergesWellFormedLists(wrong.Whole):
+    """Of a list in which two merges make one token, it uses no merge, as MERGE-TABLE-1 permits."""
+
+    def __init__(self, vocab: Any, merges: Any, *more: Any) -> None:
+        is_well_formed = len({left + right for left, right in merges}) == len(merges)
+        super().__init__(vocab, merges if is_well_formed else [], *more)
+
+
+def test_it_is_open_which_tokens_two_merges_with_one_result_give() -> None:
+    case = next(case for case in installed_spec().cases if case.id == "file-load-two-merges-one-token")
+    assert judge(case, Implementation("x", MergesWellFormedLists)) is None
+    assert found("law-loaded-as-built", MergesWellFormedLists) is None
+
+
+def test_a_merge_that_only_the_reader_loses_is_found() -> None:
+    lost = found("law-loaded-as-built", BUGS["loaded-merges-cut-to-vocabulary"])
+    assert lost is not None
+    assert lost.mismatch.depends_on is None
+    assert lost.mismatch.expected.alternatives[0] == Ids((258, 32, 260))
+
+
+class TakesSpecialsOnlyInTraining(wrong.Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        if special_tokens:
+            raise NotImplementedError("no special tokens")
+        super().__init__(vocab, merges)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        trained = textbook.Tokenizer.train(text, vocab_size, special_tokens)
+        return wrong.Whole(trained.vocab, trained.merges, special_tokens)
+
+
+def test_special_tokens_of_training_alone_are_not_loaded() -> None:
+    implementation = Implementation("x", TakesSpecialsOnlyInTraining)
+    assert {"train-special", "save", "from_files"} <= implementation.capabilities
+    assert "special" not in implementation.capabilities
+    (tested,) = (one for one in bind(installed_spec().clauses) if one.id == "law-files-again")
+    assert tested.run(implementation, Effort()) is None
 
 
 def test_a_reader_may_refuse_two_merges_with_one_result() -> None:
