@@ -350,6 +350,9 @@ add_variants(
         "NormalizerLeftOut": lambda self, text: text,
         "CompatibilityForgotten": _canonical,
         "CompatibilityAdded": _compatible,
+        "MarksNormalizedInGroups": lambda self, text: "".join(
+            BaseEncoder.normalize(self, part) for part in regex.findall(r"\P{M}?\p{M}{0,30}", text)
+        ),
         "LatinTextNotNormalized": lambda self, text: (
             text if max(text, default="") < "\u0300" else BaseEncoder.normalize(self, text)
         ),

@@ -78,6 +78,12 @@ add_variants(
         "Cl100kDigitsFromTheRight": _by(
             CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"), "cl100k"
         ),
+        "Cl100kDigitsAsUtf16": _by(
+            CL100K.replace(r"\p{N}{1,3}+", "|".join(("AAA", "AB", "BA", "AA", "B", "A")))
+            .replace("A", r"(?:(?![\U00010000-\U0010ffff])\p{N})")
+            .replace("B", r"(?:(?=[\U00010000-\U0010ffff])\p{N})"),
+            "cl100k",
+        ),
         "Cl100kPunctuationWithoutLineBreaks": _by(CL100K.replace(r"[\r\n]*+", ""), "cl100k"),
         "Llama3AsCl100k": _by(CL100K, "llama3"),
         "Qwen2AsLlama3": _by(PATTERNS["llama3"], "qwen2"),

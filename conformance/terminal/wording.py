@@ -433,7 +433,7 @@ def others(mismatch: Mismatch) -> str:
 
 
 DEPENDENCES = {  # kind of a dependence → which other part of the implementation is at fault
-    "construct": "the constructor, which raises an error or changes the vocabulary; fix the constructor first",
+    "construct": "the constructor, which fails, takes too long or changes the vocabulary; fix the constructor first",
     "decode": "decode, which gives the same incorrect text for the same ids; fix decode first",
     "encode": "encode, which fails in the same way for {}; fix encode first",
     "pipeline": "encode with this pipeline, which fails in the same way for {}; fix the pipeline first",
