@@ -90,11 +90,12 @@ class Grade:
         return re.sub(r"[^\w.-]+", "-", self.submission).strip("-.") + ".html"
 
     def must(self) -> tuple[int, int]:
-        """Return how many tests of a MUST passed, and how many ran."""
-        verdicts = self.report["verdicts"] if self.report else []
-        broken = sum(verdict[name] for verdict in verdicts for name in ("failed", "known", "errors"))
-        total = sum(verdict["must"] for verdict in verdicts)
-        return total - broken, total
+        """Return how many tests of a MUST passed, and how many ran; with `--strict`, those of a SHOULD count, too."""
+        if self.report is None:
+            return 0, 0
+        levels = ("must", "should") if self.report["run"]["strict"] else ("must",)
+        counts = [section[level] for section in self.report["sections"] for level in levels]
+        return sum(one["passed"] for one in counts), sum(one["tested"] for one in counts)
 
     @property
     def causes(self) -> list[str]:

@@ -443,6 +443,14 @@ BAD = {"class": "decoder", "verdict": "fail", "must": 7, "failed": 2, "known": 1
 ERROR = {"class": "streaming", "verdict": "error", "must": 3, "failed": 0, "known": 0, "errors": 2}
 
 
+def counts(verdicts: list[dict[str, Any]], strict: bool = False) -> dict[str, Any]:
+    """Return what a report says about these verdicts, with a section for each, and a warning in each section."""
+    broken = [one["failed"] + one["known"] + one["errors"] for one in verdicts]
+    musts = [{"passed": one["must"] - lost, "tested": one["must"]} for one, lost in zip(verdicts, broken, strict=True)]
+    sections = [{"must": must, "should": {"passed": 0, "tested": 1}} for must in musts]
+    return {"verdicts": verdicts, "sections": sections, "run": {"strict": strict}}
+
+
 @pytest.mark.parametrize(
     ("run", "verdicts", "interrupt", "status", "marks"),
     [
@@ -462,9 +470,9 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     marks: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = {"complete": True, "missing": [], **run}
+    run = {"complete": True, "missing": [], "strict": False, **run}
     adapter = {"name": "tok", "notes": ["one"], "conventions": {"tie_break": "unspecified"}}
-    report = {"adapter": adapter, "run": run, "verdicts": verdicts, "causes": [], "unexplained": []}
+    report = {**counts(verdicts), "adapter": adapter, "run": run, "causes": [], "unexplained": []}
 
     def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
@@ -487,6 +495,16 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
     assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}
     assert (status in made.row(10)) == (status != "graded")
+
+
+def test_the_marks_count_what_the_sections_of_the_page_count() -> None:
+    report = {
+        **counts([VERDICT, BAD]),
+        "verdicts": [VERDICT],
+    }  # most tests of the decoder fail because of another class
+    assert grade.Grade("ann", "graded", 3, report).must() == (9, 12)  # type: ignore[arg-type]
+    report = counts([VERDICT, BAD], strict=True)
+    assert grade.Grade("ann", "graded", 3, report).must() == (9, 14)  # type: ignore[arg-type]
 
 
 def test_a_submission_is_copied_without_what_is_not_its_own(tmp_path: Path) -> None:
@@ -517,12 +535,12 @@ def test_the_suite_gets_each_option_of_the_command() -> None:
 def test_a_grade_has_every_cause_of_its_failures_and_none_of_warnings() -> None:
     causes = [{"name": name} for name in ("one", "two", "three")]
     for verdicts, named in (([BAD], ["one", "two", "three"]), ([VERDICT], []), ([], [])):
-        report = {"verdicts": verdicts, "causes": causes, "unexplained": []}
+        report = {**counts(verdicts), "causes": causes, "unexplained": []}
         made = grade.Grade("ann", "graded", 3, report)  # type: ignore[arg-type]
         assert made.plain()["causes"] == named
         assert made.row(10).endswith("  " + "; ".join(named) if named else str(made.must()[1]))
     assert grade.Grade("ann", "no").causes == []
-    report = {"verdicts": [BAD], "causes": causes[:1], "unexplained": ["a", "b"]}
+    report = {**counts([BAD]), "causes": causes[:1], "unexplained": ["a", "b"]}
     made = grade.Grade("ann", "graded", 3, report)  # type: ignore[arg-type]
     assert (made.causes, made.unexplained) == (["one"], 2)
     assert made.plain()["causes"] == ["one", "2 failures without a known cause"]
@@ -850,7 +868,7 @@ def test_a_test_that_did_not_pass_costs_a_mark_and_a_fail_stays_one() -> None:
     for name in ("failed", "known", "errors"):
         verdict = {**VERDICT, name: 2, "verdict": "error" if name == "errors" else "fail"}
         for status in ("graded", "interrupted"):
-            made = grade.Grade("ann", status, 1, {"verdicts": [verdict], "causes": [], "unexplained": []})  # type: ignore[arg-type]
+            made = grade.Grade("ann", status, 1, {**counts([verdict]), "causes": [], "unexplained": []})  # type: ignore[arg-type]
             assert made.must() == (3, 5)
             assert made.verdicts["encoder"] == ("-" if name == "errors" else "FAIL")
             assert " 3/5" in made.row(10)
