@@ -86,6 +86,7 @@ class Implementation:
         self._elsewhere: dict[str, Implementation] = {}
         model = getattr(target, "model", None)
         self.fixed_model = model if isinstance(model, str) else None  # or None; a path for an engine without a pack
+        self.pack_model: Model | None = None  # the model of the pack that it is tested with
         self.conventions = capabilities.conventions(name, target)
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():

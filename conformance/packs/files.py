@@ -156,6 +156,7 @@ def fit(implementation: Implementation, model: Model, where: str) -> None:
     lists can be equivalent, and so is what the file lacks; lists of different lengths are not compared, because some
     formats have several merges for one token.
     """
+    implementation.pack_model = model
     if (file := implementation.model_file) is None:
         if implementation.fixed_model is None and model.expression not in PATTERNS.values():
             implementation.take_expression(model.expression)

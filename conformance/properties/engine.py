@@ -86,6 +86,7 @@ class Property:
     run: Callable[[Implementation, Effort], Found | None]  # searches for an example that breaks it
     asks: str = ""  # what it tests, in one sentence
     any_model: bool = False  # whether it can test an implementation that has only GPT-2's model
+    of_packs: bool = False  # whether it is tested with a pack, too, on the model of the pack
     search: str = ""  # the name of its search among drawn examples, which others may share; "" if it draws none
     bound: Clause | None = None  # the clause, after the spec has been loaded
 
@@ -106,7 +107,8 @@ class Property:
 
 def skip_reason(property_: Property, implementation: Implementation) -> str | None:
     """Return what the property needs and the implementation does not have, or None."""
-    if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
+    has_model = property_.any_model and implementation.fixed_model == "gpt2"
+    if implementation.fixed_model is not None and implementation.pack_model is None and not has_model:
         return "other models than its own"
     kinds = {name.partition(":")[0] for name in implementation.capabilities if ":" in name}
     needs = [need for need in property_.needs if need not in kinds]

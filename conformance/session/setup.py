@@ -57,7 +57,9 @@ class Setup:
         corpora, argument = tuple(option("--bpe-corpus") or ()), given.argument if given else ""
         self.command = Command(*line, *about, corpora, implementation.conventions, argument)
         is_other_spec = directory or option("--bpe-pack")
-        properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
+        properties = [] if directory else bind_properties(self.spec.clauses, option("--bpe-scale"))
+        if option("--bpe-pack"):
+            properties = [property_ for property_ in properties if property_.of_packs and implementation.pack_model]
         self.corpora = _corpora(self.command.corpora)
         order = {clause: position for position, clause in enumerate(self.spec.clauses)}
         ids = {*(case.id for case in self.spec.cases), *(property_.id for property_ in properties)}
@@ -99,7 +101,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
         return spec
     others = {name: config.getoption(name) for name in ("--bpe-spec", "--bpe-seed", "--bpe-scale")}
     if given := [name for name, value in others.items() if value not in (None, "") and value is not False]:
-        raise pytest.UsageError(f"--bpe-pack runs only the cases of the pack; remove {' and '.join(given)}")
+        raise pytest.UsageError(f"--bpe-pack tests only the model of the pack; remove {' and '.join(given)}")
     from ..packs.files import load_pack
 
     cases = load_pack(Path(directory), spec.clauses)

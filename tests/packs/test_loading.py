@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
@@ -184,10 +185,20 @@ def test_what_is_malformed_is_said_even_if_the_digests_are_correct(
 
 
 def test_a_pack_cannot_be_combined_with_a_spec_or_a_seed(project: Project) -> None:
-    message = "--bpe-pack runs only the cases of the pack; remove"
+    message = "--bpe-pack tests only the model of the pack; remove"
     assert f"{message} --bpe-spec" in project.refused("textbook", "--bpe-pack=x")  # with the small spec
     assert f"{message} --bpe-spec and --bpe-seed" in project.refused("textbook", "--bpe-pack=x", "--bpe-seed=0")
     assert f"{message} --bpe-seed" in project.refused("textbook", "--bpe-pack=x", "--bpe-spec", "", "--bpe-seed=0")
+
+
+def test_streams_of_text_are_tested_on_the_model_of_a_pack(project: Project) -> None:
+    save(project.path, PACKS["plain"][1])
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter=textbook", "--bpe-pack=.", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    lines = [line for line in result.outlines if "::law-" in line]
+    assert [re.findall("law-[a-z-]+", line)[0] for line in lines] == [
+        *("law-detok-apart", "law-detok-error", "law-detok-arguments", "law-detok-growth", "law-detok-growth-any"),
+    ]
 
 
 def test_a_pack_without_cases_tests_nothing(project: Project) -> None:

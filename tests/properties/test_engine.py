@@ -376,10 +376,14 @@ def test_a_tokenizer_of_one_model_is_asked_only_about_that(
     any_model: bool, fixed: str | None, reason: str | None
 ) -> None:
     implementation: Any = SimpleNamespace(fixed_model=fixed, capabilities={"encode"}, lacking={}, uncallable={})
+    implementation.pack_model = None
     implementation.missing = partial(Implementation.missing, implementation)
     assert skip_reason(replace(ENCODE, needs=("encode",), any_model=any_model), implementation) == reason
     for needs, lacks in ((("decode",), "decode"), (("encode", "special"), "special tokens"), (("pattern",), "pattern")):
         assert skip_reason(replace(ENCODE, needs=needs, any_model=True), implementation) == (reason or lacks) or fixed
+    implementation.pack_model = read_model({})
+    assert skip_reason(replace(ENCODE, needs=("encode",), any_model=any_model), implementation) is None
+    implementation.pack_model = None
     implementation.capabilities |= {"pattern:cl100k"}
     implementation.fixed_model = None
     assert skip_reason(replace(ENCODE, needs=("pattern",)), implementation) is None

@@ -318,24 +318,67 @@ def test_a_constructor_that_is_too_slow_for_long_entries_is_noted(
 def test_growth_is_seen_beside_the_time_of_messages_and_of_a_moment(
     linear: float, squared: float, is_remote: bool, grows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def timed(_: Any, question: Question[Detokenize]) -> tuple[Answer, float, float]:
+    def timed(_: Any, question: Question[Detokenize], __: Instance) -> tuple[Answer, float, float]:
         count = len(question.operation.ids)
         return Text(""), linear * count + squared * count**2, 0.0
 
     monkeypatch.setattr(scale, "timed", timed)
     monkeypatch.setattr(detokenizing, "is_correct", lambda *_: True)
-    implementation: Any = SimpleNamespace(is_remote=is_remote, made_by=lambda _: implementation)
+    monkeypatch.setattr(Instance, "ask", lambda *_: Text(""))
+    implementation: Any = SimpleNamespace(is_remote=is_remote, pack_model=None, build=print)
+    implementation.made_by = lambda _: implementation
     assert (detokenizing.runs_grow.run(implementation, QUICK) is not None) is grows
     assert (detokenizing.text_grows.run(implementation, QUICK) is not None) is (grows or not is_remote)
 
 
 def test_growth_from_an_incorrect_answer_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scale, "timed", lambda _, question: (Text(""), 5.0, 5.0))
+    asked: list[int] = []
+    monkeypatch.setattr(scale, "timed", lambda _, question, __: (asked.append(1), 5.0, 5.0))
+    monkeypatch.setattr(Instance, "ask", lambda *_: Text(""))
     least = detokenizing.FIRST
     monkeypatch.setattr(detokenizing, "is_correct", lambda _, question, *__: len(question.operation.ids) > 3 * least)
-    implementation: Any = SimpleNamespace(is_remote=False, made_by=lambda _: implementation)
+    implementation: Any = SimpleNamespace(is_remote=False, pack_model=None, build=print)
+    implementation.made_by = lambda _: implementation
     monkeypatch.setattr(detokenizing, "LEAST", 0.0)
     assert detokenizing.runs_grow.run(implementation, QUICK) is None
+    assert not asked  # a short answer is incorrect, too
+    monkeypatch.setattr(detokenizing, "is_correct", lambda _, question, *__: len(question.operation.ids) < 3 * least)
+    assert detokenizing.runs_grow.run(implementation, QUICK) is None
+    assert asked
+
+
+def test_a_detokenizer_of_one_model_is_asked_about_the_model_of_its_pack() -> None:
+    model = read_model({"merges": [["l", "o"], ["lo", "w"]]})
+
+    class Served:
+        model = "mine"
+        held: ClassVar[list[int]] = []
+        again = False
+
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            held = self.held if self.again else []
+            for index in ids:
+                held.append(index)
+                text = b"".join(map(model.vocab.__getitem__, held)).decode("utf-8", "replace")
+                if not text.endswith("\ufffd"):
+                    held.clear()
+                    yield text
+            yield b"".join(map(model.vocab.__getitem__, held)).decode("utf-8", "replace")
+
+    class SharedByCalls(Served):
+        again = True
+
+    asked = [one for one in PROPERTIES.values() if one.of_packs]
+    assert [one.id for one in asked] == [
+        *("law-detok-apart", "law-detok-error", "law-detok-arguments", "law-detok-growth", "law-detok-growth-any"),
+    ]
+    for target, broken in ((Served, False), (SharedByCalls, True)):
+        implementation = Implementation("x", target)
+        assert {skip_reason(one, implementation) for one in asked} == {"other models than its own"}
+        implementation.pack_model = model
+        assert {skip_reason(one, implementation) for one in asked} == {None}
+        assert (asked[0].run(implementation, QUICK) is not None) is broken
+        assert all(one.run(implementation, QUICK) is None for one in asked[1:4])
 
 
 def test_ids_of_a_stream_that_was_broken_off_are_named_as_such() -> None:

@@ -169,7 +169,7 @@ def test_a_name_is_tested_like_the_argument_of_adapter() -> None:
             Tokenizer,
             {"pack": "p", "seed": 1},
             ValueError,
-            "pack runs only the cases of the pack; remove seed",
+            "pack tests only the model of the pack; remove seed",
         ),
         (Tokenizer, {"case": []}, ValueError, "case=[] selects no test"),
         (Tokenizer, {"seed": -1}, ValueError, "seed -1: must be 0 or more"),

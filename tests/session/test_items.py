@@ -669,7 +669,7 @@ def test_tiktoken_finds_the_end_of_text_in_a_corpus() -> None:
 def test_a_pack_cannot_be_combined_with_another_specification_or_a_seed(other: dict[str, Any]) -> None:
     config: Any = SimpleNamespace(getoption={"--bpe-pack": "golden", **other}.get)
     with pytest.raises(
-        pytest.UsageError, match=f"--bpe-pack runs only the cases of the pack; remove {next(iter(other))}$"
+        pytest.UsageError, match=f"--bpe-pack tests only the model of the pack; remove {next(iter(other))}$"
     ):
         setup._with_pack(SPEC, config)
 
