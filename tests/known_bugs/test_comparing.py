@@ -17,7 +17,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import causes
 from bpe_conformance.known_bugs.bases import BaseTrainer, following
 from bpe_conformance.known_bugs.training_counts import _CountsOnce
-from bpe_conformance.operations import Batch, Decode, Encode, Question, Train, oracle
+from bpe_conformance.operations import Batch, Decode, Detokenize, Encode, Question, Train, oracle
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch
 from bpe_conformance.properties.asking import ask, correct_answer
 
@@ -98,11 +98,14 @@ def test_only_a_text_without_its_special_tokens_is_asked_without_them() -> None:
         assert causes._without_special(Question(operation, model)) is None
 
 
+@pytest.mark.parametrize("kind", [Decode, Detokenize])
 @pytest.mark.parametrize("left_out", [(), ("<e>",), ("<s>",), ("<e>", "<s>")])
-def test_only_special_tokens_without_which_the_text_is_the_answer_are_left_out(left_out: tuple[str, ...]) -> None:
+def test_only_special_tokens_without_which_the_text_is_the_answer_are_left_out(
+    left_out: tuple[str, ...], kind: type[Decode | Detokenize]
+) -> None:
     asked, answers = {}, {}
     for ids in itertools.product((97, 300, 301), repeat=2):
-        asked[str(ids)] = Decode(ids), MODEL, (right := Text(oracle(MODEL).decode(ids)))
+        asked[str(ids)] = kind(ids), MODEL, (right := Text(oracle(MODEL).decode(ids)))
         text = right.text
         for token in left_out:
             text = text.replace(token, "")

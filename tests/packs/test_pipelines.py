@@ -29,7 +29,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.characters import NORMAL_FORMS, NormalForm
 from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation, Split
 from bpe_conformance.known_bugs.causes import diagnose
-from bpe_conformance.operations import Decode, Encode
+from bpe_conformance.operations import Decode, Detokenize, Encode
 from bpe_conformance.outcome import BugCause
 from bpe_conformance.packs import build, cases
 from bpe_conformance.packs.cases import Draft, Draw
@@ -410,8 +410,33 @@ def test_a_known_bug_of_encoders_is_named(pack: Path) -> None:
             return super().encode(text.replace("\r\n", "\n"))
 
     asked = [case for case in load_pack(pack, installed_spec().clauses) if isinstance(case.operation, Encode)]
-    causes = diagnose(outcomes_of(Engine, asked), asked).causes
-    assert [name_of(cause) for cause in causes] == ["encodes-crlf-as-lf"]
+    found = diagnose(outcomes_of(Engine, asked), asked).causes
+    assert [name_of(cause) for cause in found] == ["encodes-crlf-as-lf"]
+
+
+def test_known_bugs_of_streams_explain_long_lists_of_ids_and_tokens_that_are_not_special(
+    pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StreamsEachIdAlone(Tokenizer):
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            for index in ids:
+                yield self.decode([index])
+
+    class LeavesOutSpecials(Tokenizer):
+        def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+            special = {self.ids[token.content.encode()] for token in ADDED[:2]}
+            return super().decode_iterable(index for index in ids if index not in special)
+
+    every = load_pack(pack, installed_spec().clauses)
+    asked = [case for case in every if isinstance(case.operation, Detokenize)]
+    monkeypatch.setattr("bpe_conformance.known_bugs.causes.MOST_IDS", 100)
+    assert max(len(case.operation.ids) for case in asked) > 100
+    for target, name in (
+        (StreamsEachIdAlone, "tokens-streamed-apart"),
+        (LeavesOutSpecials, "specials-left-out-of-deltas"),
+    ):
+        found = diagnose(outcomes_of(target, asked), asked)
+        assert ([name_of(cause) for cause in found.causes], found.unexplained) == ([name], ())
 
 
 def test_a_failure_of_an_engine_for_one_model_does_not_depend_on_itself(pack: Path) -> None:
