@@ -300,7 +300,7 @@ def _lookup(implementation: Implementation) -> ProbeResult:
     if "encode" not in implementation.capabilities:
         return ProbeResult("lookup", None, "the tokenizer does not support encode")
     if implementation.fixed_model is not None:
-        why = f"the only model is {implementation.fixed_model}, with which both values give the same ids"
+        why = f"the only model is {implementation.fixed_model}, with which all values give the same ids"
         return ProbeResult("lookup", None, why)
     model = read_model(_LOOKUP_MODEL)
     split = expression("gpt2", implementation.conventions)
