@@ -91,10 +91,11 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCa
     model, offset = both.model, both.offset
     token = model.vocab[got]
     if (crossed := _crossed(both)) is not None:
-        if both.ids is not None or any(left + right == token for left, right in model.ranks):
-            return answer.CrossesBoundary(token, crossed)
-        is_special = token in both.special
-        return answer.SpecialToken(token, missed=False) if is_special else answer.NotAResult(token)
+        joined, boundary = crossed
+        if both.ids is not None or any(left + right == joined for left, right in model.ranks):
+            return answer.CrossesBoundary(joined, boundary)
+        is_special = joined in both.special
+        return answer.SpecialToken(joined, missed=False) if is_special else answer.NotAResult(joined)
     if model.vocab[expected] == token:
         return answer.WrongId(token, expected, got)
     if model.vocab[expected] in both.special:
@@ -127,10 +128,20 @@ def _later_occurrence(both: _Encodings, available: answer.Pair) -> answer.Pair |
     return None
 
 
-def _crossed(both: _Encodings) -> int | None:
-    """Return the byte offset of the pre-token boundary inside the first token that differs, if there is one."""
-    last = both.offset + len(both.model.vocab[both.got[both.position]])
-    return next((end for _, end, _, _ in both.pieces if both.offset < end < last), None)
+def _crossed(both: _Encodings) -> tuple[bytes, int] | None:
+    """Return the first token with a pre-token boundary inside, and the byte offset of the boundary, if there is one.
+
+    Only tokens that begin within the first expected token that differs are looked at.
+    """
+    start, last = both.offset, both.offset + len(both.model.vocab[both.expected[both.position]])
+    for index in both.got[both.position :]:
+        if start >= last or (token := both.model.vocab.get(index)) is None:
+            break
+        end = start + len(token)
+        if boundaries := [boundary for _, boundary, _, _ in both.pieces if start < boundary < end]:
+            return token, boundaries[0]
+        start = end
+    return None
 
 
 def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:

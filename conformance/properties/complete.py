@@ -481,7 +481,7 @@ def _in_turn(implementation: Implementation, model: Model | None, groups: Iterab
         for question, right in [*rights, *reversed(rights)]:
             asked = replace(question, context=context)
             answer = ask(implementation, asked) if tokenizer is None else tokenizer.ask(asked)
-            context = f"after the question {_brief(question.operation)}, among others"
+            context = f"after {_brief(question.operation)}, among others"
             if not is_correct(implementation, question, answer, right):
                 # an answer to another question is confused, even if a new tokenizer gives it: a class can have a cache
                 is_confused = any(is_correct(implementation, other, answer, known) for other, known in asked_earlier)
@@ -504,7 +504,7 @@ def _is_wrong_alone(implementation: Implementation, question: Question[Any], rig
 
 def _brief(operation: Operation) -> str:
     shown = ", ".join(ascii(value) for value in operation.call().arguments or ())
-    return shown if len(shown) <= 60 else f"{shown[:28]} ... {shown[-27:]}"
+    return f"{operation.call().method}({shown if len(shown) <= 60 else f'{shown[:28]} ... {shown[-27:]}'})"
 
 
 MANY_WORDS = " ".join(map(str, range(4_096)))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only, plural
 
 from .. import answer as answers
 from ..outcome import PROCESS_FAILED, Bug, BugCause, Command, ConventionCause, Diagnosis, Mismatch, Outcome, RunResult
@@ -236,7 +236,7 @@ def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
                 yield from _entries(right.vocab, vocab)
         case answers.Text(text), answers.TextDivergence(character, data):
             shown, column = show.text_near(text, character)
-            source = f", from the bytes {show.hex_line(data)}" if data else ""
+            source = f", from the {plural(len(data), 'byte', 'bytes')} {show.hex_line(data)} (hex)" if data else ""
             yield "expected", show.text_near(right.text, character)[0]
             yield "got", shown
             yield POINTER, _pointed(column, 1, f"character {character}{source}")

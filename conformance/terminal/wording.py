@@ -149,7 +149,8 @@ def _id_in_use(mismatch: Mismatch) -> str:
     """Say which token without an entry has the id of an entry, or return ""."""
     vocab, new = mismatch.asked.model and mismatch.asked.model.vocab, expected_of(mismatch, answers.NewIds)
     if vocab and new is not None and isinstance(mismatch.answer, answers.Ids):
-        for token, index in zip(new.tokens, mismatch.answer.ids, strict=False):
+        each = new.tokens if len(new.tokens) == len(mismatch.answer.ids) else ()  # otherwise, it is several ids
+        for token, index in zip(each, mismatch.answer.ids, strict=False):
             if token not in vocab.values() and index in vocab:
                 return f"gave {show.token(token)} the id {index}, which is that of {show.token(vocab[index])}"
     return ""
@@ -441,7 +442,7 @@ DEPENDENCES = {  # kind of a dependence → which other part of the implementati
     "segment": "encode, which is also incorrect for {} alone; fix encode first",
     "pre-tokens": "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)",
     "segments": "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)",
-    "undisturbed": "no earlier call: this call alone is incorrect, too",
+    "undisturbed": "no earlier call: a new tokenizer answers incorrectly, too",
 }
 
 

@@ -126,6 +126,13 @@ def test_a_token_across_a_boundary_is_named_before_a_pre_token_that_is_cut() -> 
     assert where.cause == CrossesBoundary(b"b ", 1)
 
 
+def test_a_token_across_a_boundary_is_named_if_it_is_not_the_first_that_differs() -> None:
+    setting = Setting(read_model({"merges": [["b", " "], ["a", "b"]]}), CONVENTIONS, "SPLIT-SPACE-1")
+    assert divergence.encoding(setting, "ab c", (257, 32, 99), (97, 256, 99)).cause == CrossesBoundary(b"b ", 2)
+    later = divergence.encoding(setting, "abb c", (257, 98, 32, 99), (97, 98, 256, 99))
+    assert not isinstance(later.cause, CrossesBoundary)  # the first token that differs ends before
+
+
 def test_a_special_token_across_a_boundary_is_named_unless_a_merge_gives_it() -> None:
     pipeline = {"added_tokens": [{"content": "bc"}, {"content": "abcd", "normalized": True}]}
     for merges, cause in (

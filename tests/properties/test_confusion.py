@@ -131,7 +131,7 @@ def test_a_cache_whose_key_loses_something_is_found(
     assert found is not None
     if not everywhere:  # the probes of capabilities, too, fill a cache of all tokenizers
         assert found.mismatch.depends_on is None
-        after = "after a text that no longer exists" if key is id else "after the question "
+        after = "after a text that no longer exists" if key is id else f"after {method}("
         assert found.mismatch.asked.context.startswith(after)
 
 

@@ -577,4 +577,4 @@ def test_a_text_is_compared_near_the_first_difference() -> None:
     shown = dict(describe(outcome(cases()[TEST], mismatch), COMMAND).evidence)
     column = shown[POINTER].index("^")
     assert (shown["expected"][column], shown["got"][column]) == ("b", "x")
-    assert shown[POINTER].endswith("^ character 100, from the bytes e2")
+    assert shown[POINTER].endswith("^ character 100, from the byte e2 (hex)")
