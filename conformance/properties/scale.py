@@ -606,7 +606,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         depths = (30, 501, *DEEP[1:] * effort.scale)  # a slow trainer reads the whole word for each merge
         yield Row("a word whose first token grows to its end", depths, pose, clause="TRAIN-LENGTH-1")
         pose = partial(_words_of_three, conventions=implementation.conventions)
-        yield Row("words of three letters to train on", (64, 512, 4_096), pose, clause="TRAIN-RECOUNT-1")
+        yield Row("words of three letters to train on", (64, 512, 1_000, 4_096), pose, clause="TRAIN-RECOUNT-1")
         pose = partial(_all_pairs, conventions=implementation.conventions)
         if effort.scale:
             yield Row("pairs of letters to train on", (64, 1_024, 4_096, 65_536), pose, clause="TRAIN-SIZE-1")
