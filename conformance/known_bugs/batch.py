@@ -78,6 +78,9 @@ add_variants(
         "TextsJoinedByPrivateCharacter": lambda self, texts: BaseEncoder.encode_batch(
             self, "\uf8ff".join(texts).split("\uf8ff") if texts else []
         ),
+        "BatchJoinedByNul": lambda self, texts: BaseEncoder.encode_batch(
+            self, "\0".join(texts).split("\0")[: len(texts)]
+        ),
         "TextsJoined": lambda self, texts: [self.encode(" ".join(texts))] if texts else [],
         "TextsStrippedInBatches": lambda self, texts: BaseEncoder.encode_batch(self, [text.strip() for text in texts]),
         "EmptyTextsDropped": lambda self, texts: BaseEncoder.encode_batch(self, [text for text in texts if text]),

@@ -255,6 +255,15 @@ class PackedPairKey(BaseEncoder):
         return word
 
 
+class EighteenBitPairKey(PackedPairKey):
+    size = 2**18
+
+
+class PairKeyTimesTheSize(PackedPairKey):
+    def pack(self, left: bytes, right: bytes) -> int:
+        return self.ids[left] * len(self.vocab) + self.ids[right]
+
+
 class RanksKeyedBySpace(_Ranked):
     separator = b" "
 
@@ -349,11 +358,13 @@ class _Heap(BaseEncoder):
         return tuple(token for index, token in enumerate(tokens) if index not in swallowed)
 
 
-class SwallowedNodesMergedAgain(_Heap):
-    clears = False
-
+class _HeapForLongPreTokens(_Heap):
     def merge(self, word: Word) -> Word:
         return super().merge(word) if len(word) >= 500 else BaseEncoder.merge(self, word)
+
+
+def _only_left_token_checked(self: _Heap, pair: Merge, now: Merge) -> bytes:
+    return pair[0] + pair[1] if now[0] == pair[0] and now[1] else b""
 
 
 # Ids
@@ -504,7 +515,7 @@ add_variants(
     _Heap,
     merged={
         "HeapStaleEntries": lambda self, pair, now: now[0] + now[1] if now in self.ranks else b"",
-        "HeapOnlyLeftTokenChecked": lambda self, pair, now: pair[0] + pair[1] if now[0] == pair[0] and now[1] else b"",
+        "HeapOnlyLeftTokenChecked": _only_left_token_checked,
         "HeapEntriesCheckedByResult": lambda self, pair, now: (
             now[0] + now[1] if all(now) and now[0] + now[1] in self.ids else b""
         ),
@@ -513,6 +524,15 @@ add_variants(
     relinks={"HeapLinkNotMended": False},
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},
+)
+
+
+add_variants(
+    __name__,
+    _HeapForLongPreTokens,
+    clears={"SwallowedNodesMergedAgain": False},
+    relinks={"LinkNotMendedInLongPreTokens": False},
+    merged={"OnlyLeftTokenCheckedInLongPreTokens": _only_left_token_checked},
 )
 
 

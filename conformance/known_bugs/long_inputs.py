@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import chain, islice
+from operator import or_
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
@@ -129,6 +131,12 @@ class WholeGroupsOnly(BaseEncoder):
         return super().encode_batch(texts[: len(texts) // self.size * self.size] if is_large else texts)
 
 
+class LargeBatchesInShares(BaseEncoder):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        shares = [texts[first::4] for first in range(4)] if len(texts) > 1_000 else [texts]
+        return [row for share in shares for row in super(LargeBatchesInShares, self).encode_batch(share)]
+
+
 class DecodesInBlocks(BaseEncoder):
     size = 65_536
 
@@ -185,6 +193,39 @@ class LinesCountedApart(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         parts = _cut_after(self.size, text)
         return [segment for part in parts for segment in super(LinesCountedApart, self).cut(part, special)]
+
+
+class LongTextsCountedInBlocks(BaseTrainer):
+    size = 65_536
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return [block for segment in super().cut(text, special) for block in _blocks(segment, self.size)]
+
+
+def _divided(text: str, size: int, place: str) -> Iterator[str]:
+    """Yield the parts of a text, each as long as possible up to `size`, if they end at a place where this matches."""
+    while len(text) > size and (part := re.match(rf"(?s:.+){place}", text[: size + 1])):
+        yield part.group()
+        text = text[part.end() :]
+    yield text
+
+
+class BlocksCutAtAnyWhiteSpace(BaseTrainer):
+    size = 65_536
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return [part for segment in super().cut(text, special) for part in _divided(segment, self.size, r"(?=\s)")]
+
+
+class CountsOfBlocksNotAdded(BaseTrainer):
+    size = 65_536
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        counts = Counter[str]()
+        for segment in self.cut(text, special):
+            blocks = _divided(segment, self.size, r"(?<=\S)(?= )")
+            counts += reduce(or_, (Counter(self.split(block, pattern)) for block in blocks))
+        return [(self.atoms(word), count) for word, count in counts.items()]
 
 
 class FrequentWordsOnly(BaseTrainer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -77,6 +77,34 @@ class NormalizedContentsAsGiven(BaseEncoder):
             forms = {token.content: token for token in tokens if token.normalized}
             segments += [(segment, True)] if is_added else self.cut_added(segment, forms)
         return segments
+
+
+class SingleWordSeesTokenBefore(BaseEncoder):
+    before = ""
+
+    def find_added(self, tokens: Sequence[AddedToken], text: str) -> Segments:
+        segments: Segments = []
+        forms = {self.normalize(token.content): token for token in tokens if token.normalized}
+        for segment, is_added in super().find_added([token for token in tokens if not token.normalized], text):
+            segments += [(segment, True)] if is_added else self.cut_added(segment, forms)
+            self.before = segment if is_added else ""
+        self.before = ""
+        return segments
+
+    def touches_word(self, text: str, start: int, stop: int) -> bool:
+        size = len(self.before)
+        return super().touches_word(self.before + text, size + start, size + stop)
+
+
+class TokensInStrippedWhiteSpaceLost(BaseEncoder):
+    def locate_added(self, text: str, forms: Mapping[str, AddedToken]) -> list[tuple[int, int, str]]:
+        parts: list[tuple[int, int, str]] = []
+        end = 0
+        for start, stop, content in super().locate_added(text, forms):
+            if content and start >= end:
+                parts += [(end, start, ""), (start, stop, content)]
+                end = stop
+        return [part for part in [*parts, (end, len(text), "")] if part[0] < part[1]]
 
 
 class SplitsSeeWholeText(BaseEncoder):
@@ -332,6 +360,10 @@ class SettingsIgnored(BaseEncoder):
         return text
 
 
+def _forms(encoder: BaseEncoder) -> set[str]:
+    return set(encoder.pipeline.normalizer if encoder.pipeline is not None else ())
+
+
 def _canonical(self: BaseEncoder, text: str) -> str:
     forms = self.pipeline.normalizer[:1] if self.pipeline is not None else ()
     return unicodedata.normalize("NFD" if forms[0] in ("NFD", "NFKD") else "NFC", text) if forms else text
@@ -352,6 +384,11 @@ add_variants(
         "CompatibilityAdded": _compatible,
         "MarksNormalizedInGroups": lambda self, text: "".join(
             BaseEncoder.normalize(self, part) for part in regex.findall(r"\P{M}?\p{M}{0,30}", text)
+        ),
+        "NfcOnlyWithMarksOrJamo": lambda self, text: (
+            text
+            if _forms(self) == {"NFC"} and not regex.search("[\u0300-\u036f\u1100-\u11ff]", text)
+            else BaseEncoder.normalize(self, text)
         ),
         "LatinTextNotNormalized": lambda self, text: (
             text if max(text, default="") < "\u0300" else BaseEncoder.normalize(self, text)
@@ -409,6 +446,9 @@ add_variants(
     touches_word={
         "SingleWordOnlyBetweenSpaces": lambda self, text, start, stop: bool(
             (text[max(0, start - 1) : start] + text[stop : stop + 1]).strip()
+        ),
+        "SingleWordWithoutJoiners": lambda self, text, start, stop: bool(
+            regex.search(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]", text[max(0, start - 1) : start] + text[stop : stop + 1])
         ),
         "SingleWordByLettersAndDigits": lambda self, text, start, stop: any(
             map(str.isalnum, text[max(0, start - 1) : start] + text[stop : stop + 1])

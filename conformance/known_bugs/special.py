@@ -161,12 +161,27 @@ class TrieWithoutFallback(BaseEncoder):
             end = here
             while end < len(text) and text[here : end + 1] in starts:
                 end += 1
-            if text[here:end] in self.special:
-                segments += [(text[start:here], False), (text[here:end], True)]
-                here = start = end
+            token = self.token_at(text, here, end)
+            if token in self.special:
+                segments += [(text[start:here], False), (token, True)]
+                here = start = here + len(token)
             else:
                 here = self.after_failure(here, end)
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
+
+    def token_at(self, text: str, here: int, end: int) -> str:
+        return text[here:end]
+
+
+class ScanResumesAtMismatch(TrieWithoutFallback):
+    def after_failure(self, here: int, end: int) -> int:
+        return max(end, here + 1)
+
+    def token_at(self, text: str, here: int, end: int) -> str:
+        return next((token for token in _longest_first(self.special) if text.startswith(token, here)), "")
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        yield from like(self, BaseEncoder).encode_iterable(chunks)
 
 
 class OutputsNotInherited(BaseEncoder):
@@ -187,6 +202,12 @@ class OutputsNotInherited(BaseEncoder):
                 segments += [(text[at:start], False), (text[start:end], True)]
                 at = end
         return [segment for segment in [*segments, (text[at:], False)] if segment[0]]
+
+
+class FirstCharactersInSixteenBits(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        firsts = {ord(character) & 0xFFFF for token in self.special for character in token[:1]}
+        return textbook.cut_special(text, self.special if firsts.intersection(map(ord, text)) else [])
 
 
 # What counts as special

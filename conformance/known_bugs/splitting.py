@@ -99,6 +99,10 @@ add_variants(
         ),
         "O200kWithoutMarks": _by(O200K.replace(r"\p{M}", ""), "o200k"),
         "O200kContractionsApart": _by(f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", ""), "o200k"),
+        "O200kPossessive": _by(O200K.replace(r"\p{M}]*[", r"\p{M}]*+["), "o200k"),
+        "O200kLongSNotFolded": _by(
+            O200K.replace(f"(?i:{CONTRACTIONS})?", f"(?:(?!'\u017f)(?i:{CONTRACTIONS}))?"), "o200k"
+        ),
         "O200kSlashApart": _by(O200K.replace(r"[\r\n/]*", r"[\r\n]*"), "o200k"),
         "NoneByDot": _by(".+", "none"),
         "NoneAsDefault": _by(GPT2, "none"),
@@ -152,6 +156,12 @@ class ContractionsOfR(BaseEncoder):
         wrong = self.pattern.replace("(?i:[sdmt]|ll|ve|re)", "(?i:[dmr-t]|ll|ve)")
         wrong = wrong.replace(f"(?i:{CONTRACTIONS})|", "(?i:'[r-t]|'ve|'m|'ll|'d)|")
         return super().split(segment) if wrong == self.pattern else textbook.split(segment, wrong)
+
+
+class EmojiBeforeWordsApart(BaseEncoder):
+    def split(self, segment: str) -> list[str]:
+        wrong = self.pattern.replace(r"[^\r\n\p{L}\p{N}]", r"[^\r\n\p{L}\p{N}\U00010000-\U0010ffff]")
+        return super().split(segment) if self.pattern == TRIADS else textbook.split(segment, wrong)
 
 
 def _by_re(classes: str) -> Callable[[BaseEncoder, str], list[str]]:

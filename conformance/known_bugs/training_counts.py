@@ -190,6 +190,38 @@ class RemovedPairsLost(BaseTrainer):
         return {pair: count for pair, count in counts.items() if count == self.pushed[pair]}
 
 
+class PartialCountsPushed(_CountsOnce):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pushed = dict[Merge, int]()
+
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        super().correct(counts, old, new, pair, times)
+        whole = pair[0] + pair[1]
+        for window in pairwise(new):
+            seen = [window, (whole, pair[0])] if window == (whole, whole) else [window]
+            self.pushed |= {one: times for one in seen if whole in one and one not in self.pushed}
+
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        pair = super().choose({one: min(count, self.pushed.get(one, count)) for one, count in counts.items()}, ids)
+        return pair if self.pushed.pop(pair, counts[pair]) >= counts[pair] else self.choose(counts, ids)
+
+
+class WordsRemovedFromIndexTooEarly(_CountsOnce):
+    def __init__(self) -> None:
+        super().__init__()
+        self.removed = set[tuple[bytes, Merge]]()
+
+    def replace(self, word: Word, pair: Merge) -> Word:
+        whole = b"".join(word)
+        if (whole, pair) in self.removed:
+            return word
+        new = super().replace(word, pair)
+        fallen = Counter(pairwise(word)) - Counter(pairwise(new))
+        self.removed |= {(whole, window) for window in pairwise(new) if window in fallen}
+        return new
+
+
 class LastBatchNotCounted(_CountsOnce):
     size = 4
 

@@ -140,6 +140,9 @@ add_variants(
         "SpecialCharactersNotCut": lambda self, text, special: BaseTrainer.cut(
             self, text, [token for token in special if len(token) > 1]
         ),
+        "FirstCharactersInSixteenBitsInTraining": lambda self, text, special: BaseTrainer.cut(
+            self, text, special if {ord(token[0]) & 0xFFFF for token in special} & set(map(ord, text)) else []
+        ),
         "SpecialTokensByShape": lambda self, text, special: re.split(r"<\|\w+\|>", text),
         "OnlyEndoftextCut": lambda self, text, special: BaseTrainer.cut(
             self, text, [token for token in special if token == "<|endoftext|>"]

@@ -102,10 +102,12 @@ def test_the_engines_agree_on_a_pack_that_detects_mistakes_in_every_setting(pack
     }
     found = manifest["coverage"]["texts_that_a_wrong_pipeline_encodes_otherwise"]
     # llama3 leaves nothing over, and cuts what two matches of `the` that touch would join; it has no capturing group.
-    # Each added token is `special` or `normalized`.
+    # Each added token is `special` or `normalized`, and the normal form is not NFC.
     missing = {name for name, count in found.items() if not count}
     of_split = {"captured-groups-as-pieces", "gaps-from-the-start", "isolated-as-contiguous", "removed-as-isolated"}
-    assert missing == {*of_split, "added-tokens-not-found"}
+    of_added = {"added-tokens-not-found", "tokens-in-stripped-white-space-lost"}
+    of_words = {"single-word-sees-token-before", "single-word-without-joiners"}
+    assert missing == {*of_split, *of_added, *of_words, "nfc-only-with-marks-or-jamo"}
     assert manifest["coverage"]["words_that_a_wrong_encoder_encodes_otherwise"]["whole-left-out"] == 2
 
 

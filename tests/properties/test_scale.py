@@ -55,6 +55,7 @@ CAUGHT_BY = {
     "long-chunks-encoded-alone": "law-long-streams",
     "full-buffer-flushed": "law-long-streams",
     "whole-groups-only": "law-large-batches",
+    "large-batches-in-shares": "law-large-batches",
     "decodes-in-blocks": "law-long-decoding",
     "detokenizes-in-blocks": "law-long-detokenizing",
     "sixteen-bit-spans": "law-long-offsets",
@@ -63,6 +64,9 @@ CAUGHT_BY = {
     "sixteen-bit-counts": "law-train-large",
     "frequent-words-only": "law-train-large",
     "long-texts-divided": "law-train-large",
+    "long-texts-counted-in-blocks": "law-train-large",
+    "blocks-cut-at-any-white-space": "law-train-large",
+    "counts-of-blocks-not-added": "law-train-large",
     "bytes-decoded-in-blocks": "law-train-large",
 }
 
