@@ -90,6 +90,8 @@ _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
 """The sizes of blocks, buffers and numbers with which a known bug that has one is tried."""
 SIZES_OF_CASES = sorted({*SIZES, *range(2, 129)})  # a golden case is quickly asked again
+SAMPLED = {*SIZES_OF_CASES[:6], *SIZES_OF_CASES[6::24], *(1 << step for step in range(8, 21))}
+"""If a bug is right for a case with these sizes, the others are not tried. A packed key needs its own power of two."""
 NO_ANSWER = "no answer in time"  # the message of calls with different limits
 _POSITION = re.compile(r":\d")  # file:line
 
@@ -683,7 +685,7 @@ class _Search:
         fitting, is_any = list(map(bug.with_size, SIZES_OF_CASES)), False
         values = [test for test in failures if _error(self.wrong[test]) is None]
         values.sort(key=lambda test: len(ascii(self.golden[test].operation)))
-        sample = [_implementation(one, self.declared) for one in (*fitting[:6], *fitting[6::24])]
+        sample = [_implementation(one, self.declared) for one in fitting if one.size in SAMPLED]
         for number, test in enumerate(values):
             if len(fitting) == 1 or (number > SAME_ERROR + 1 and not is_any):
                 break

@@ -255,10 +255,6 @@ class PackedPairKey(BaseEncoder):
         return word
 
 
-class EighteenBitPairKey(PackedPairKey):
-    size = 2**18
-
-
 class PairKeyTimesTheSize(PackedPairKey):
     def pack(self, left: bytes, right: bytes) -> int:
         return self.ids[left] * len(self.vocab) + self.ids[right]
@@ -531,7 +527,7 @@ add_variants(
     __name__,
     _HeapForLongPreTokens,
     clears={"SwallowedNodesMergedAgain": False},
-    relinks={"LinkNotMendedInLongPreTokens": False},
+    relinks={"LinkNotUpdatedInLongPreTokens": False},
     merged={"OnlyLeftTokenCheckedInLongPreTokens": _only_left_token_checked},
 )
 

@@ -202,9 +202,9 @@ class LongTextsCountedInBlocks(BaseTrainer):
         return [block for segment in super().cut(text, special) for block in _blocks(segment, self.size)]
 
 
-def _divided(text: str, size: int, place: str) -> Iterator[str]:
-    """Yield the parts of a text, each as long as possible up to `size`, if they end at a place where this matches."""
-    while len(text) > size and (part := re.match(rf"(?s:.+){place}", text[: size + 1])):
+def _divided(text: str, size: int, edge: str) -> Iterator[str]:
+    """Yield the parts of a text, each as long as possible up to `size`, if they end where `edge` matches."""
+    while len(text) > size and (part := re.match(rf"(?s:.+){edge}", text[: size + 1])):
         yield part.group()
         text = text[part.end() :]
     yield text

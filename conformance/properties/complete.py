@@ -512,7 +512,7 @@ LONG_WORDS = ("x" * 40, "y" * 41, "z" * 42)
 """Words of so many tokens that a cache may not keep them."""
 BEGUN = "a <a b> b  <a b>"
 _MODEL_OF_BEGUN = strategies.with_ids((), special=["<a b>", "b "])
-NEW_TEXTS, RARE_LENGTH = 40, " cd" * 95
+NEW_TEXTS, LONG_TAIL = 40, " cd" * 95
 """A new text often has the address of an earlier one, so a cache cannot use `id()` as its key.
 
 Few objects are as large as these texts, so that nothing else takes the address of the last one.
@@ -561,12 +561,12 @@ def texts(implementation: Implementation) -> Verdicts:
     """One tokenizer encodes texts that are equal in their case, length, low bits, ends, normal form or address."""
     yield from _confused(implementation, Encode)
     tokenizer = Instance(implementation, _model())
-    asked = [Question(Encode(f"ab {number:04}{RARE_LENGTH}"), _model()) for number in range(NEW_TEXTS)]
+    asked = [Question(Encode(f"ab {number:04}{LONG_TAIL}"), _model()) for number in range(NEW_TEXTS)]
     rights = [correct_answer(question, implementation.conventions) for question in asked]
     for number, (question, right) in enumerate(zip(asked, rights, strict=True)):
 
         def encode(proxy: TokenizerProxy, number: int = number) -> Answer:
-            return Ids(tuple(proxy.encode(f"ab {number:04}{RARE_LENGTH}")))
+            return Ids(tuple(proxy.encode(f"ab {number:04}{LONG_TAIL}")))
 
         answer = tokenizer.call(encode)
         if not is_correct(implementation, question, answer, right):

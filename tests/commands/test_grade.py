@@ -498,10 +498,7 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
 
 
 def test_the_marks_count_what_the_sections_of_the_page_count() -> None:
-    report = {
-        **counts([VERDICT, BAD]),
-        "verdicts": [VERDICT],
-    }  # most tests of the decoder fail because of another class
+    report = {**counts([VERDICT, BAD]), "verdicts": [VERDICT]}  # the decoder has no verdict, but a section
     assert grade.Grade("ann", "graded", 3, report).must() == (9, 12)  # type: ignore[arg-type]
     report = counts([VERDICT, BAD], strict=True)
     assert grade.Grade("ann", "graded", 3, report).must() == (9, 14)  # type: ignore[arg-type]

@@ -1314,6 +1314,8 @@ def test_all_sizes_are_named_that_give_the_answers_of_a_property() -> None:
         pytest.param("buffer-encoded-when-full", 48, "there are 48", marks=pytest.mark.release),
         ("bytes-flushed-when-full", 16, "Collects 16"),
         ("last-text-dropped", 8, "last 8"),
+        ("packed-pair-key", 1 << 18, "262,144"),
+        ("packed-pair-key", 1 << 20, "1,048,576"),
         pytest.param("tie-among-top-ten", 5, "(5)", marks=pytest.mark.release),
         pytest.param("rows-truncated", 5, "at 5 ids", marks=pytest.mark.release),
         pytest.param("token-length-capped", 8, "more than 8", marks=pytest.mark.release),
