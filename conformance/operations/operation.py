@@ -63,7 +63,9 @@ class Operation(ABC):
     name: ClassVar[str]  # in YAML and in exports
     needs: ClassVar[tuple[str, ...]]  # capabilities without which it cannot be asked; the first is what it tests
     conformance_class: ClassVar[str]  # the class whose verdict it counts in
-    is_recommended: ClassVar[bool] = False  # whether its answer is a SHOULD, so that only its state is a MUST
+    is_recommended: ClassVar[bool] = (
+        False  # whether a correct answer is only a SHOULD; that other calls do not change it is a MUST
+    )
     repeats_encode: ClassVar[bool] = False  # whether `encode` of each of its texts gives the same ids
     view: ClassVar[str] = "--lookup"  # the option of `explain` that takes a key of the expected values
     breaks: ClassVar[Mapping[str, str]] = {}  # clause of a test → the one that a wrong answer breaks

@@ -240,7 +240,7 @@ def judged(
 def undisturbed(implementation: Implementation, question: Question[Any], disturbed: Answer) -> Mismatch | None:
     """Compare an answer with a new tokenizer's to the same question; if both are wrong, the mismatch says so.
 
-    If a correct answer is only recommended, it is None.
+    It is None if both are wrong and a correct answer is only a SHOULD.
     """
     right = correct_answer(question, implementation.conventions)
     if is_correct(implementation, question, disturbed, right):

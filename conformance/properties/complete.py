@@ -515,7 +515,7 @@ _MODEL_OF_BEGUN = strategies.with_ids((), special=["<a b>", "b "])
 NEW_TEXTS, LONG_TAIL = 40, " cd" * 95
 """A new text often has the address of an earlier one, so a cache cannot use `id()` as its key.
 
-Few objects are as large as these texts, so that nothing else takes the address of the last one.
+Few objects are as large as these texts, so nothing else takes the address of the last one.
 """
 NEW_TABLES = 64
 """So many are made one after another that some have the address of an earlier one, whose table was another."""

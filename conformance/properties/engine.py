@@ -86,7 +86,7 @@ class Property:
     run: Callable[[Implementation, Effort], Found | None]  # searches for an example that breaks it
     asks: str = ""  # what it tests, in one sentence
     any_model: bool = False  # whether it can test an implementation that has only GPT-2's model
-    of_packs: bool = False  # whether it is tested with a pack, too, on the model of the pack
+    of_packs: bool = False  # whether it also runs with a pack, on the pack's model
     search: str = ""  # the name of its search among drawn examples, which others may share; "" if it draws none
     bound: Clause | None = None  # the clause, after the spec has been loaded
 

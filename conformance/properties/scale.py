@@ -662,8 +662,8 @@ def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
 def _words_of_three(count: int, conventions: Mapping[str, str]) -> Posed:
     """Pose a training that merges tokens whose ids are beyond 4,096, on the left and on the right of a letter.
 
-    A word of three letters, each of another kind, occurs twice, and its first two letters once more often than the last
-    two. Where `q` is before or after it, this is one of its two times.
+    Each word has three letters of three kinds and occurs twice. Its first two letters occur together more often than
+    the last two. A few words occur once with `q` after them and once with `q` before them.
     """
     size = round(count ** (1 / 3))
     first, middle, last = (letters[:size] for letters in (ascii_letters[:16], ascii_letters[17:33], ascii_letters[33:]))
