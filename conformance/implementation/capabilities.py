@@ -49,6 +49,7 @@ _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _FILE = re.compile("path|file")
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}  # as inside an expression
 LONG = 2.0  # seconds after which the suite says what it waits for, at most half of them late
 
 
@@ -73,6 +74,9 @@ def conventions(name: str, target: Any) -> dict[str, str]:
 
 def _own_pattern(name: str, declared: object) -> str:
     """Return the pattern that a class declares as its own, by its name if it has one; `gpt2` if it declares none."""
+    if isinstance(declared, re.Pattern | regex.Pattern) and isinstance(declared.pattern, str):
+        flags = "".join(letter for letter, flag in _FLAGS.items() if declared.flags & flag)
+        declared = f"(?{flags}){declared.pattern}" if flags else declared.pattern
     if not isinstance(declared, str):
         return "gpt2"
     try:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
+import regex
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
 from bpe_conformance.adapters import RemoteTokenizer
@@ -403,6 +404,20 @@ class LoadsNothingYet(LoadsOnly):
 def test_a_declared_pattern_that_is_a_misspelt_name_is_refused(name: str) -> None:
     with pytest.raises(LoadError, match=f"pattern is '{name}'; declare a regular expression, or one of gpt2, "):
         Implementation("x", type("T", (LoadsOnly,), {"pattern": name}))
+
+
+@pytest.mark.parametrize(
+    ("compiled", "declared"),
+    [
+        (regex.compile(r"\w+|\W+"), r"\w+|\W+"),
+        (regex.compile(PATTERNS["cl100k"]), "cl100k"),
+        (re.compile("[a-z]+|.", re.IGNORECASE | re.DOTALL), "(?is)[a-z]+|."),
+        (re.compile(b"[a-z]+"), "gpt2"),  # nothing that splits text
+    ],
+)
+def test_a_declared_pattern_can_be_compiled(compiled: object, declared: str) -> None:
+    tokenizer = type("T", (LoadsOnly,), {"pattern": compiled})
+    assert Implementation("x", tokenizer).conventions["pattern"] == declared
 
 
 def test_a_loader_is_tested_if_only_the_constructor_fails() -> None:
