@@ -649,13 +649,19 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
 def _all_pairs(count: int, conventions: Mapping[str, str]) -> Posed:
     """Pose a training with a merge for each pair of letters, after one for the two bytes of each letter.
 
-    All letters occur equally often, and so do their pairs. No pair of bytes of two letters occurs more than half as
-    often as a letter.
+    All letters occur equally often, and each pair occurs twice. No pair of bytes of two letters occurs more than half
+    as often as a letter. Three of the last pairs occur once with `q` after them and once with `q` before them.
     """
     letters = [chr(0x100 + number) for number in range(math.isqrt(count))]
-    asked = Train("\n".join(map("".join, product(letters, repeat=2))), 256 + len(letters) + count)
-    known = sorted((letter.encode("utf-8") for letter in letters), reverse=conventions["tie_break"] == "lex-greater")
-    merges = (*((letter[:1], letter[1:]) for letter in known), *product(known, known))
+    is_greater = conventions["tie_break"] == "lex-greater"
+    known = sorted((letter.encode("utf-8") for letter in letters), reverse=is_greater)
+    pairs = [*product(known, known)]
+    beside = [letter * 2 for letter in known[-3:]]
+    twice = [word for word in map(b"".join, pairs) if word not in beside]
+    words = [*twice, *twice, *(word + b"q" for word in beside), *(b"q" + word for word in beside)]
+    at_last = [*((word, b"q") for word in beside), *((b"q", word) for word in beside)]
+    merges = (*((letter[:1], letter[1:]) for letter in known), *pairs, *sorted(at_last, reverse=is_greater))
+    asked = Train(b"\n".join(words).decode("utf-8"), 256 + len(merges))
     return Question(asked), Table(asked.vocab(merges, conventions), merges)
 
 

@@ -396,8 +396,19 @@ class TrainsUpTo65536Entries(Tokenizer):
         return super().train(text, min(vocab_size, 1 << 16), special_tokens)
 
 
+class MergesNoIdsAbove65535(Tokenizer):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        trained = super().train(text, vocab_size, special_tokens)
+        ids = {token: index for index, token in trained.vocab.items()}
+        end = next((at for at, merge in enumerate(trained.merges) if max(ids[part] for part in merge) >> 16), None)
+        return trained if end is None else super().train(text, 256 + end, special_tokens)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("target", "is_right"), [(Tokenizer, True), (TrainsUpTo65536Entries, False)])
+@pytest.mark.parametrize(
+    ("target", "is_right"), [(Tokenizer, True), (TrainsUpTo65536Entries, False), (MergesNoIdsAbove65535, False)]
+)
 def test_more_than_65536_entries_are_trained_with_the_scale(target: type, is_right: bool) -> None:
     implementation, effort = Implementation("x", target), Effort(scale=True)
     (row,) = (one for one in scale.large_trainings(implementation, effort) if "pairs of letters" in one.what)
