@@ -255,6 +255,7 @@ class BugCause:
 
     bugs: tuple[Bug, ...]
     tests: tuple[str, ...]
+    clear: frozenset[str] = frozenset()  # those of `tests` that name it first even if nothing else is tested
 
 
 @dataclass(frozen=True)

@@ -405,8 +405,17 @@ class _Search:
 
     def _with_tests(self, cause: Cause, tests: Set[str]) -> Cause:
         if isinstance(cause, BugCause):
-            cause = replace(cause, bugs=tuple(map(self._as_declared, cause.bugs)))
+            first = cause.bugs[0].id
+            clear = frozenset(test for test in tests & self.golden.keys() if self._first_alone(test) == first)
+            cause = replace(cause, bugs=tuple(map(self._as_declared, cause.bugs)), clear=clear)
         return replace(cause, tests=tuple(test for test in self.failing if test in tests))
+
+    def _first_alone(self, test: str) -> str:
+        """Return the bug that the answer to this test alone names first, or "". One of its clause is preferred."""
+        answer, rows = self.evidence.answers.get(test), matrix.read().answers
+        bugs = [bug for bug in known_bugs() if answer and rows.get(bug.id, {}).get(test) == answer]
+        bugs.sort(key=lambda bug: bug.clause != self.evidence.clauses[test])
+        return bugs[0].id if bugs else ""
 
     def _as_declared(self, bug: Bug) -> Bug:
         """Return a bug with the fix of the declared rule for ties, if it breaks that rule."""

@@ -37,6 +37,7 @@ LONG = 100  # characters or ids: thousands of tests have shorter inputs
 MANY = 100  # texts in a batch
 WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: the first ones (session/items.py)
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
+MUCH_LARGER = 2
 GROSS = 0.5  # the share of the cases of splits that fail if the splits are wrong in a way that cuts plain words
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
@@ -161,7 +162,10 @@ def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
 
 
 def example(cause: Cause, result: RunResult) -> Outcome:
-    """Return the test that shows a cause best: the smallest input of the clause that the cause breaks."""
+    """Return the test that shows a cause best: the smallest input of the clause that the cause breaks.
+
+    A test that also names the cause if it runs alone is preferred, unless its input is more than twice as large.
+    """
     clauses = {test: found.id for test in cause.tests if (found := result.by_test[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
     if isinstance(cause, ConventionCause):
@@ -170,7 +174,11 @@ def example(cause: Cause, result: RunResult) -> Outcome:
     first = result.by_test[cause.tests[0]].mismatch
     if isinstance(cause, ErrorCause) and first and isinstance(first.answer, Fault) and first.answer.kind == TIMED_OUT:
         own = [list(cause.tests[:WITHIN_LIMIT])]
-    return min((result.by_test[test] for test in next(filter(None, own), cause.tests)), key=difficulty)
+    tests = {test: difficulty(result.by_test[test]) for test in next(filter(None, own), cause.tests)}
+    *kind, size = tests[best := min(tests, key=tests.__getitem__)]
+    named = cause.clear & tests.keys() if isinstance(cause, BugCause) else ()
+    clear = [test for test in named if tests[test] <= (*kind, MUCH_LARGER * size)]
+    return result.by_test[min(clear or [best], key=tests.__getitem__)]
 
 
 def in_order(failures: Iterable[Outcome], result: RunResult) -> list[Outcome]:

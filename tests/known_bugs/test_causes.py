@@ -366,6 +366,18 @@ def _raising(count: int, total: int, messages: Sequence[str] = ("train it first"
     return diagnose(outcomes, cases)
 
 
+@pytest.mark.parametrize("name", ["tie-longer-first", "specials-rescanned", "decoded-text-stripped"])
+def test_a_clear_failure_names_its_bug_first_if_it_is_the_only_one(name: str) -> None:
+    (bug,) = (bug for bug in known_bugs() if bug.id == name)
+    cases = _about(bug.clause)
+    failed = [one for one in _outcomes(bug.target, cases) if one.state == "failed"]
+    (cause,) = (one for one in diagnose(failed, cases).causes if isinstance(one, BugCause) and one.bugs[0].id == name)
+    assert 0 < len(cause.clear) < len(cause.tests)
+    for one in failed:
+        if one.test in cause.clear:
+            assert _names(diagnose([one], cases))[0].split(" or ")[0] == name
+
+
 def test_an_error_that_many_failures_raise_is_a_cause() -> None:
     (cause,) = _raising(6, 60).causes
     assert isinstance(cause, ErrorCause)

@@ -933,6 +933,16 @@ def test_the_example_is_of_any_clause_that_the_cause_breaks_and_of_the_most_freq
     assert causes.name(several) == "undeclared byte_order=gpt2, tie_break=first-seen"
 
 
+def test_the_example_names_the_cause_alone_unless_it_is_much_larger() -> None:
+    def wrong(length: int) -> Mismatch:
+        return replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("a" * length)))
+
+    outcomes = [outcome(name, "failed", mismatch=wrong(n)) for name, n in (("easy", 9), ("clear", 15), ("large", 99))]
+    made, names = failing_run(*outcomes), ("easy", "clear", "large")
+    for clear, shown in (("clear", "clear"), ("large", "easy"), ("other", "easy")):
+        assert causes.example(replace(greedy(names), clear=frozenset([clear])), made).test == shown
+
+
 SMALL_MODEL = mismatch().asked.model
 WRONG_EARLIER = replace(mismatch(), asked=replace(mismatch().asked, context="after others"))
 
