@@ -242,6 +242,8 @@ class Implementation:
         if missing and not is_pair:
             fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
             raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing}; {fix}")
+        if missing and issubclass(type(result[0]), list) and issubclass(type(result[1]), Mapping):
+            raise Malformed("train returned (merges, vocab); return them in the other order: (vocab, merges)")
         vocab = self.call("train(...).vocab", lambda: rebuild_vocab(result[0] if missing else result.vocab))
         merges = self.call("train(...).merges", lambda: rebuild_merges(result[1] if missing else result.merges))
         self.returns_pair = bool(missing)

@@ -841,6 +841,7 @@ def test_results_of_training_are_read() -> None:
         (None, f"train returned None; {fix}"),
         (({}, [], []), f"train returned tuple, which has no attribute vocab; {fix}"),
         ([{}, []], f"train returned list, which has no attribute vocab; {fix}"),
+        (([], {}), "train returned (merges, vocab); return them in the other order: (vocab, merges)"),
         (SimpleNamespace(vocab={}), f"train returned SimpleNamespace, which has no attribute merges; {fix}"),
     ):
         with pytest.raises(Malformed) as caught:
