@@ -1130,6 +1130,8 @@ def _takes(bug: Implementation, asked: Question[Any]) -> bool:
     needed = {*asked.operation.needs}
     if asked.model is not None and asked.model.pipeline is not None:
         needed.add("from_tokenizer_json")
+    if asked.pattern not in PATTERNS:
+        return needed <= bug.capabilities and bug.takes_expression(asked.pattern, asked.operation.prefix)
     if asked.pattern != "gpt2":
         needed.add(f"{asked.operation.prefix}pattern:{asked.pattern}")
     return needed <= bug.capabilities

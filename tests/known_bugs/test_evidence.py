@@ -229,6 +229,13 @@ def test_a_known_bug_is_asked_only_what_it_can_answer_quickly(asked: Any, capabi
     assert causes._takes(bug, asked) == takes
 
 
+def test_a_known_bug_is_asked_about_an_expression_that_has_no_name() -> None:
+    (bug,) = (bug for bug in known_bugs() if bug.id == "tie-longer-first")
+    asked = Question(Train("ab ab\u20ac", 260, (), r"(a)b|[\s\S]"))
+    implementation = causes._implementation(bug, {**DEFAULTS, "pattern": "gpt2"})
+    assert causes._answers_alike(implementation, wrong(asked, causes.ask(implementation, asked)))
+
+
 class Lossy(BaseEncoder):
     def encode(self, text: str) -> list[int]:
         if "!" in text:
