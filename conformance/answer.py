@@ -241,11 +241,12 @@ class PreTokenCut(EncodingCause):
 
 @dataclass(frozen=True)
 class SpecialToken(EncodingCause):
-    """A special token that was missed, or found where it must not be."""
+    """A special token, or an added token of a pipeline, that was missed, or found where it must not be."""
 
     token: bytes
     missed: bool
     allowed: bool = True
+    of_pipeline: bool = False
 
 
 @dataclass(frozen=True)

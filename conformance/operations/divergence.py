@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 
 from bpe_conformance.fixtures import Merge, Model
@@ -90,18 +90,18 @@ def _cut_pre_token(both: _Encodings) -> answer.PreTokenCut | None:
 def _token_cause(both: _Encodings, expected: int, got: int) -> answer.EncodingCause:
     model, offset = both.model, both.offset
     token = model.vocab[got]
+    special = partial(answer.SpecialToken, of_pipeline=model.pipeline is not None)
     if (crossed := _crossed(both)) is not None:
         joined, boundary = crossed
         if both.ids is not None or any(left + right == joined for left, right in model.ranks):
             return answer.CrossesBoundary(joined, boundary)
-        is_special = joined in both.special
-        return answer.SpecialToken(joined, missed=False) if is_special else answer.NotAResult(joined)
+        return special(joined, missed=False) if joined in both.special else answer.NotAResult(joined)
     if model.vocab[expected] == token:
         return answer.WrongId(token, expected, got)
     if model.vocab[expected] in both.special:
-        return answer.SpecialToken(model.vocab[expected], missed=True)
+        return special(model.vocab[expected], missed=True)
     if token in both.special:
-        return answer.SpecialToken(token, missed=False)
+        return special(token, missed=False)
     if (whole := _cut_token(both, both.whole)) is not None:
         return answer.WholeTokenCut(whole, both.lookup)
     chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)

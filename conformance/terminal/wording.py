@@ -273,12 +273,12 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
             return f"merged {show.token(token)} across the pre-token boundary at byte {byte}"
         case answers.PreTokenCut(pre_token, byte):
             return f"cut the pre-token {_text(pre_token)} at byte {byte}"
-        case answers.SpecialToken(token, missed=True):
-            return f"did not find the special token {show.token(token)}"
+        case answers.SpecialToken(token, missed=True, of_pipeline=of_pipeline):
+            return f"did not find the {_special(of_pipeline)} token {show.token(token)}"
         case answers.SpecialToken(token, allowed=False):
             return f"found the special token {show.token(token)}, which is not allowed"
-        case answers.SpecialToken(token):
-            return f"found the special token {show.token(token)} where there is none"
+        case answers.SpecialToken(token, of_pipeline=of_pipeline):
+            return f"found the {_special(of_pipeline)} token {show.token(token)} where there is none"
         case answers.WholeTokenCut(pre_token, lookup):
             return f"split the pre-token {_text(pre_token)}, which is a token (lookup: {lookup})"
         case answers.NotAResult(token):
@@ -290,6 +290,10 @@ def _cause_fact(cause: answers.EncodingCause) -> str:
                 return "merged a later occurrence of a pair first"
             return "merged the wrong pair first" if available is not None else "merged pairs in the wrong order"
     raise AssertionError(cause)
+
+
+def _special(of_pipeline: bool) -> str:
+    return "added" if of_pipeline else "special"  # an added token need not be special
 
 
 def _training_fact(where: answers.TrainingDivergence) -> str:
@@ -358,12 +362,12 @@ def pointer(where: answers.EncodingDivergence) -> str:
             return f"the pre-token was cut at byte {byte}, or {merge}"
         case answers.CrossesBoundary(_, byte):
             return f"a pre-token ends at byte {byte}"
-        case answers.SpecialToken(token, missed=True):
-            return f"the special token {show.token(token)} is here"
+        case answers.SpecialToken(token, missed=True, of_pipeline=of_pipeline):
+            return f"the {_special(of_pipeline)} token {show.token(token)} is here"
         case answers.SpecialToken(token, allowed=False):
             return f"{show.token(token)} is not in allowed_special"
-        case answers.SpecialToken(token):
-            return f"the special token {show.token(token)} is not here"
+        case answers.SpecialToken(token, of_pipeline=of_pipeline):
+            return f"the {_special(of_pipeline)} token {show.token(token)} is not here"
         case answers.NotAResult(token):
             return f"no merge produces {show.token(token)} here"
         case answers.WrongId(_, expected, got):

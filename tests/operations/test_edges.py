@@ -133,10 +133,10 @@ def test_a_token_across_a_boundary_is_named_if_it_is_not_the_first_that_differs(
     assert not isinstance(later.cause, CrossesBoundary)  # the first token that differs ends before
 
 
-def test_a_special_token_across_a_boundary_is_named_unless_a_merge_gives_it() -> None:
+def test_an_added_token_across_a_boundary_is_named_unless_a_merge_gives_it() -> None:
     pipeline = {"added_tokens": [{"content": "bc"}, {"content": "abcd", "normalized": True}]}
     for merges, cause in (
-        ([], SpecialToken(b"abcd", missed=False)),
+        ([], SpecialToken(b"abcd", missed=False, of_pipeline=True)),
         ([["b", "c"], ["a", "bc"], ["abc", "d"]], CrossesBoundary(b"abcd", 1)),
     ):
         model = read_model({"merges": merges, "pipeline": pipeline})
