@@ -245,10 +245,24 @@ def encoding_of_ranges(words: Sequence[str]) -> tuple[Question[Any], Ids]:
     return Question(Encode(text), strategies.with_ids(pairs)), Ids(tuple(ids))
 
 
+def encoding_after_spaces(words: Sequence[str]) -> tuple[Question[Any], Ids]:
+    """Return a question in which the last characters of these words follow two spaces, and its answer.
+
+    The first space is alone in its pre-token, unless a program takes the character for the end of the text.
+    """
+    text = "".join(f"\na  {word[-1]}" for word in words)
+    return Question(Encode(text), strategies.with_ids([(b" ", b" ")])), Ids(tuple(text.encode("utf-8")))
+
+
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
 def ranges(implementation: Implementation) -> Verdicts:
-    """The ends and the middle of every range of letters, numbers and other characters are split by class."""
+    """The ends and the middle of every range of letters, numbers and other characters are split by class.
+
+    None of them ends the text.
+    """
     yield from in_blocks(implementation, "SPLIT-UNICODE-1", parts_of_ranges(), BLOCK, encoding_of_ranges)
+    words = [*parts_of_ranges(), *(char for char in ASCII if not char.isspace())]
+    yield from in_blocks(implementation, "SPLIT-SPACE-1", words, BLOCK, encoding_after_spaces)
 
 
 _MERGES = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b" ", b"h"), (b"\n", b"\n"), (b"\xc3", b"\xa9")]

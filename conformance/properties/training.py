@@ -169,11 +169,14 @@ def hashes(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-train-equal-starts", "TRAIN-TIE-1", TRAIN)
 def equal_starts(implementation: Implementation) -> Verdicts:
-    """Tokens of tied pairs that begin with the same bytes, up to hundreds of them, are compared to their end."""
+    """Tokens of tied pairs that begin with the same bytes, up to hundreds of them, are compared to their end.
+
+    The greater token is the shorter one.
+    """
     if implementation.conventions["tie_break"] == "unspecified":
         return
     clause = tie_clause(implementation.conventions)
-    for size, (one, other), is_left in product(EQUAL, (("x", "y"), ("y", "x")), (True, False)):
+    for size, (one, other), is_left in product(EQUAL, (("xx", "y"), ("y", "xx")), (True, False)):
         word = f"{size // 8 * 'abcdefgh'}i"
         pair = "{}{}q" if is_left else "Q{}{}"
         lines = [line for end in (one, other) for line in [f"{word}{end}"] * 9 + [pair.format(word, end)] * 3]

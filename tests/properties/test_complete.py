@@ -203,6 +203,23 @@ class TableLacksMiddles(TableOfLetters):
     characters, other = "[\u3401-\u4db4]", "."
 
 
+class NoncharacterEndsText(BaseEncoder):
+    """Takes U+FFFF for the end of the text, as iterators over characters in Java do."""
+
+    last = "\uffff"
+
+    def split(self, segment: str) -> list[str]:
+        return [piece for part in re.split(f"(?<=\\s)(?={self.last})", segment) for piece in super().split(part)]
+
+
+class ReplacementEndsText(NoncharacterEndsText):
+    last = "\ufffd"
+
+
+class EndOfFileEndsText(NoncharacterEndsText):
+    last = "\x1a"
+
+
 class DecodesApartFromSpecials(BaseEncoder):
     """Decodes what is between special tokens with a new decoder, which drops a byte-order mark that comes first."""
 
@@ -346,6 +363,9 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-keys", RanksKeyedByHash),
         ("law-encode-keys", RanksKeyedByHashes),
         ("law-encode-keys", wrong.LooksPairsUpByAProduct),
+        ("law-split-ranges", NoncharacterEndsText),
+        ("law-split-ranges", ReplacementEndsText),
+        ("law-split-ranges", EndOfFileEndsText),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsLate),
         ("law-split-ranges", TableLacksMiddles),

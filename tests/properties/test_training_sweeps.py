@@ -68,6 +68,14 @@ def test_ties_that_are_compared_by_the_first_bytes_only_are_found(size: int) -> 
         assert found.mismatch.depends_on is None
 
 
+def test_ties_that_are_compared_by_the_first_bytes_and_then_by_length_are_found() -> None:
+    class Comparing(BaseTrainer):
+        def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+            return max(counts, key=lambda pair: (counts[pair], [(one[:8], len(one), one) for one in pair]))
+
+    assert run("law-train-equal-starts", Comparing) is not None
+
+
 @pytest.mark.parametrize("tie_break", [key for key in TRAINING_KEYS if "/" not in key])
 def test_a_trainer_passes_with_each_rule_for_ties(tie_break: str) -> None:
     class Declared(BaseTrainer):
