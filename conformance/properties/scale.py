@@ -248,6 +248,12 @@ FLAGGED = Pipeline((), (AddedToken(SPECIAL, lstrip=True, rstrip=True),), (ByteLe
 SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 """It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
+ACCENTS = "e\u0301 a<s>\u212b"
+ACCENTED = replace(
+    strategies.with_ids((), special=["<s>"]),
+    special_tokens=None,
+    pipeline=Pipeline(("NFC",), (AddedToken("<s>"),), (ByteLevel(),)),
+)
 ACROSS, UNSPLIT = strategies.with_ids([(b"b", b" "), (b"b ", b"c")]), Pipeline((), (), (ByteLevel(split=False),))
 OF_LINES = Pipeline((), (), (Split(r"[^\n]*\n"), ByteLevel(split=False)))
 """A merge goes across each space of a text that is not split there, so no space is a position to cut at."""
@@ -1246,7 +1252,11 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
         yield Row(text.what, with_more(effort, FEW), text.encode)
     yield Row("a file of added tokens", MANY_SPECIALS, partial(_in_pipeline, _many_specials))
     yield Row("an added token", LONG_SPECIALS, partial(_in_pipeline, _long_special))
+    accents = texts.text("accents and added tokens in a pipeline", ACCENTED, ACCENTS)
+    if "encode_with_offsets" in implementation.capabilities:
+        yield Row(f"{accents.what}, with spans", FEW, partial(_spans_of_parts, accents))
     if "encode_iterable" in implementation.capabilities:
+        yield Row(f"{accents.what}, in chunks of 4", LESS[:3], partial(accents.stream, chunk=4))
         whole = texts.text("text that no step splits", replace(ACROSS, pipeline=UNSPLIT), "ab cd")
         yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
         yield Row(f"{whole.what}, in chunks", SIZES[:2], partial(whole.stream, chunk=100, first=2))
@@ -1254,6 +1264,19 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
         yield Row(f"{lines.what}, in chunks", LARGER, partial(lines.stream, chunk=CHUNK, first=2))
     if "encode_batch" in implementation.capabilities:
         yield Row(f"{words.what}, in a batch", with_more(effort), words.batch)
+        yield Row(f"texts, {accents.what}", (6, 65, 1_025), partial(_many_rows, accents))
+
+
+def _many_rows(text: RepeatedText, count: int) -> Posed:
+    return Question(Batch((text.part,) * count), text.model), Rows((text.ids,) * count)
+
+
+def _spans_of_parts(text: RepeatedText, size: int) -> Posed:
+    """Pose a text of about this length; the spans of each part are those of the first, moved."""
+    times, length = max(1, size // len(text.part)), len(text.part)
+    _, first = oracle(text.model).encode_with_offsets(text.part)
+    spans = [(start + at * length, end + at * length) for at in range(times) for start, end in first]
+    return Question(EncodeWithOffsets(text.part * times), text.model), Offsets(text.ids * times, tuple(spans))
 
 
 def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Row]:
@@ -1261,6 +1284,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     texts = Texts(implementation)
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
     yield Row(texts.runs.what, (60, 140_000), texts.runs.offsets)
+    yield Row(texts.words[-1].what, FEW, texts.words[-1].offsets)
     for text in texts.surprising():
         yield Row(text.what, (60, 4_200), text.offsets)
     if not texts.own:

@@ -859,6 +859,35 @@ class NormalizesByTheBeginning(BaseEncoder):
         return like(self, BaseEncoder, pipeline=replace(self.pipeline, normalizer=())).encode(text)
 
 
+class WithFewSteps(BaseEncoder):
+    def few(self, **parts: Any) -> BaseEncoder:
+        """Return an encoder whose pipeline lacks these parts."""
+        pipeline = None if self.pipeline is None else replace(self.pipeline, **parts)
+        return like(self, BaseEncoder, pipeline=pipeline)
+
+
+class ManyRowsNotNormalized(WithFewSteps):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return BaseEncoder.encode_batch(self.few(normalizer=()) if len(texts) > 64 else self, texts)
+
+
+class ManyChunksWithoutAdded(WithFewSteps):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        chunks = list(chunks)
+        yield from (self.few(added_tokens=()) if len(chunks) > 100 else self).encode("".join(chunks))
+
+
+class LongSpansWithoutAdded(WithFewSteps):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        return BaseEncoder.encode_with_offsets(self.few(added_tokens=()) if len(text) > 10_000 else self, text)
+
+
+class LongSpansWithoutSpecials(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        is_long = len(text) > 10_000 and self.pipeline is None
+        return BaseEncoder.encode_with_offsets(like(self, BaseEncoder, special=()) if is_long else self, text)
+
+
 class NoRoomAfterAFullText(BaseEncoder):
     """Splits white space at the end as before a letter if the text fills a buffer."""
 
@@ -1278,6 +1307,10 @@ def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan()
         ("law-long-batches", JudgesBeginningsOfRows),
         ("law-long-pipelines", JudgesBeginningsOfTexts),
         ("law-long-pipelines", NormalizesByTheBeginning),
+        ("law-long-pipelines", ManyRowsNotNormalized),
+        ("law-long-pipelines", ManyChunksWithoutAdded),
+        ("law-long-pipelines", LongSpansWithoutAdded),
+        ("law-long-offsets", LongSpansWithoutSpecials),
         ("law-long-decoding", JudgesBeginningsOfIds),
         ("law-long-detokenizing", JudgesBeginningsOfDeltas),
         ("law-long-texts", LettersAfterAsciiText),
