@@ -256,13 +256,25 @@ def encoding_after_spaces(words: Sequence[str]) -> tuple[Question[Any], Ids]:
 
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
 def ranges(implementation: Implementation) -> Verdicts:
-    """The ends and the middle of every range of letters, numbers and other characters are split by class.
-
-    None of them ends the text.
-    """
+    """The ends and the middle of every range of letters, numbers and other characters are split by class."""
     yield from in_blocks(implementation, "SPLIT-UNICODE-1", parts_of_ranges(), BLOCK, encoding_of_ranges)
-    words = [*parts_of_ranges(), *(char for char in ASCII if not char.isspace())]
+
+
+@Fixed("law-split-ends", "SPLIT-SPACE-1", ("encode",))
+def ends_of_texts(implementation: Implementation) -> Verdicts:
+    """After white space, no character ends the text: no control character, no noncharacter, not U+FFFD."""
+    words = [*parts_of_ranges(), *ASCII]
     yield from in_blocks(implementation, "SPLIT-SPACE-1", words, BLOCK, encoding_after_spaces)
+
+
+@Fixed("law-offsets-ranges", "OFFSET-UNIT-1", ("encode_with_offsets",))
+def spans_of_ranges(implementation: Implementation) -> Verdicts:
+    """A character of any category counts as one in the spans."""
+
+    def pose(words: Sequence[str]) -> tuple[Question[Any], None]:
+        return Question(EncodeWithOffsets("\n".join(words)), strategies.with_ids(())), None
+
+    yield from in_blocks(implementation, "OFFSET-UNIT-1", parts_of_ranges(), BLOCK, pose)
 
 
 _MERGES = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b" ", b"h"), (b"\n", b"\n"), (b"\xc3", b"\xa9")]
@@ -1139,6 +1151,11 @@ SIGNS = (
     *(" n't", " 's", " .", " ,", "\r\n", "\0\0", "\u00a0", "\u3000", "\u2028", "e\u0301", "\ufb01", "``", "''"),
 )
 """What tokenizers write for the start or the end of a word, for white space or for a byte, or what they clean up."""
+CONTROLS = "\n\0\x01\x02\x03\x1c\x1d\x1e\x1f"
+SEPARATORS = "".join(map("".join, product(CONTROLS, repeat=3)))
+"""Whatever three of these characters join the texts of a batch, it is also inside this text."""
+PLACEHOLDERS = "".join(f"{left}{at}{right}" for left, right in product(CONTROLS, repeat=2) for at in (0, 1))
+"""A special token that is replaced by its number between two of these characters is also found in this text."""
 PLACES = ("{0}", "{0}kl", "{0}{0} kl", "kl{0} kl", "kl {0}{0}kl", "kl{0}", "kl {0}", "kl{0}{0}")
 _KL = strategies.with_ids([(b"k", b"l")])
 UNLISTED = replace(
@@ -1172,14 +1189,16 @@ def _named(
 
 @Fixed("law-encode-names", "SPECIAL-OFF-1", ("encode",))
 def encodes_names(implementation: Implementation) -> Verdicts:
-    """Names of well-known special tokens are special if they are listed, and ordinary text if they are not."""
-    yield from _named(implementation, "SPECIAL-OFF-1", map(Encode, _texts(SPECIAL_NAMES)), "SPECIAL-SCAN-1")
+    """Names of well-known special tokens are special only if they are listed; what can replace them is text."""
+    texts = (*_texts(SPECIAL_NAMES), PLACEHOLDERS)
+    yield from _named(implementation, "SPECIAL-OFF-1", map(Encode, texts), "SPECIAL-SCAN-1")
 
 
 @Fixed("law-batch-names", "LAW-BATCH-1", ("encode_batch",))
 def batches_names(implementation: Implementation) -> Verdicts:
-    """In a batch, well-known names are special only if they are listed, and marks of tokenizers are text."""
-    yield from _named(implementation, "LAW-BATCH-1", [Batch(tuple(_texts((*SPECIAL_NAMES, *SIGNS))))])
+    """In a batch, well-known names are special only if they are listed, and marks and separators are text."""
+    texts = _texts((*SPECIAL_NAMES, *SIGNS))
+    yield from _named(implementation, "LAW-BATCH-1", [Batch(tuple(texts)), Batch(("kl", SEPARATORS, "kl"))])
 
 
 @Fixed("law-stream-names", "STREAM-EQUAL-1", ("encode_iterable",))
@@ -1256,6 +1275,8 @@ PROPERTIES: tuple[Property, ...] = (
         encodes_pairs,
         keys,
         ranges,
+        ends_of_texts,
+        spans_of_ranges,
         lengths,
         cuts,
         cuts_in_pipelines,

@@ -220,6 +220,35 @@ class EndOfFileEndsText(NoncharacterEndsText):
     last = "\x1a"
 
 
+class BidirectionalControlsDoNotCount(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = super().encode_with_offsets(text)
+        if self.pipeline is not None:
+            return ids, spans
+        before = [0, *accumulate(char in "\u202a\u202e" for char in text)]
+        return ids, [(start - before[start], end - before[end]) for start, end in spans]
+
+
+class JoinsRowsBy(BaseEncoder):
+    separator = "\n\0\n"
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [self.encode(text) for text in self.separator.join(texts).split(self.separator)] if texts else []
+
+
+class JoinsRowsByAGroupSeparator(JoinsRowsBy):
+    separator = "\x1d"
+
+
+class NumbersSpecialsBetweenUnitSeparators(BaseEncoder):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if choice or self.pipeline is not None:
+            return super().encode(text, **choice)
+        for at, token in enumerate(self.special):
+            text = text.replace(f"\x1f{at}\x1f", token)
+        return super().encode(text)
+
+
 class DecodesApartFromSpecials(BaseEncoder):
     """Decodes what is between special tokens with a new decoder, which drops a byte-order mark that comes first."""
 
@@ -363,9 +392,13 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-keys", RanksKeyedByHash),
         ("law-encode-keys", RanksKeyedByHashes),
         ("law-encode-keys", wrong.LooksPairsUpByAProduct),
-        ("law-split-ranges", NoncharacterEndsText),
-        ("law-split-ranges", ReplacementEndsText),
-        ("law-split-ranges", EndOfFileEndsText),
+        ("law-split-ends", NoncharacterEndsText),
+        ("law-split-ends", ReplacementEndsText),
+        ("law-split-ends", EndOfFileEndsText),
+        ("law-offsets-ranges", BidirectionalControlsDoNotCount),
+        ("law-batch-names", JoinsRowsBy),
+        ("law-batch-names", JoinsRowsByAGroupSeparator),
+        ("law-encode-names", NumbersSpecialsBetweenUnitSeparators),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsLate),
         ("law-split-ranges", TableLacksMiddles),
