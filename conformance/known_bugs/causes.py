@@ -750,6 +750,8 @@ class _Search:
             outcome = self.failing[test]
             if outcome.mismatch is None or outcome.depends or outcome.conformance_class in other:
                 continue
+            if not outcome.mismatch.asked.operation.needs:
+                continue  # it stands for all calls of a test
             if self._follows_default_lookup(outcome.mismatch):
                 continue
             clause = outcome.clause.id if outcome.clause else ""

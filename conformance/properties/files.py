@@ -39,7 +39,7 @@ from .asking import (
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
-from .scale import long_tokens, one_merge_per_byte
+from .scale import Texts, long_tokens, one_merge_per_byte
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")
@@ -171,14 +171,17 @@ def _words_of_gpt2() -> tuple[Question[Encode], Ids]:
 def long_entries(implementation: Implementation) -> Verdicts:
     """Keys of `vocab.json` and lines of `merges.txt` of 4,000 characters are read whole, and GPT-2's files.
 
-    A table in which each merge needs the one before is also saved.
+    A table in which each merge needs the one before is also saved. Another one has a special token.
     """
     ways = [False, True] if "save" in implementation.capabilities else [False]
+    is_gpt2 = implementation.conventions["pattern"] == "gpt2"
+    with_specials = [text.encode(LONG_LINE) for text in Texts(implementation).spread[:1]] if is_gpt2 else []
     for (question, right), is_saved in (
         (long_tokens(LONG_ENTRY), False),
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
         (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
         (_words_of_gpt2(), False),
+        *((posed, False) for posed in with_specials),
         (long_tokens(LONG_LINE), False),
     ):
         own, gpt2 = (
@@ -192,7 +195,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
             if is_saved:
                 return _saved_and_loaded(implementation, model, None)
             with scratch_folder() as folder:
-                return implementation.from_files(*gpt2_files.write(model, folder), None)
+                return implementation.from_files(*gpt2_files.write(model, folder), model.special_tokens or None)
 
         answer = Instance(implementation, make).ask(question)
         if not is_correct(implementation, question, answer, right):

@@ -242,12 +242,27 @@ def mixed(pattern: str) -> Model:
     return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
 
 
+@cache
+def spread(pattern: str) -> Model:
+    """Return that table with a special token and 1,024 more merges, of bytes that are not adjacent in UTF-8."""
+    firsts = [bytes([lead]) for lead in range(0xC2, 0xE2)]
+    table, more = mixed(pattern), tuple(product(firsts, firsts))
+    ids = {69_999: SPECIAL.encode("ascii"), **{100_000 + at: left + right for at, (left, right) in enumerate(more)}}
+    return replace(table, vocab={**table.vocab, **ids}, merges=(*table.merges, *more), special_tokens=(SPECIAL,))
+
+
 SPACED = Pipeline((), (AddedToken(SPECIAL, lstrip=True),), (ByteLevel(prefix_space=True),))
 """If a text is cut anywhere, the part after the cut gets another prefix space."""
 FLAGGED = Pipeline((), (AddedToken(SPECIAL, lstrip=True, rstrip=True),), (ByteLevel(),))
 SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 """It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
+PREFIXED = Pipeline((), (), (ByteLevel(prefix_space=True),))
+WHOLE = replace(
+    strategies.with_ids([(b"q", b"\xc3")]), pipeline=Pipeline((), (), (Split(" "), ByteLevel(split=False)), "whole")
+)
+WHOLE = replace(WHOLE, vocab={**WHOLE.vocab, 300: b"zq", 301: "zq\u00e9".encode()})
+"""The entries are no results of merges."""
 ACCENTS = "e\u0301 a<s>\u212b"
 ACCENTED = replace(
     strategies.with_ids((), special=["<s>"]),
@@ -476,7 +491,7 @@ class Texts:
     """The repeated texts that can test an implementation.
 
     The last text of `words` also has special tokens, if they are supported. `mixed` and `unspaced` are for each pattern
-    to test.
+    to test. `spread` is for every third one, and empty if special tokens are not supported.
     """
 
     def __init__(self, implementation: Implementation) -> None:
@@ -490,6 +505,10 @@ class Texts:
         if self._has_special:
             self.words.append(self.text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         self.mixed = [self.text(f"mixed text by {name}", own or mixed(name), MIXED) for name in patterns]
+        named = patterns[::3] if self._has_special else []
+        self.spread = [
+            self.text(f"mixed text and special tokens by {name}", spread(name), MIXED + SPECIAL) for name in named
+        ]
         self.runs = self.text("runs of white space", own or blank_runs(), BLANK_RUNS)
         self.unbroken = self.text("text without white space", own or UNBROKEN, UNBROKEN_PART)
         unspaced = [replace(UNSPACED, pattern=name) for name in patterns if not own]
@@ -597,6 +616,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         if name != "none":  # the others join a line end to the sign before it, which GPT-2's does not
             text = repeated("\u00e9\n~\naz\n")
             yield row(f"lines to train on by {name}", "TRAIN-SPLIT-1", THREE, text, 3, least=0, pattern=name)
+            if "train-special" in implementation.capabilities:
+                what, text = f"lines and special tokens by {name}", repeated(f"\u00e9\n~\naz{SPECIAL}\n\naz")
+                yield row(what, "TRAIN-SPECIAL-4", LONG_HEAD, text, 4, lambda size: (SPECIAL,), least=0, pattern=name)
     paragraphs = repeated(PARAGRAPHS)
     yield row("paragraphs to train on", "TRAIN-STABLE-1", THREE, lambda size: f"{paragraphs(size)}q", 9, least=0)
     if implementation.takes_expression(SENTENCES, "train-"):
@@ -838,6 +860,8 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     yield Row(texts.unbroken.what, (*with_more(effort, LARGER), *FAR[: not effort.scale]), texts.unbroken.encode)
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
+    for text in texts.spread:
+        yield Row(text.what, FEW[::2], text.encode)
     for text in texts.sentences(implementation):
         yield Row(text.what, THREE, text.encode, clause="SPLIT-DEFAULT-1")
     if not texts.own:
@@ -1102,6 +1126,8 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
+    for text in texts.spread:
+        yield Row(f"{text.what} in chunks of 5", LESS[:2], partial(text.stream, chunk=5))
     for text in texts.surprising():
         yield Row(f"{text.what}, in two chunks", LONG_HEAD, partial(_in_two_chunks, text.encode))
     for text in texts.sentences(implementation):
@@ -1165,6 +1191,8 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
         )
         what = "texts that end or begin with a part of a special token"
         yield Row(what, (6, 65, 1_025), _parts_of_specials, clause="LAW-BATCH-1")
+    for text in texts.spread:
+        yield Row(f"texts, {text.what}", (6, 65), partial(_many_rows, text))
 
 
 def _parts_of_specials(count: int) -> Posed:
@@ -1223,6 +1251,7 @@ def _long_detokenizings(implementation: Implementation, effort: Effort) -> Itera
     pose = partial(_ids_of_bytes, Detokenize, texts.mixed[0].model)
     for text in [*texts.surprising()][::6]:  # one with a special token, too, if there are any
         yield Row(f"ids of {text.what}", HEADS, partial(text.decode, kind=Detokenize))
+    yield Row(f"ids of {texts.words[-1].what}", LARGER, partial(texts.words[-1].decode, kind=Detokenize))
     yield Row("ids of bytes", with_more(effort), pose)
     yield Row("an odd number of ids of bytes", SIZES, partial(pose, last=b"bc"))  # the last one is a letter
     yield Row("an even number of ids of bytes", SIZES, partial(pose, last=b"b"))
@@ -1252,19 +1281,32 @@ def _long_pipelines(implementation: Implementation, effort: Effort) -> Iterator[
         yield Row(text.what, with_more(effort, FEW), text.encode)
     yield Row("a file of added tokens", MANY_SPECIALS, partial(_in_pipeline, _many_specials))
     yield Row("an added token", LONG_SPECIALS, partial(_in_pipeline, _long_special))
+    whole = texts.text("words that are entries, in a pipeline", WHOLE, "zq\u00e9 zq ")
+    yield Row(whole.what, FEW, whole.encode)
+    yield Row("text without added tokens, after a prefix space", FEW, _prefixed)
     accents = texts.text("accents and added tokens in a pipeline", ACCENTED, ACCENTS)
+    if "decode_iterable" in implementation.capabilities:
+        yield Row(f"ids of {words.what}", SIZES[:3], partial(words.decode, kind=Detokenize))
     if "encode_with_offsets" in implementation.capabilities:
         yield Row(f"{accents.what}, with spans", FEW, partial(_spans_of_parts, accents))
     if "encode_iterable" in implementation.capabilities:
         yield Row(f"{accents.what}, in chunks of 4", LESS[:3], partial(accents.stream, chunk=4))
-        whole = texts.text("text that no step splits", replace(ACROSS, pipeline=UNSPLIT), "ab cd")
+        unsplit = texts.text("text that no step splits", replace(ACROSS, pipeline=UNSPLIT), "ab cd")
         yield Row(f"{words.what}, in chunks", with_more(effort), partial(words.stream, chunk=CHUNK, first=2))
-        yield Row(f"{whole.what}, in chunks", SIZES[:2], partial(whole.stream, chunk=100, first=2))
+        yield Row(f"{unsplit.what}, in chunks", SIZES[:2], partial(unsplit.stream, chunk=100, first=2))
         lines = texts.text("text that is split at line ends", replace(ACROSS, pipeline=OF_LINES), "ab cd\n")
         yield Row(f"{lines.what}, in chunks", LARGER, partial(lines.stream, chunk=CHUNK, first=2))
     if "encode_batch" in implementation.capabilities:
         yield Row(f"{words.what}, in a batch", with_more(effort), words.batch)
         yield Row(f"texts, {accents.what}", (6, 65, 1_025), partial(_many_rows, accents))
+        many = partial(_in_batch, partial(_in_pipeline, _many_specials))
+        yield Row("texts with a file of added tokens", MANY_SPECIALS[:3], many)
+
+
+def _prefixed(size: int) -> Posed:
+    """Pose a text that gets a space, and pre-tokens after it that have one."""
+    times, model = size // 3, replace(strategies.with_ids([(b" ", b"a")]), pipeline=PREFIXED)
+    return encoding(model, "ab " + "ab " * times, [256, ord("b"), *(256, ord("b")) * times, ord(" ")])
 
 
 def _many_rows(text: RepeatedText, count: int) -> Posed:
@@ -1285,6 +1327,8 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
     yield Row(texts.runs.what, (60, 140_000), texts.runs.offsets)
     yield Row(texts.words[-1].what, FEW, texts.words[-1].offsets)
+    for text in texts.spread:
+        yield Row(text.what, FEW[::2], text.offsets)
     for text in texts.surprising():
         yield Row(text.what, (60, 4_200), text.offsets)
     if not texts.own:
@@ -1322,6 +1366,8 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         yield Row(f"ids of {other.what}", HEADS, other.decode)
     if "decode_bytes" in implementation.capabilities:
         yield Row("ids of mixed text, as bytes", sizes, partial(text.decode, kind=DecodeBytes))
+        words = texts.words[-1]
+        yield Row(f"ids of {words.what}, as bytes", FEW, partial(words.decode, kind=DecodeBytes))
         if not texts.own:
             yield Row("the id of many merges, as bytes", DEEP, partial(_ids, DecodeBytes, one_merge_per_byte))
 

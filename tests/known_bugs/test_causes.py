@@ -40,6 +40,7 @@ from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, following
 from bpe_conformance.known_bugs.causes import CHANCE, Candidate, Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
+from bpe_conformance.operations.operation import ManyCalls
 from bpe_conformance.outcome import (
     PROCESS_FAILED,
     BugCause,
@@ -376,6 +377,13 @@ def test_a_clear_failure_names_its_bug_first_if_it_is_the_only_one(name: str) ->
     for one in failed:
         if one.test in cause.clear:
             assert _names(diagnose([one], cases))[0].split(" or ")[0] == name
+
+
+def test_a_failure_of_all_calls_of_a_property_is_no_question_to_a_known_bug() -> None:
+    law = {one.id: one for one in bind(installed_spec().clauses)}["law-encode"]
+    moved = Mismatch(Question(ManyCalls("all calls")), Expectation((AnyError(),)), Ids(()))
+    outcome = Outcome(law.id, "property", "", "failed", law.bound, law.conformance_class, moved)
+    assert diagnose([outcome], _cases()).causes == ()
 
 
 def test_an_error_that_many_failures_raise_is_a_cause() -> None:

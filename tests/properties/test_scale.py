@@ -888,6 +888,86 @@ class LongSpansWithoutSpecials(BaseEncoder):
         return BaseEncoder.encode_with_offsets(like(self, BaseEncoder, special=()) if is_long else self, text)
 
 
+class LongTextsWithoutLookup(WithFewSteps):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        is_long = len(text) > 2_000 and self.pipeline is not None
+        return BaseEncoder.encode(like(self, BaseEncoder, lookup="pair") if is_long else self, text, **choice)
+
+
+class LongTextsWithoutPrefix(WithFewSteps):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        is_prefixed = self.pipeline is not None and self.pipeline.steps == (ByteLevel(prefix_space=True),)
+        return BaseEncoder.encode(self.few(steps=(ByteLevel(),)) if is_prefixed and len(text) > 2_000 else self, text)
+
+
+class ManyAddedNotFoundInRows(WithFewSteps):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        added = () if self.pipeline is None else self.pipeline.added_tokens[:20]
+        return BaseEncoder.encode_batch(self.few(added_tokens=added), texts)
+
+
+class LosesAddedAfter1000Ids(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        added = {one.content.encode() for one in self.pipeline.added_tokens} if self.pipeline else set[bytes]()
+        first, more = (ids := list(ids))[:1_000], ids[1_000:]
+        yield from super().decode_iterable([*first, *(one for one in more if self.vocab[one] not in added)])
+
+
+class LosesSpecialsAfter20000Ids(BaseEncoder):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        special, ids = {self.ids[token.encode()] for token in self.special}, list(ids)
+        yield from super().decode_iterable([*ids[:20_000], *(one for one in ids[20_000:] if one not in special)])
+
+
+class LosesSpecialsOf2000Ids(BaseEncoder):
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        special, ids = {self.ids[token.encode()] for token in self.special}, list(ids)
+        return super().decode_bytes([one for one in ids if one not in special] if len(ids) > 2_000 else ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return BaseEncoder.decode_bytes(self, ids).decode("utf-8", "replace")
+
+
+class ForgetsSpecialsUnderOthers(BaseEncoder):
+    """Finds no special tokens if a text is long, or texts or chunks are many, and the pattern is not GPT-2's."""
+
+    methods: tuple[str, ...] = ()
+    least = 0
+
+    def changed(self, method: str, size: int) -> BaseEncoder:
+        forgets = method in self.methods and size > 16 and self.pattern != PATTERNS["gpt2"] and self.pipeline is None
+        return like(self, BaseEncoder, special=()) if forgets else like(self, BaseEncoder)
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return self.changed("encode", len(text) // 200).encode(text, **choice)
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return self.changed("encode_batch", len(texts)).encode_batch(texts)
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        chunks = list(chunks)
+        return self.changed("encode_iterable", len(chunks) // 6).encode_iterable(chunks)
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        return self.changed("encode_with_offsets", len(text) // 200).encode_with_offsets(text)
+
+
+class ForgetsSpecialsWithManyMerges(BaseEncoder):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        is_large = len(self.merges) > 1_000 and len(text) > 1_000
+        special = () if is_large and self.pipeline is None else self.special
+        return BaseEncoder.encode_with_offsets(like(self, BaseEncoder, special=special), text)
+
+
+class StripsAfterSpecialsInLongTexts(Tokenizer):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, **pattern: str) -> Any:
+        if len(text) > 2_000 and pattern:
+            for token in special_tokens:
+                text = text.replace(f"{token}\n", token)
+        return super().train(text, vocab_size, special_tokens, **pattern)
+
+
 class NoRoomAfterAFullText(BaseEncoder):
     """Splits white space at the end as before a letter if the text fills a buffer."""
 
@@ -1311,6 +1391,23 @@ def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan()
         ("law-long-pipelines", ManyChunksWithoutAdded),
         ("law-long-pipelines", LongSpansWithoutAdded),
         ("law-long-offsets", LongSpansWithoutSpecials),
+        ("law-long-pipelines", LongTextsWithoutLookup),
+        ("law-long-pipelines", LongTextsWithoutPrefix),
+        ("law-long-pipelines", ManyAddedNotFoundInRows),
+        ("law-long-pipelines", LosesAddedAfter1000Ids),
+        ("law-long-detokenizing", LosesSpecialsAfter20000Ids),
+        ("law-long-decoding", LosesSpecialsOf2000Ids),
+        *(
+            (f"law-{name}", type(method, (ForgetsSpecialsUnderOthers,), {"methods": (method,)}))
+            for name, method in (
+                ("long-texts", "encode"),
+                ("large-batches", "encode_batch"),
+                ("long-streams", "encode_iterable"),
+                ("long-offsets", "encode_with_offsets"),
+            )
+        ),
+        ("law-long-offsets", ForgetsSpecialsWithManyMerges),
+        ("law-train-large", StripsAfterSpecialsInLongTexts),
         ("law-long-decoding", JudgesBeginningsOfIds),
         ("law-long-detokenizing", JudgesBeginningsOfDeltas),
         ("law-long-texts", LettersAfterAsciiText),
