@@ -253,16 +253,22 @@ def rendered(model: Model) -> str:
     return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 
 
+UNUSED = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
+"""A post-processor that changes nothing."""
+
+
 @lru_cache(maxsize=1)
 def either_spelling(model: Model, indent: int | None = None) -> str:
     """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
     If it is odd, the file is as `tokenizers` wrote it before version 0.20: merges are texts, settings that it did not
-    have yet are missing, and an expression without operators is a String, which is no expression. If it is even, a
-    post-processor puts the first added token before each text, which `encode` without special tokens does not do. If
-    it is two more than a multiple of four, the keys of the vocabulary are in reverse order and, if there are several
-    normal forms, a Sequence has others within it: of the parts before ByteLevel, or before the last one, or, if it is
-    six more than a multiple of eight, of all but the first, again and again.
+    have yet are missing, and an expression without operators is a String, which is no expression. Its decoder and its
+    post-processor have a prefix space, as GPT-2's do, which changes nothing. If it is even, a post-processor puts the
+    first added token before each text, which `encode` without special tokens does not do. If it is a multiple of four,
+    this one is in a Sequence, as Llama 3's is. If it is two more, the keys of the vocabulary are in reverse order and,
+    if there are several normal forms, a Sequence has others within it: of the parts before ByteLevel, or before the
+    last one, or, if it is six more than a multiple of eight, of all but the first, again and again. If it is two more
+    than a multiple of eight, no normalizer is a Sequence of none, as DeepSeek's is.
     """
     written = document(model)
     model_part, steps = written["model"], written["pre_tokenizer"] or {}
@@ -277,8 +283,14 @@ def either_spelling(model: Model, indent: int | None = None) -> str:
                 del step["use_regex"]  # its default
         if not model_part["ignore_merges"]:
             del model_part["ignore_merges"]
+        written["decoder"]["add_prefix_space"] = True
+        written["post_processor"] = UNUSED
     elif added := written["added_tokens"]:
-        written["post_processor"] = _template(added[0]["content"], added[0]["id"])
+        template = _template(added[0]["content"], added[0]["id"])
+        several = {"type": "Sequence", "processors": [UNUSED, template]}
+        written["post_processor"] = template if len(model.merges) % 4 else several
+    if len(model.merges) % 8 == 2 and written["normalizer"] is None:
+        written["normalizer"] = {"type": "Sequence", "normalizers": []}
     if len(model.merges) % 4 == 2:
         model_part["vocab"] = dict(reversed(model_part["vocab"].items()))
         is_nested = model.pipeline is not None and len(model.pipeline.normalizer) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,19 @@ def post_processors_refused(document: dict[str, Any]) -> None:
         raise TypeError("there is a post-processor")
 
 
+def templates_only(document: dict[str, Any]) -> None:
+    if (document["post_processor"] or {}).get("type") not in (None, "TemplateProcessing"):
+        raise ValueError("unknown post-processor")
+
+
+def normalizers_counted(document: dict[str, Any]) -> None:
+    if document["normalizer"]:
+        assert document["normalizer"].get("normalizers", ["one"])
+
+
 READERS = [
+    templates_only,
+    normalizers_counted,
     nested_dropped,
     pairs_only,
     texts_only,
@@ -238,6 +251,23 @@ def test_each_kind_of_step_is_in_a_nested_sequence() -> None:
     outer = [part for one in documents for part in (one["pre_tokenizer"] or {}).get("pretokenizers", [])]
     inner = [part["type"] for one in outer for part in one.get("pretokenizers", [])]
     assert {*inner} == {*STEPS, "Sequence"} - {"ByteLevel"}
+
+
+def test_a_decoder_that_removes_the_prefix_space_which_the_decoder_of_the_file_names_fails() -> None:
+    class Strips(Tokenizer):
+        def decode(self, ids: Iterable[int]) -> str:
+            return super().decode(ids).removeprefix(self.prefix)
+
+        prefix = ""
+
+        @classmethod
+        def from_tokenizer_json(cls, path: str) -> Tokenizer:
+            made = super().from_tokenizer_json(path)
+            made.prefix = " " * json.loads(Path(path).read_text("utf-8"))["decoder"]["add_prefix_space"]
+            return made
+
+    implementation = Implementation("x", Strips)
+    assert any(judge(case, implementation) for case in CASES if not skip_reason(case, implementation))
 
 
 def test_yaml_leaves_out_the_defaults() -> None:
