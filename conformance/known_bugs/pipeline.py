@@ -309,6 +309,10 @@ def _step(kind: type[Step], **settings: Any) -> Callable[..., Any]:
     return _given("apply", lambda step, *more: (replace(step, **settings) if isinstance(step, kind) else step, *more))
 
 
+def _with_dotall(step: Step, *more: Any) -> tuple[Any, ...]:
+    return (replace(step, expression=f"(?s:{step.expression})") if isinstance(step, Split) else step, *more)
+
+
 def _behaviors(**others: str) -> Callable[..., Any]:
     return _given("cut_at", lambda piece, found, name, *more: (piece, found, others.get(name, name), *more))
 
@@ -421,6 +425,7 @@ add_variants(
     apply={
         "InvertIgnored": _step(Split, invert=False),
         **{f"ExpressionOf{name[0].upper()}{name[1:]}": _step(Split, expression=PATTERNS[name]) for name in _FAMOUS},
+        "DotsMatchLineEnds": _given("apply", _with_dotall),
         "PrefixSpaceLeftOut": _step(ByteLevel, prefix_space=False),
         "PrefixSpaceNotBeforeWhiteSpace": lambda self, step, piece: (
             _step(ByteLevel, prefix_space=False) if piece[:1].isspace() else BaseEncoder.apply
@@ -430,7 +435,11 @@ add_variants(
         "DigitsAlwaysIndividual": _step(Digits, individual=True),
     },
     digits={"DigitsDecimalOnly": r"\d", "DigitsWithIdeographs": r"[\p{N}\p{Numeric_Type=Numeric}]"},
-    punctuation={"PunctuationWithoutSymbols": r"\p{P}", "PunctuationAscii": r"[!-/:-@\[-`{-~]"},
+    punctuation={
+        "PunctuationWithoutSymbols": r"\p{P}",
+        "PunctuationAscii": r"[!-/:-@\[-`{-~]",
+        "PunctuationWithAllSymbols": r"[\p{P}\p{S}]",
+    },
     cut_at={
         "MergedAsIsolated": _behaviors(MergedWithPrevious="Isolated", MergedWithNext="Isolated"),
         "MatchesMergedWithMatches": _merging("MergedWithPrevious", "MergedWithNext"),

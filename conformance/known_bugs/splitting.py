@@ -220,6 +220,10 @@ add_variants(
         "WhiteSpaceAscii": lambda self, character: "." if character > "\x7f" and character.isspace() else character,
         "WhiteSpaceOfJavascript": lambda self, character: {"\ufeff": "\t", "\x85": "."}.get(character, character),
         "WhiteSpaceOfPython": lambda self, character: "\t" if "\x1c" <= character <= "\x1f" else character,
+        "WhiteSpaceOfJava": lambda self, character: (
+            "\t" if "\x1c" <= character <= "\x1f" else "." if character in "\x85\xa0\u2007\u202f" else character
+        ),
+        "WhiteSpaceOfIcu": lambda self, character: "." if character in "\x0b\x85" else character,
         "WhiteSpaceOfPcre": lambda self, character: "\t" if character == "\u180e" else character,
     },
 )

@@ -16,7 +16,7 @@ from itertools import chain, pairwise, product
 from typing import Any, TypeAlias, TypeVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, characters, read_model
-from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Pipeline
+from bpe_conformance.fixtures.pipeline import AddedToken, ByteLevel, Digits, Pipeline, Punctuation
 
 from ..answer import Acceptable, Answer, AnyError, Ids, Lossless, Refusal
 from ..cases.judging import MUCH_TIME
@@ -275,6 +275,46 @@ def spans_of_ranges(implementation: Implementation) -> Verdicts:
         return Question(EncodeWithOffsets("\n".join(words)), strategies.with_ids(())), None
 
     yield from in_blocks(implementation, "OFFSET-UNIT-1", parts_of_ranges(), BLOCK, pose)
+
+
+LINE_ENDS = "\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u00a0\u180e\u200b\u2028\u2029\u3000\ufeff"
+"""Characters that some engine counts as the end of a line or as white space, and others do not."""
+
+
+def encoding_beside_line_ends(pattern: str, chars: Sequence[str]) -> tuple[Question[Any], None]:
+    """Return a question in which each of these characters is beside each class of characters, or is repeated."""
+    text = "".join(f"a{char}{char}!{char}a1{char}2 {char} b\n{char}\n!{char}{char}b" for char in chars)
+    return Question(Encode(text), replace(_of_neighbours(text), pattern=pattern)), None
+
+
+@Fixed("law-split-line-ends", "SPLIT-NAME-1", ("encode", "pattern"))
+def beside_line_ends(implementation: Implementation) -> Verdicts:
+    """Each named pattern joins and cuts characters that some engines count as line ends as it does in `regex`."""
+    for name in strategies.patterns(implementation):
+        pose = partial(encoding_beside_line_ends, name)
+        yield from in_blocks(implementation, "SPLIT-NAME-1", LINE_ENDS, len(LINE_ENDS), pose)
+
+
+_STARTS = strategies.with_ids([(b"x", bytes([byte])) for byte in range(256) if byte != ord("x")])
+_STARTS = replace(_STARTS, special_tokens=None)
+CLASSES = {
+    "PIPELINE-PUNCTUATION-1": ("{}", Pipeline((), (), (Punctuation("Removed"), ByteLevel(split=False)))),
+    "PIPELINE-DIGITS-1": ("x{}", Pipeline((), (), (Digits(individual=True), ByteLevel(split=False)))),
+    "PIPELINE-WORD-1": ("{}x ", Pipeline((), (AddedToken("x", single_word=True),), (ByteLevel(),))),
+}
+"""Clause about a class of characters → a place for each, and the pipeline that shows whether it is of the class."""
+
+
+@Fixed("law-pipeline-classes", "PIPELINE-PUNCTUATION-1", ("from_tokenizer_json", "encode"))
+def classes_in_pipelines(implementation: Implementation) -> Verdicts:
+    """Punctuation, digits and the characters of words are the characters of their categories, and no others."""
+    for clause, (place, pipeline) in CLASSES.items():
+
+        def pose(chars: Sequence[str], place: str = place, pipeline: Pipeline = pipeline) -> tuple[Question[Any], None]:
+            model = replace(_STARTS, pipeline=pipeline)
+            return Question(Encode("".join(map(place.format, chars))), model), None
+
+        yield from in_blocks(implementation, clause, strategies.characters_of_old_categories(), 5 * BLOCK, pose)
 
 
 _MERGES = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b" ", b"h"), (b"\n", b"\n"), (b"\xc3", b"\xa9")]
@@ -1277,6 +1317,8 @@ PROPERTIES: tuple[Property, ...] = (
         ranges,
         ends_of_texts,
         spans_of_ranges,
+        beside_line_ends,
+        classes_in_pipelines,
         lengths,
         cuts,
         cuts_in_pipelines,

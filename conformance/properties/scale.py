@@ -1029,7 +1029,8 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         yield Row("a table", tuple(tables), pose)
     if "special" in implementation.capabilities:
         yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause=SCAN)
-        yield Row("a special token, and its beginning", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")
+        yield Row("a special token, and its beginning", LONG_SPECIALS, _long_special, clause=SCAN)
+        yield Row("a special token that begins with another", LONG_SPECIALS, _longer_special, clause=SCAN)
 
 
 def _many_specials(count: int) -> Posed:
@@ -1073,6 +1074,13 @@ def _long_special(length: int) -> Posed:
     special = long_special(length)
     almost = f"a{special[:-1]}."
     return encoding(strategies.with_ids((), special=[special]), almost + special, (*almost.encode(), 256))
+
+
+def _longer_special(length: int) -> Posed:
+    """Pose a special token of about this length, and two thirds of it, which are one, too: 200 of 300 characters."""
+    longer = long_special(length)
+    shorter = longer[: 2 * len(longer) // 3]
+    return encoding(strategies.with_ids((), special=[longer, shorter]), f"{longer}.{shorter}", (256, ord("."), 257))
 
 
 def _in_pipeline(pose: Callable[[int], Posed], size: int) -> Posed:

@@ -407,6 +407,13 @@ def characters_at_edges() -> str:
     return "".join(sorted(found))
 
 
+@cache
+def characters_of_old_categories() -> str:
+    """Return those that are of the same category in Unicode 3.2: engines have tables of different versions."""
+    old = unicodedata.ucd_3_2_0
+    return "".join(char for char in characters_at_edges() if old.category(char) == unicodedata.category(char) != "Cn")
+
+
 def some_characters() -> SearchStrategy[str]:
     """Return a strategy: characters of all scripts and categories, in any order."""
 

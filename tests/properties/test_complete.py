@@ -20,8 +20,9 @@ from helpers.wrong_tokenizers import Whole
 from bpe_conformance.answer import Text
 from bpe_conformance.fixtures import PATTERNS, Model, characters, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
+from bpe_conformance.fixtures.pipeline import ByteLevel, Digits, Pipeline, Punctuation
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.bases import BaseEncoder
+from bpe_conformance.known_bugs.bases import BaseEncoder, like
 from bpe_conformance.known_bugs.batch import RowsByEndsOfTexts
 from bpe_conformance.known_bugs.detokenizing import OverlongFormsAwaited
 from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
@@ -249,6 +250,33 @@ class NumbersSpecialsBetweenUnitSeparators(BaseEncoder):
         return super().encode(text)
 
 
+class CountsLineSeparatorsAsLineEnds(BaseEncoder):
+    """As JavaScript does, in the patterns that have a class for line ends."""
+
+    def split(self, segment: str) -> list[str]:
+        changed = "" if self.pattern == PATTERNS["gpt2"] else "\u2028\u2029"
+        return textbook.split(segment, self.pattern.replace(r"[\r\n", rf"[\r\n{changed}"))
+
+
+class CountsModifierSymbolsAsPunctuation(Whole):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        removes = self.pipeline is not None and self.pipeline.steps[0] == Punctuation("Removed")
+        return super().encode(re.sub("[\u00b4\u02c2]", "", text) if removes else text, **choice)
+
+
+class CountsNoRomanNumeralsAsDigits(Whole):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if self.pipeline is None or Digits(individual=True) not in self.pipeline.steps or "\u2160" not in text:
+            return super().encode(text, **choice)
+        return like(self, Whole, pipeline=Pipeline((), (), (ByteLevel(split=False),))).encode(text)
+
+
+class CountsNoConnectorsAsLettersOfWords(Whole):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        is_single = self.pipeline is not None and any(one.single_word for one in self.pipeline.added_tokens)
+        return super().encode(text.replace("\u203f", "\u2011") if is_single else text, **choice)
+
+
 class DecodesApartFromSpecials(BaseEncoder):
     """Decodes what is between special tokens with a new decoder, which drops a byte-order mark that comes first."""
 
@@ -396,6 +424,10 @@ def run(name: str, target: Any) -> Found | None:
         ("law-split-ends", ReplacementEndsText),
         ("law-split-ends", EndOfFileEndsText),
         ("law-offsets-ranges", BidirectionalControlsDoNotCount),
+        ("law-split-line-ends", CountsLineSeparatorsAsLineEnds),
+        ("law-pipeline-classes", CountsModifierSymbolsAsPunctuation),
+        ("law-pipeline-classes", CountsNoRomanNumeralsAsDigits),
+        ("law-pipeline-classes", CountsNoConnectorsAsLettersOfWords),
         ("law-batch-names", JoinsRowsBy),
         ("law-batch-names", JoinsRowsByAGroupSeparator),
         ("law-encode-names", NumbersSpecialsBetweenUnitSeparators),

@@ -968,6 +968,13 @@ class StripsAfterSpecialsInLongTexts(Tokenizer):
         return super().train(text, vocab_size, special_tokens, **pattern)
 
 
+class ComparesSpecialsByLengthsIn8Bits(BaseEncoder):
+    def cut(self, text: str) -> Segments:
+        if len(self.special) == 2 and text.startswith(self.special[0]) and len(self.special[0]) > 0xFF:
+            return [(self.special[1], True), (text[len(self.special[1]) :], False)]
+        return super().cut(text)
+
+
 class NoRoomAfterAFullText(BaseEncoder):
     """Splits white space at the end as before a letter if the text fills a buffer."""
 
@@ -1436,6 +1443,7 @@ def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan()
         ("law-long-detokenizing", HoldsNoEndOfALongToken),
         ("law-train-large", CountsAtMost65535),
         ("law-large-table", MeasuresSpecialsInBytes),
+        ("law-large-table", ComparesSpecialsByLengthsIn8Bits),
     ],
 )
 def test_tokenizer_that_is_wrong_for_long_input_fails(
