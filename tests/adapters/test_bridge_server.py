@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 from importlib.resources import files
+from typing import Any
 
 import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB, watched
@@ -397,3 +398,19 @@ def test_a_reply_to_a_stream_without_its_list_is_malformed(reply):
         with pytest.raises(MalformedAnswer, match=r'^stream_(feed|close) returned \w+; expected {"ids": \[...\]}$'):
             list(client._streamed("encode_iterable")(tokenizer, ["a"]))
         assert tokenizer.closed == ([CLOSE] if len(replies) == 1 else [])
+
+
+class TrainsAsAMethod:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None: ...
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+    def train(self, text: str, vocab_size: int, special_tokens: Any = ()) -> None: ...
+
+
+def test_a_train_that_cannot_be_called_is_not_announced() -> None:
+    started = Server(lambda: TrainsAsAMethod).do_start({"protocol": 1})
+    assert "train" in started["uncallable"]
+    assert "encode" in started["capabilities"]
+    assert not {"train", "train_pattern"} & {*started["capabilities"]}

@@ -17,11 +17,14 @@ from helpers.plugin_adapters import Greedy, Right, TrainOnly
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.answer import (
+    MALFORMED,
+    TIMED_OUT,
     AnyError,
     BytesLost,
     CrossesBoundary,
     EncodingCause,
     EncodingDivergence,
+    Fault,
     Ids,
     Pair,
     PreTokenCut,
@@ -448,6 +451,20 @@ def test_only_a_call_with_a_long_pre_token_may_be_refused(
     extra = [[300 + at, token] for at, token in enumerate(special)]
     made = case("encode", {"merges": [["a", "b"]], "extra": extra, "special_tokens": special}, {"text": text})
     assert (judged(made, Refuses) is None) is accepted
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted"),
+    [
+        (Refusal("ValueError", "no room"), True),
+        (Fault(TIMED_OUT, "no answer"), False),
+        (Fault("SystemExit", "1"), False),
+        (Fault(MALFORMED, "None"), False),
+    ],
+)
+def test_a_long_pre_token_may_be_refused_but_not_left_without_an_answer(answer: Any, accepted: bool) -> None:
+    question = Question[Any](Encode(LONG), read_model({}))
+    assert judging.refuses_long(question, answer, DEFAULTS | {"pattern": "gpt2"}) is accepted
 
 
 @pytest.mark.parametrize(

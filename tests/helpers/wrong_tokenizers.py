@@ -254,6 +254,26 @@ class LooksPairsUpByAProduct(Whole):
         return (left + right,)
 
 
+class RefusesEscapedPairs(Whole):
+    """Reads no escape of a character beyond U+FFFF, which is two of them."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        if "\\ud83" in Path(vocab).read_text("utf-8"):
+            raise ValueError("a surrogate")
+        return super().from_files(vocab, merges, special_tokens)
+
+
+class RefusesTabs(Whole):
+    """Reads no `vocab.json` that is indented with tabs, although its lines end with LF."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        if b"\t" in Path(vocab).read_bytes():
+            raise ValueError("a tab")
+        return super().from_files(vocab, merges, special_tokens)
+
+
 class SortsTheCallersSpecialsWhenLoaded(Whole):
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:

@@ -495,6 +495,20 @@ def test_a_bug_is_not_named_if_many_more_failures_of_its_class_have_no_cause(
     assert _names(found) == ([] if is_same_class and more else [bug.id])
 
 
+def test_failures_that_follow_from_others_do_not_make_a_bug_unlikely() -> None:
+    (bug,) = [bug for bug in known_bugs() if bug.id == "outputs-not-inherited"]
+    named = _outcomes(bug.target, _about(bug.clause))
+    failing = sum(outcome.state == "failed" for outcome in named)
+    cases = [case for case in _cases() if case.clause.section == "MERGE" and case.operation.name != "train"]
+    others = [_outcome(case, Refusal("OSError", case.id)) for case in cases[: CHANCE * failing + 1]]
+    follow = [
+        replace(one, mismatch=replace(one.mismatch, depends_on=Dependence("encode", "a")))
+        for one in others
+        if one.mismatch is not None
+    ]
+    assert bug.id in _names(diagnose([*named, *follow], [*_about(bug.clause), *cases]))
+
+
 def test_warnings_are_explained_if_nothing_fails() -> None:
     cases = _cases()[:6]
     error = Refusal("ValueError", "ValueError: no", ("tok.py:3 in encode: raise",))

@@ -130,6 +130,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-equal-starts", "tie-by-first-bytes"),
     ("law-trained-methods", wrong.forgetting("train", "encode_batch", "special")),
     ("law-loaded-methods", wrong.SavesOnlyTheEntriesOfItsFile),
+    ("law-load-notations", wrong.RefusesEscapedPairs),
+    ("law-load", wrong.RefusesTabs),
     ("law-file-names", wrong.LoadsTheVocabularyBesideTheMerges),
     ("law-file-names", wrong.LoadsAddedTokensBesideTheVocabulary),
     ("law-arguments", wrong.EmptiesTheDisallowedSet),

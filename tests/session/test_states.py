@@ -9,14 +9,18 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.project import Project, states
+from helpers.sample_reports import mismatch, outcome
 
 from bpe_conformance.cases import judging
 from bpe_conformance.implementation import time_limit
+from bpe_conformance.outcome import Dependence
 from bpe_conformance.session import items, run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
@@ -564,6 +568,19 @@ def test_known_failures_that_are_skipped_now_are_named(project: Project) -> None
     project.write("known.yaml", "decode-euro: see issue 7\nstream-cut: see issue 8\nstyle-left: see issue 9\n")
     result = project.judge("mine:EncodeOnly", "--bpe-known-failures", "known.yaml")
     result.stdout.fnmatch_lines(["note * listed as known failures, and skipped now: decode-euro and 1 more"])
+
+
+def test_a_known_failure_that_another_failure_prevents_is_not_named_as_skipped() -> None:
+    depends = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    skipped, prevented = outcome("one", "skipped"), outcome("two", "skipped", mismatch=depends)
+    notes: list[str] = []
+    made: Any = SimpleNamespace(
+        outcomes={one.test: one for one in (skipped, prevented)},
+        setup=SimpleNamespace(known_failures={"one": "", "two": ""}),
+        implementation=SimpleNamespace(note=notes.append),
+    )
+    run.Run._note_skipped_known_failures(made)
+    assert notes == ["listed as known failures, and skipped now: one"]
 
 
 APART = """

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bpe_conformance.answer import Text
+from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.operations import Decode
 from bpe_conformance.spec import installed_spec
-from bpe_conformance.spec_tools.export import _model, _value
+from bpe_conformance.spec_tools.export import _model, _value, contents
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,11 @@ def test_a_text_has_the_bytes_of_its_ids() -> None:
     for case, value in texts:
         data = b"".join(case.table.vocab[index] for index in case.operation.ids)
         assert _value(value, case) == {"text": value.text, "bytes": data.hex()}, case.id
+
+
+def test_two_models_of_one_name_are_refused() -> None:
+    spec = installed_spec()
+    alike = [case for case in spec.cases if case.clause.id == "MERGE-ORDER-1" and not case.table.name]
+    few = replace(spec, cases=tuple(replace(case, model=replace(case.table, name="m")) for case in alike))
+    with pytest.raises(CommandError, match="two models have the name m; rename one of them"):
+        contents(few)

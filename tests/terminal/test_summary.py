@@ -703,6 +703,17 @@ def test_what_depends_on_a_part_that_fails_nowhere_else_is_a_failure_of_its_own(
     assert not any("follows from" in line for line in shown)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_depends_on_a_should_that_fails_follows_from_it_in_a_strict_run(strict: bool) -> None:
+    should = outcome("should", "failed", clause=installed_spec().clauses["SPECIAL-ALLOWED-1"])
+    depends = replace(mismatch(), depends_on=Dependence("encode", "abc"))
+    follows = outcome("follows", "failed", conformance_class="streaming", mismatch=depends)
+    one = outcome("one", "failed", conformance_class="decoder")
+    shown = end_of(failing_run(one, should, follows, explained=["one", "should"], strict=strict))
+    assert any(line.startswith("FAILED follows") for line in shown) is not strict
+    assert any("1 more failure follows from others" in line for line in shown) is strict
+
+
 def test_what_follows_from_other_failures_is_listed_last() -> None:
     follows = outcome(
         "follows",

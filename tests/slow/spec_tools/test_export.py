@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +81,6 @@ def test_exports_are_ascii_and_equal(exported: Path, tmp_path: Path) -> None:
     export(SMALL, tmp_path / "out")
     again = contents(load_spec(SMALL))
     assert {name: (tmp_path / "out" / name).read_bytes() for name in again} == again
-
-
-def test_two_models_of_one_name_are_refused() -> None:
-    spec = installed_spec()
-    alike = [case for case in spec.cases if case.clause.id == "MERGE-ORDER-1" and not case.table.name]
-    few = replace(spec, cases=tuple(replace(case, model=replace(case.table, name="m")) for case in alike))
-    with pytest.raises(CommandError, match="two models have the name m; rename one of them"):
-        contents(few)
 
 
 def test_what_a_case_is_about_is_that_of_the_case(documents: dict[str, Any]) -> None:
