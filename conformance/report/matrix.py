@@ -92,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
     if options.models:
         found = [grid.cell(*asked[result.name][1:], result.report, result.problem) for result in new]
         files += grid.write(folder, grid.merged(cells, found))
+        if earlier:
+            print_lines(["the reports are in matrix.md only: models.md has the adapters that --model tests"])
     print_lines(f"wrote {options.folder / file.name}" for file in files)
     return 1 if any(result.report is None for result in results) else 0
 

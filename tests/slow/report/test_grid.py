@@ -51,8 +51,11 @@ def test_the_command_keeps_earlier_results(
     assert wrong.smallest[2].split() == ["got", "ab", "|", "c", "[256,", "99]"]
     assert wrong.clauses
     Path("mine.py").write_text(MINE.replace("0.1", "0.2").replace("[256, 99]", "[257]"), "utf-8")
-    assert cli.main(["matrix", "mine:Wrong", "minimal", "--model", "small.json", "-o", "page"]) == 1
-    assert "making the pack" not in capsys.readouterr().out
+    earlier = str(next(Path("page/reports").glob("*.json")))
+    assert cli.main(["matrix", "mine:Wrong", "minimal", earlier, "--model", "small.json", "-o", "page"]) == 1
+    shown = capsys.readouterr().out
+    assert "making the pack" not in shown
+    assert "the reports are in matrix.md only" in shown
     states = [(cell.engine, cell.version, cell.passed == cell.tested) for cell in grid.read(Path("page/models.json"))]
     assert states == [
         ("mine:Wrong", "0.1", False),
