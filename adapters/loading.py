@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -252,12 +253,17 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return file:line of the innermost frame outside the import machinery and this file."""
+    """Return file:line of the innermost frame outside the import machinery and this file.
+
+    A frame outside Python's library is preferred, because what that passes on is at fault.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     machinery = ("<frozen", __file__, confinement.__file__, importlib.__file__)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    library = sysconfig.get_path("stdlib")
+    written = [one for one in frames if "site-packages" in one.filename or not one.filename.startswith(library)]
+    return f"{(written or frames)[-1].filename}:{(written or frames)[-1].lineno}" if frames else ""
 
 
 def _no_attribute(owner: object, where: str, name: str) -> str:

@@ -414,6 +414,12 @@ def test_an_import_that_fails_names_the_innermost_line(tmp_path: Path) -> None:
         resolve("outer:T")
 
 
+def test_an_import_that_fails_in_the_standard_library_names_the_line_that_called_it(tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text('from pathlib import Path\nPath("/no/such/file").read_text()\n')
+    with pytest.raises(AdapterError, match=r"importing calls failed: FileNotFoundError: .* \(.*calls\.py:2\)$"):
+        resolve("calls:T")
+
+
 def test_what_a_training_function_learns_becomes_one_tokenizer_when_it_is_used() -> None:
     made = list[Tokenizer]()
 
