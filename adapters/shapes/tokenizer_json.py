@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from typing import Any
 
 from ..errors import AdapterError
@@ -28,9 +29,16 @@ def tokenizer_json(spec: str) -> object:
             raise NotImplementedError("a tokenizer.json cannot give one token two ids")
         if missing := [byte for byte in range(256) if bytes([byte]) not in tokens]:
             raise ValueError(f"the vocabulary lacks the byte {missing[0]:#04x}")
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            return cls.from_tokenizer_json(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+        folder = tempfile.TemporaryDirectory(prefix="bpe-conformance-")
+        path = write_tokenizer_json(folder.name, vocab, merges, special_tokens, pattern)
+        tokenizer = cls.from_tokenizer_json(path)
+        try:
+            weakref.finalize(tokenizer, folder.cleanup)  # it can read the file as long as it is in use
+        except TypeError:  # it allows no weak references
+            kept.append(folder)
+        return tokenizer
 
+    kept = list[tempfile.TemporaryDirectory[str]]()
     names = ("from_tokenizer_json", "train", "conventions", "pattern")
     carried = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
     return factory(make, cls.__name__, version=version_of(cls), **carried)

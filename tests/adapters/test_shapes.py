@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from fnmatch import fnmatchcase
@@ -386,3 +387,29 @@ def test_a_class_that_reads_a_tokenizer_json_refuses_what_the_file_cannot_hold(m
     monkeypatch.setattr(tokenizer_json, "load", lambda _: str)
     with pytest.raises(AdapterError, match=r"tokenizer-json:x:y has no from_tokenizer_json\(path\)"):
         tokenizer_json.tokenizer_json("x:y")
+
+
+@pytest.mark.parametrize("slots", [("path", "__weakref__"), ("path",)])
+def test_a_tokenizer_json_stays_as_long_as_its_tokenizer(
+    slots: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lazy:
+        __slots__ = slots
+
+        @classmethod
+        def from_tokenizer_json(cls, path: str) -> Any:
+            made = cls()
+            made.path = path
+            return made
+
+    monkeypatch.setattr(tokenizer_json, "load", lambda _: Lazy)
+    adapter: Any = tokenizer_json.tokenizer_json("mine:Lazy")
+    made = adapter({byte: bytes([byte]) for byte in range(256)}, [])
+    path = Path(made.path)
+    assert path.exists()
+    del made
+    gc.collect()
+    assert path.exists() is ("__weakref__" not in Lazy.__slots__)
+    del adapter
+    gc.collect()
+    assert not path.exists()
