@@ -288,8 +288,11 @@ class TemplateApplied(BaseEncoder):
 
     @classmethod
     def from_tokenizer_json(cls, path: str) -> BaseEncoder:
-        template = json.loads(Path(path).read_bytes())["post_processor"] or {"special_tokens": {}}
-        first = [index for token in template["special_tokens"].values() for index in token["ids"]]
+        written = json.loads(Path(path).read_bytes())["post_processor"] or {}
+        named = [
+            token for part in written.get("processors", [written]) for token in part.get("special_tokens", {}).values()
+        ]
+        first = [index for token in named for index in token["ids"]]
         return like(super().from_tokenizer_json(path), cls, first=first)
 
     def encode(self, text: str) -> list[int]:
