@@ -65,6 +65,7 @@ from ..outcome import (
     Dependence,
     Diagnosis,
     ErrorCause,
+    Expectation,
     Mismatch,
     Outcome,
 )
@@ -389,6 +390,10 @@ class _Search:
         left -= {test for cause in causes for test in cause.tests}
         causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
         left -= {test for cause in causes for test in cause.tests}
+        if not self.evidence.clauses:
+            alone = cover(self._answers_to_properties(left), left)
+            causes += [self._with_tests(candidate.cause, tests) for candidate, tests in alone]
+            left -= {test for cause in causes for test in cause.tests}
         causes = [cause for cause in causes if not self._is_chance(cause, left)]
         named = [bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs]
         self.overlaid = left & {test for bug in named for test in published.answers.get(bug, ())}
@@ -768,6 +773,30 @@ class _Search:
             likely = [bug for bug in sized if bug not in refuted or bug.is_sized] or [*sized]
             if best := [bug for bug in likely if bug.clause == clause] or likely:
                 yield test, BugCause(tuple(_named(sized[bug]) for bug in best), ())
+
+    def _answers_to_properties(self, left: Set[str]) -> Iterator[Candidate]:
+        """Yield the known bugs that give the answers of properties, for a run without golden cases, such as fuzzing."""
+        asked: Asked = {}
+        for test in left:
+            match self.failing[test].mismatch:
+                case Mismatch(
+                    Question(Encode() | Stream() | Decode() | Detokenize() as operation, Model() as model, ""),
+                    Expectation((Ids() | Text() as right, *_)),
+                    depends_on=None,
+                ) if not model.is_large and sum(map(len, operation.texts())) <= LONGEST_IN_PARTS:
+                    asked[test] = operation, model, right
+        for bug in known_bugs():
+            mine = {
+                test: (operation, model, right)
+                for test, (operation, model, right) in asked.items()
+                if any(isinstance(operation, kind) for section, kind in IN_PACKS if section == bug.section)
+                and (bug.section != "pipeline" or model.pipeline)
+            }
+            marks = _wrong_answers(bug, mine)
+            if same := {test for test, mark in marks.items() if mark == self.failing[test].fingerprint}:
+                clauses = {test: found.id for test in same if (found := self.failing[test].clause)}
+                own = {test for test in same if clauses.get(test) == bug.clause}
+                yield Candidate(BugCause((_named(bug),), ()), same, own=own, order=int(bug.id not in BY_CHANGED_TEXT))
 
     def _follows_default_lookup(self, wrong: Mismatch) -> bool:
         """Return whether an answer is what all known bugs give that are not about its question: they merge pairs."""

@@ -379,6 +379,22 @@ def test_a_clear_failure_names_its_bug_first_if_it_is_the_only_one(name: str) ->
             assert _names(diagnose([one], cases))[0].split(" or ")[0] == name
 
 
+@pytest.mark.parametrize("has_golden", [False, True])
+@pytest.mark.parametrize(
+    ("bug", "law"),
+    [("lines-split-apart", "law-encode-expressions"), ("two-tokens-skipped", "law-encode-lengths")],
+)
+def test_a_property_alone_names_the_bugs_that_give_its_answer(bug: str, law: str, has_golden: bool) -> None:
+    target = next(one.target for one in known_bugs() if one.id == bug)
+    tested = {one.id: one for one in bind(installed_spec().clauses)}[law]
+    found = tested.run(Implementation("x", target), Effort())
+    assert found is not None
+    failed = Outcome(law, "property", "", "failed", tested.bound, tested.conformance_class, found.mismatch)
+    passed = [_outcome(case, None, "passed") for case in _about("MERGE-ORDER-1")] if has_golden else []
+    names = _names(diagnose([failed, *passed], _cases()))
+    assert (bug in " or ".join(names).split(" or ")) is not has_golden  # then golden cases are better evidence
+
+
 def test_a_failure_of_all_calls_of_a_property_is_no_question_to_a_known_bug() -> None:
     law = {one.id: one for one in bind(installed_spec().clauses)}["law-encode"]
     moved = Mismatch(Question(ManyCalls("all calls")), Expectation((AnyError(),)), Ids(()))
