@@ -270,6 +270,12 @@ def test_a_decoder_that_removes_the_prefix_space_which_the_decoder_of_the_file_n
     assert any(judge(case, implementation) for case in CASES if not skip_reason(case, implementation))
 
 
+def test_files_that_differ_only_in_which_tokens_are_special_are_both_written() -> None:
+    pipelines = [{"added_tokens": [{"content": "<m>", "special": special}]} for special in (True, False)]
+    written = [json.loads(huggingface.either_spelling(read_model({"pipeline": one}))) for one in pipelines]
+    assert [one["added_tokens"][0]["special"] for one in written] == [True, False]
+
+
 def test_yaml_leaves_out_the_defaults() -> None:
     assert Pipeline().write() == {"steps": [{"step": "ByteLevel"}]}
     several = (Split("-", "Removed", invert=True), Digits(individual=True), Punctuation(), ByteLevel(split=False))
