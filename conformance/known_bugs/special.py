@@ -115,15 +115,23 @@ class SpecialsInPattern(BaseEncoder):
 
 
 class SpecialsOneByOne(BaseEncoder):
+    def ordered(self) -> list[str]:
+        return _longest_first(self.special)
+
     def cut(self, text: str) -> Segments:
         segments: Segments = [(text, False)] if text else []
-        for token in filter(None, _longest_first(self.special)):
+        for token in filter(None, self.ordered()):
             segments = [
                 part
                 for segment, special in segments
                 for part in ([(segment, True)] if special else textbook.cut_special(segment, [token]))
             ]
         return segments
+
+
+class SpecialsInTurn(SpecialsOneByOne):
+    def ordered(self) -> list[str]:
+        return self.special
 
 
 class SpecialsRescanned(BaseEncoder):

@@ -37,7 +37,7 @@ LONG = 100  # characters or ids: thousands of tests have shorter inputs
 MANY = 100  # texts in a batch
 WITHIN_LIMIT = 3  # so many tests without an answer had the whole time limit: the first ones (session/items.py)
 MOST_EXAMPLES = 4  # how many causes are shown with their smallest failing case
-MUCH_LARGER = 2
+MUCH_LARGER, FAR_LARGER = 2, 10
 GROSS = 0.5  # the share of the cases of splits that fail if the splits are wrong in a way that cuts plain words
 SHARED = (
     "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
@@ -164,7 +164,8 @@ def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
 def example(cause: Cause, result: RunResult) -> Outcome:
     """Return the test that shows a cause best: the smallest input of the clause that the cause breaks.
 
-    A test that also names the cause if it runs alone is preferred, unless its input is more than twice as large.
+    If one of another clause is `FAR_LARGER` times smaller, it is chosen. A test that also names the cause if it runs
+    alone is preferred, unless its input is more than `MUCH_LARGER` times as large.
     """
     clauses = {test: found.id for test in cause.tests if (found := result.by_test[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
@@ -178,7 +179,10 @@ def example(cause: Cause, result: RunResult) -> Outcome:
     *kind, size = tests[best := min(tests, key=tests.__getitem__)]
     named = cause.clear & tests.keys() if isinstance(cause, BugCause) else ()
     clear = [test for test in named if tests[test] <= (*kind, MUCH_LARGER * size)]
-    return result.by_test[min(clear or [best], key=tests.__getitem__)]
+    shown = result.by_test[min(clear or [best], key=tests.__getitem__)]
+    smallest = min((result.by_test[test] for test in cause.tests), key=difficulty)
+    is_far_larger = isinstance(cause, BugCause) and _size(shown) > FAR_LARGER * _size(smallest)
+    return smallest if is_far_larger and difficulty(smallest)[:-1] <= difficulty(shown)[:-1] else shown
 
 
 def in_order(failures: Iterable[Outcome], result: RunResult) -> list[Outcome]:
@@ -222,11 +226,17 @@ def difficulty(outcome: Outcome) -> tuple[int, ...]:
     asked, answer = outcome.mismatch.asked, outcome.mismatch.answer
     is_value = not isinstance(answer, Refusal | Fault)
     uses_another = asked.operation.repeats_encode or asked.operation.conformance_class == "files"
-    size = sum(len(ascii(value)) for value in asked.operation.write().values())
+    size = _size(outcome)
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
     about = outcome.depends, uses_another, not asked.context, is_value, _is_about_bytes(outcome), outcome.kind != "case"
     return *about, *_of_training(outcome), asked.context.count("; "), size
+
+
+def _size(outcome: Outcome) -> int:
+    """Return the size of the input without the model."""
+    wrong = outcome.mismatch
+    return sum(len(ascii(value)) for value in wrong.asked.operation.write().values()) if wrong is not None else 0
 
 
 def _is_about_bytes(outcome: Outcome) -> bool:
@@ -299,10 +309,13 @@ def steps(result: RunResult) -> Iterator[str]:
     if alone := result.diagnosis.passes_alone:
         yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
         yield from wrapped("Then run the same command again: other tests may also pass alone.", " " * 14, " " * 14)
-    elif after_calls := _after_calls(result):
-        yield from _next(f"{after_calls} fails only after other calls. {SHARED}")
+    after_calls = "" if alone else _after_calls(result)
+    shown = result.command.rerun(result.by_test[after_calls]) if after_calls else ""
+    if after_calls:
+        yield from _next(f"In {after_calls}, the answer is incorrect only after other calls. {SHARED}")
+        yield f"     {shown}"
     if not causes:
-        if not alone:
+        if not alone and code != shown:
             yield f"next          {text} {code}"
             yield from wrapped(_long_inputs(map(result.by_test.__getitem__, diagnosis.failing)), " " * 14, " " * 14)
         return
@@ -322,7 +335,7 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"     {result.command.rerun(first)}"
     left = in_order((result.by_test[test] for test in result.diagnosis.unexplained), result)
     faulty = at_fault(result.outcomes, result.options.strict)
-    if roots := [outcome for outcome in left if not outcome.follows(faulty)]:
+    if roots := [one for one in left if not one.follows(faulty) and one.test != after_calls]:
         kinds = {_kind(result.by_test[test]) for cause in causes for test in cause.tests}
         if alone:
             why = f"may have the same cause as {alone}"
@@ -335,7 +348,7 @@ def steps(result: RunResult) -> Iterator[str]:
         yield f"  {counted(len(roots), 'more failure')} {why}{'' if alone else '; start with:'}"
         if not alone:
             yield f"     {result.command.rerun(roots[0])}"
-    if rest := len(left) - len(roots):
+    if rest := sum(one.follows(faulty) for one in left):
         yield f"  {counted(rest, 'more failure')} {plural(rest, 'follows', 'follow')} from others; fix those first"
 
 

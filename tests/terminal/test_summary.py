@@ -232,8 +232,12 @@ def test_an_answer_that_earlier_calls_change_points_to_shared_state() -> None:
         "lists", "failed", clause=pure, mismatch=replace(later, answer=Changed(("two rows are the same list",)))
     )
     failing = ("one", "changed", "depends", "state")
-    first, *_ = causes.steps(result(one, changed, depends, state, diagnosis=Diagnosis((), failing)))
-    assert first.startswith("next          state fails only after other calls. Look for state")
+    shown = [*causes.steps(result(one, changed, depends, state, diagnosis=Diagnosis((), failing)))]
+    assert shown[0].startswith("next          In state, the answer is incorrect only after other calls. Look")
+    assert [line.strip().split()[-1] for line in shown if "--bpe-case" in line] == ["state"]
+    named = Diagnosis((greedy(["one"]),), ("one", "state"))
+    shown = [*causes.steps(result(one, state, diagnosis=named))]  # the failure is not counted again
+    assert not any("more failure" in line for line in shown)
     first, *_ = causes.steps(result(one, changed, depends, lists, diagnosis=Diagnosis((), (*failing[:3], "lists"))))
     assert first.startswith("next          start with")
 
@@ -942,6 +946,17 @@ def test_the_example_is_of_any_clause_that_the_cause_breaks_and_of_the_most_freq
     several = ConventionCause((("byte_order", "gpt2"), ("tie_break", "first-seen")), names)
     assert causes.example(several, made).test == "two"
     assert causes.name(several) == "undeclared byte_order=gpt2, tie_break=first-seen"
+
+
+def test_the_example_is_of_another_clause_if_those_of_its_own_are_far_larger() -> None:
+    def wrong(length: int) -> Mismatch:
+        return replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("a" * length)))
+
+    other = installed_spec().clauses["MERGE-PAIR-1"]
+    for length, shown in ((50, "own"), (500, "other")):
+        outcomes = [outcome("own", "failed", mismatch=wrong(length))]
+        outcomes.append(outcome("other", "failed", clause=other, mismatch=wrong(9)))
+        assert causes.example(greedy(["own", "other"]), failing_run(*outcomes)).test == shown
 
 
 def test_the_example_names_the_cause_alone_unless_it_is_much_larger() -> None:
