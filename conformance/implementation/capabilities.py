@@ -49,7 +49,6 @@ _NO_PATTERN = "no-such-pattern"
 _SEVERAL_LATE = 2
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _FILE = re.compile("path|file")
-_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}  # as inside an expression
 LONG = 2.0  # seconds after which the suite says what it waits for, at most half of them late
 
 
@@ -74,9 +73,6 @@ def conventions(name: str, target: Any) -> dict[str, str]:
 
 def _own_pattern(name: str, declared: object) -> str:
     """Return the pattern that a class declares as its own, by its name if it has one; `gpt2` if it declares none."""
-    if isinstance(declared, re.Pattern | regex.Pattern) and isinstance(declared.pattern, str):
-        flags = "".join(letter for letter, flag in _FLAGS.items() if declared.flags & flag)
-        declared = f"(?{flags}){declared.pattern}" if flags else declared.pattern
     if not isinstance(declared, str):
         return "gpt2"
     try:
@@ -145,6 +141,10 @@ def settle(implementation: Probed, stderr: int = 2) -> frozenset[str]:
             close = difflib.get_close_matches(name, CAPABILITIES, n=1)
             hint = f"did you mean {close[0]!a}?" if close else "check-bridge lists what programs can announce"
             implementation.note(f"the protocol has no capability {name[:60]!a}; {hint}")
+    own = getattr(implementation.target, "pattern", None)
+    if isinstance(own, re.Pattern | regex.Pattern) and own.pattern not in (PATTERNS["gpt2"], *GPT2_REWRITTEN):
+        fix = "if the tokenizer has a split of its own, declare the expression as a string"
+        implementation.note(f"pattern is compiled, so it declares nothing; {fix}")
     prober = Prober(implementation, stderr)
     waiting = f"{implementation.name}: waiting for a first small call of"
     with announced(lambda: (prober.began, f"{waiting} {prober.asked}"), stderr):

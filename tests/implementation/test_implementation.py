@@ -407,17 +407,18 @@ def test_a_declared_pattern_that_is_a_misspelt_name_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("compiled", "declared"),
+    ("compiled", "is_noted"),
     [
-        (regex.compile(r"\w+|\W+"), r"\w+|\W+"),
-        (regex.compile(PATTERNS["cl100k"]), "cl100k"),
-        (re.compile("[a-z]+|.", re.IGNORECASE | re.DOTALL), "(?is)[a-z]+|."),
-        (re.compile(b"[a-z]+"), "gpt2"),  # nothing that splits text
+        (regex.compile(r"\w+|\W+"), True),
+        (re.compile(b"[a-z]+"), True),
+        (regex.compile(PATTERNS["gpt2"]), False),
+        (regex.compile(GPT2_REWRITTEN[0]), False),
     ],
 )
-def test_a_declared_pattern_can_be_compiled(compiled: object, declared: str) -> None:
-    tokenizer = type("T", (LoadsOnly,), {"pattern": compiled})
-    assert Implementation("x", tokenizer).conventions["pattern"] == declared
+def test_a_compiled_pattern_declares_no_split(compiled: object, is_noted: bool) -> None:
+    implementation = Implementation("x", type("T", (LoadsOnly,), {"pattern": compiled}))
+    assert implementation.conventions["pattern"] == "gpt2"
+    assert any("declare the expression as a string" in note for note in implementation.notes) is is_noted
 
 
 def test_a_loader_is_tested_if_only_the_constructor_fails() -> None:
