@@ -177,8 +177,8 @@ def example(cause: Cause, result: RunResult) -> Outcome:
         own = [list(cause.tests[:WITHIN_LIMIT])]
     tests = {test: difficulty(result.by_test[test]) for test in next(filter(None, own), cause.tests)}
     *kind, size = tests[best := min(tests, key=tests.__getitem__)]
-    named = cause.clear & tests.keys() if isinstance(cause, BugCause) else ()
-    clear = [test for test in named if tests[test] <= (*kind, MUCH_LARGER * size)]
+    named = cause.clear if isinstance(cause, BugCause) else ()
+    clear = [test for test in tests if test in named and tests[test] <= (*kind, MUCH_LARGER * size)]
     shown = result.by_test[min(clear or [best], key=tests.__getitem__)]
     smallest = min((result.by_test[test] for test in cause.tests), key=difficulty)
     is_far_larger = isinstance(cause, BugCause) and _size(shown) > FAR_LARGER * _size(smallest)

@@ -959,6 +959,12 @@ def test_the_example_is_of_another_clause_if_those_of_its_own_are_far_larger() -
         assert causes.example(greedy(["own", "other"]), failing_run(*outcomes)).test == shown
 
 
+def test_of_equal_examples_the_first_is_shown() -> None:
+    names = [f"test-{number}" for number in range(20)]
+    made = failing_run(*(outcome(name, "failed") for name in names))
+    assert causes.example(replace(greedy(names), clear=frozenset(names)), made).test == names[0]
+
+
 def test_the_example_names_the_cause_alone_unless_it_is_much_larger() -> None:
     def wrong(length: int) -> Mismatch:
         return replace(mismatch(), asked=replace(mismatch().asked, operation=Encode("a" * length)))
