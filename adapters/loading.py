@@ -9,11 +9,12 @@ import os
 import re
 import shlex
 import sys
-import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from bpe_conformance.fixtures.files import is_of_python
 
 from .bridge import confinement
 from .bridge.client import bridge
@@ -261,9 +262,8 @@ def _place(error: BaseException) -> str:
         return f"{error.filename}:{error.lineno}"
     machinery = ("<frozen", __file__, confinement.__file__, importlib.__file__)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
-    library = sysconfig.get_path("stdlib")
-    written = [one for one in frames if "site-packages" in one.filename or not one.filename.startswith(library)]
-    return f"{(written or frames)[-1].filename}:{(written or frames)[-1].lineno}" if frames else ""
+    shown = [frame for frame in frames if not is_of_python(frame.filename)] or frames
+    return f"{shown[-1].filename}:{shown[-1].lineno}" if shown else ""
 
 
 def _no_attribute(owner: object, where: str, name: str) -> str:

@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures import answers
 from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer, type_name
+from bpe_conformance.fixtures.files import INSTALLED, is_of_python
 
 from ..answer import MALFORMED, TIMED_OUT, Answer, Fault, Refusal
 
@@ -28,8 +28,6 @@ _LONGEST_LINE = 500
 _OUR_MODULE = "/protocol.mjs:"  # marks the frames of the module that implements the protocol for JavaScript programs
 _PYTHON_FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)\n(?! *File ")(.*)', re.M)
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
-_INSTALLED = {"site-packages", "dist-packages"}
-_LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
 """Parts of this package that are implementations."""
@@ -277,18 +275,11 @@ def frames_of(error: BaseException) -> list[Frame]:
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    written = [frame for frame in theirs if not _is_of_python(frame.filename)]
-    own = [number for number, frame in enumerate(written, 1) if not _INSTALLED & {*Path(frame.filename).parts}]
+    written = [frame for frame in theirs if not is_of_python(frame.filename)]
+    own = [number for number, frame in enumerate(written, 1) if not INSTALLED & {*Path(frame.filename).parts}]
     written = written[: own[-1]] if own else written
     shown = (written or theirs)[-SHOWN_FRAMES:]
     return [Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "") for frame in shown]
-
-
-def _is_of_python(filename: str) -> bool:
-    """Return whether a file belongs to Python or its standard library, but not to an installed package."""
-    parts = Path(filename).parts
-    in_library = any(filename.startswith(os.path.join(folder, "")) for folder in _LIBRARIES)  # noqa: PTH118
-    return filename.startswith("<frozen ") or (in_library and not _INSTALLED & {*parts})
 
 
 def remote_frames(text: str) -> list[str]:
@@ -296,7 +287,7 @@ def remote_frames(text: str) -> list[str]:
 
     def of_python(found: re.Match[str]) -> str:
         place = f"{as_imported(found[1])}:{found[2]}"
-        return "" if _is_of_python(found[1]) else str(Frame(place, found[3], found[4].strip()))
+        return "" if is_of_python(found[1]) else str(Frame(place, found[3], found[4].strip()))
 
     text = _PYTHON_FRAME.sub(of_python, text)
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~")]

@@ -785,17 +785,16 @@ class _Search:
                     depends_on=None,
                 ) if not model.is_large and sum(map(len, operation.texts())) <= LONGEST_IN_PARTS:
                     asked[test] = operation, model, right
-        for bug in known_bugs():
+        kinds = dict(IN_PACKS)
+        for bug in (bug for bug in known_bugs() if bug.section in kinds):
             mine = {
-                test: (operation, model, right)
-                for test, (operation, model, right) in asked.items()
-                if any(isinstance(operation, kind) for section, kind in IN_PACKS if section == bug.section)
-                and (bug.section != "pipeline" or model.pipeline)
+                test: one
+                for test, one in asked.items()
+                if isinstance(one[0], kinds[bug.section]) and (bug.section != "pipeline" or one[1].pipeline)
             }
             marks = _wrong_answers(bug, mine)
             if same := {test for test, mark in marks.items() if mark == self.failing[test].fingerprint}:
-                clauses = {test: found.id for test in same if (found := self.failing[test].clause)}
-                own = {test for test in same if clauses.get(test) == bug.clause}
+                own = {test for test in same if (found := self.failing[test].clause) and found.id == bug.clause}
                 yield Candidate(BugCause((_named(bug),), ()), same, own=own, order=int(bug.id not in BY_CHANGED_TEXT))
 
     def _follows_default_lookup(self, wrong: Mismatch) -> bool:

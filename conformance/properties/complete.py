@@ -289,14 +289,13 @@ def encoding_beside_line_ends(pattern: str, chars: Sequence[str]) -> tuple[Quest
 
 @Fixed("law-split-line-ends", "SPLIT-NAME-1", ("encode", "pattern"))
 def beside_line_ends(implementation: Implementation) -> Verdicts:
-    """Each named pattern joins and cuts characters that some engines count as line ends as it does in `regex`."""
+    """Under each named pattern, characters that some engines count as line ends are split as the expression says."""
     for name in strategies.patterns(implementation):
         pose = partial(encoding_beside_line_ends, name)
         yield from in_blocks(implementation, "SPLIT-NAME-1", LINE_ENDS, len(LINE_ENDS), pose)
 
 
 _STARTS = strategies.with_ids([(b"x", bytes([byte])) for byte in range(256) if byte != ord("x")])
-_STARTS = replace(_STARTS, special_tokens=None)
 CLASSES = {
     "PIPELINE-PUNCTUATION-1": ("{}", Pipeline((), (), (Punctuation("Removed"), ByteLevel(split=False)))),
     "PIPELINE-DIGITS-1": ("x{}", Pipeline((), (), (Digits(individual=True), ByteLevel(split=False)))),
@@ -1193,9 +1192,9 @@ SIGNS = (
 """What tokenizers write for the start or the end of a word, for white space or for a byte, or what they clean up."""
 CONTROLS = "\n\0\x01\x02\x03\x1c\x1d\x1e\x1f"
 SEPARATORS = "".join(map("".join, product(CONTROLS, repeat=3)))
-"""Whatever three of these characters join the texts of a batch, it is also inside this text."""
+"""It contains every separator of three of these characters with which a program could join the texts of a batch."""
 PLACEHOLDERS = "".join(f"{left}{at}{right}" for left, right in product(CONTROLS, repeat=2) for at in (0, 1))
-"""A special token that is replaced by its number between two of these characters is also found in this text."""
+"""It contains every placeholder that is the number of a special token between two of these characters."""
 PLACES = ("{0}", "{0}kl", "{0}{0} kl", "kl{0} kl", "kl {0}{0}kl", "kl{0}", "kl {0}", "kl{0}{0}")
 _KL = strategies.with_ids([(b"k", b"l")])
 UNLISTED = replace(

@@ -175,7 +175,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
     """
     ways = [False, True] if "save" in implementation.capabilities else [False]
     is_gpt2 = implementation.conventions["pattern"] == "gpt2"
-    with_specials = [text.encode(LONG_LINE) for text in Texts(implementation).spread[:1]] if is_gpt2 else []
+    with_specials = [text.encode(LONG_LINE) for text in Texts(implementation).combined[:1]] if is_gpt2 else []
     for (question, right), is_saved in (
         (long_tokens(LONG_ENTRY), False),
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),

@@ -243,8 +243,8 @@ def mixed(pattern: str) -> Model:
 
 
 @cache
-def spread(pattern: str) -> Model:
-    """Return that table with a special token and 1,024 more merges, of bytes that are not adjacent in UTF-8."""
+def mixed_with_special(pattern: str) -> Model:
+    """Return that of `mixed` with a special token and 1,024 more merges, of bytes that are not adjacent in UTF-8."""
     firsts = [bytes([lead]) for lead in range(0xC2, 0xE2)]
     table, more = mixed(pattern), tuple(product(firsts, firsts))
     ids = {69_999: SPECIAL.encode("ascii"), **{100_000 + at: left + right for at, (left, right) in enumerate(more)}}
@@ -258,11 +258,12 @@ SYLLABLE = "\u1100\u1161\u11a8"
 COMPOSED = Pipeline(("NFC",), (), (Split(r"\p{L}"), ByteLevel(split=False)))
 """It composes every three characters of a long text of `SYLLABLE`, unless the text is cut between them."""
 PREFIXED = Pipeline((), (), (ByteLevel(prefix_space=True),))
+_ONE_MERGE = strategies.with_ids([(b"q", b"\xc3")])
 WHOLE = replace(
-    strategies.with_ids([(b"q", b"\xc3")]), pipeline=Pipeline((), (), (Split(" "), ByteLevel(split=False)), "whole")
+    _ONE_MERGE,
+    vocab={**_ONE_MERGE.vocab, 300: b"zq", 301: "zq\u00e9".encode()},  # no merges make these entries
+    pipeline=Pipeline((), (), (Split(" "), ByteLevel(split=False)), "whole"),
 )
-WHOLE = replace(WHOLE, vocab={**WHOLE.vocab, 300: b"zq", 301: "zq\u00e9".encode()})
-"""The entries are no results of merges."""
 ACCENTS = "e\u0301 a<s>\u212b"
 ACCENTED = replace(
     strategies.with_ids((), special=["<s>"]),
@@ -491,7 +492,7 @@ class Texts:
     """The repeated texts that can test an implementation.
 
     The last text of `words` also has special tokens, if they are supported. `mixed` and `unspaced` are for each pattern
-    to test. `spread` is for every third one, and empty if special tokens are not supported.
+    to test. `combined` is for every third one, and empty if special tokens are not supported.
     """
 
     def __init__(self, implementation: Implementation) -> None:
@@ -506,8 +507,9 @@ class Texts:
             self.words.append(self.text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL))
         self.mixed = [self.text(f"mixed text by {name}", own or mixed(name), MIXED) for name in patterns]
         named = patterns[::3] if self._has_special else []
-        self.spread = [
-            self.text(f"mixed text and special tokens by {name}", spread(name), MIXED + SPECIAL) for name in named
+        self.combined = [
+            self.text(f"mixed text and special tokens by {name}", mixed_with_special(name), MIXED + SPECIAL)
+            for name in named
         ]
         self.runs = self.text("runs of white space", own or blank_runs(), BLANK_RUNS)
         self.unbroken = self.text("text without white space", own or UNBROKEN, UNBROKEN_PART)
@@ -860,7 +862,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     yield Row(texts.unbroken.what, (*with_more(effort, LARGER), *FAR[: not effort.scale]), texts.unbroken.encode)
     for text in (*texts.mixed[1:], *texts.unspaced):
         yield Row(text.what, with_more(effort, FEW), text.encode)
-    for text in texts.spread:
+    for text in texts.combined:
         yield Row(text.what, FEW[::2], text.encode)
     for text in texts.sentences(implementation):
         yield Row(text.what, THREE, text.encode, clause="SPLIT-DEFAULT-1")
@@ -1134,7 +1136,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
-    for text in texts.spread:
+    for text in texts.combined:
         yield Row(f"{text.what} in chunks of 5", LESS[:2], partial(text.stream, chunk=5))
     for text in texts.surprising():
         yield Row(f"{text.what}, in two chunks", LONG_HEAD, partial(_in_two_chunks, text.encode))
@@ -1199,7 +1201,7 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[R
         )
         what = "texts that end or begin with a part of a special token"
         yield Row(what, (6, 65, 1_025), _parts_of_specials, clause="LAW-BATCH-1")
-    for text in texts.spread:
+    for text in texts.combined:
         yield Row(f"texts, {text.what}", (6, 65), partial(_many_rows, text))
 
 
@@ -1335,7 +1337,7 @@ def _long_offsets(implementation: Implementation, effort: Effort) -> Iterator[Ro
     yield Row(texts.mixed[0].what, with_more(effort), texts.mixed[0].offsets)
     yield Row(texts.runs.what, (60, 140_000), texts.runs.offsets)
     yield Row(texts.words[-1].what, FEW, texts.words[-1].offsets)
-    for text in texts.spread:
+    for text in texts.combined:
         yield Row(text.what, FEW[::2], text.offsets)
     for text in texts.surprising():
         yield Row(text.what, (60, 4_200), text.offsets)

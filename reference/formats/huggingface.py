@@ -261,14 +261,16 @@ UNUSED = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, 
 def either_spelling(model: Model, indent: int | None = None) -> str:
     """Return the text of the file in a spelling that the format has for it, which the number of merges chooses.
 
-    If it is odd, the file is as `tokenizers` wrote it before version 0.20: merges are texts, settings that it did not
-    have yet are missing, and an expression without operators is a String, which is no expression. Its decoder and its
-    post-processor have a prefix space, as GPT-2's do, which changes nothing. If it is even, a post-processor puts the
-    first added token before each text, which `encode` without special tokens does not do. If it is a multiple of four,
-    this one is in a Sequence, as Llama 3's is. If it is two more, the keys of the vocabulary are in reverse order and,
-    if there are several normal forms, a Sequence has others within it: of the parts before ByteLevel, or before the
-    last one, or, if it is six more than a multiple of eight, of all but the first, again and again. If it is two more
-    than a multiple of eight, no normalizer is a Sequence of none, as DeepSeek's is.
+    - Odd: as `tokenizers` wrote it before version 0.20. Merges are texts, settings that it did not have yet are
+      missing, and an expression without operators is a String, which is no expression. As in GPT-2's file, the decoder
+      and the post-processor have a prefix space, which changes nothing.
+    - Even: a post-processor puts the first added token before each text, which `encode` without special tokens does not
+      do. For a multiple of four, it is in a Sequence, as in Llama 3's file.
+    - Two more than a multiple of four: the keys of the vocabulary are in reverse order and, if there are several normal
+      forms, a Sequence has others within it: of the parts before ByteLevel, or before the last one.
+    - Six more than a multiple of eight: such a Sequence has all parts but the first, again and again.
+    - Two more than a multiple of eight: if there is no normal form, the normalizer is an empty Sequence, as in the file
+      of DeepSeek V3.
     """
     written = document(model)
     model_part, steps = written["model"], written["pre_tokenizer"] or {}

@@ -15,6 +15,7 @@ import regex
 
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.answer import MALFORMED, Fault, Refusal, Text
+from bpe_conformance.fixtures import files
 from bpe_conformance.fixtures.answers import MalformedAnswer, NoAnswer
 from bpe_conformance.implementation import proxy
 from bpe_conformance.implementation.proxy import (
@@ -213,7 +214,7 @@ def test_own_modules_are_recognized(module: str, ours: bool) -> None:
     ],
 )
 def test_the_files_of_python_are_those_of_no_package(file: str, is_of_python: bool) -> None:
-    assert proxy._is_of_python(file) == is_of_python
+    assert files.is_of_python(file) == is_of_python
 
 
 def test_frames_in_javascript_are_those_of_the_user_if_there_are_any() -> None:

@@ -932,7 +932,6 @@ class ForgetsSpecialsUnderOthers(BaseEncoder):
     """Finds no special tokens if a text is long, or texts or chunks are many, and the pattern is not GPT-2's."""
 
     methods: tuple[str, ...] = ()
-    least = 0
 
     def changed(self, method: str, size: int) -> BaseEncoder:
         forgets = method in self.methods and size > 16 and self.pattern != PATTERNS["gpt2"] and self.pipeline is None
