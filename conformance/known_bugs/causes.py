@@ -65,7 +65,6 @@ from ..outcome import (
     Dependence,
     Diagnosis,
     ErrorCause,
-    Expectation,
     Mismatch,
     Outcome,
 )
@@ -86,7 +85,7 @@ REPLAYED = 200  # the most golden cases on which a bug is tested again
 SHORTEST, FEW = 100, 30  # all known bugs answer 30 of the 100 shortest failures of a pack
 MOST_IDS = 400  # in a list of a pack: some known bugs decode the whole list again for each id
 MOST_WORDS = 1 << 20  # the most different words, times merges (at least 32), that a known bug is trained on again
-SHORT, LONGEST = 1_000, 600_000  # golden cases are shorter; the most characters that a known bug is asked again
+SHORT, LONG, LONGEST = 1_000, 100_000, 600_000  # characters: golden cases are shorter; the most for many bugs; for one
 _ROUND = (n * 10**m for n in (1, 2, 3, 5) for m in range(1, 7))
 SIZES = sorted({*range(2, 16), *(1 << step for step in range(4, 21)), *_ROUND, 25_000})
 """The sizes of blocks, buffers and numbers with which a known bug that has one is tried."""
@@ -150,6 +149,11 @@ IN_PACKS: tuple[tuple[str, type[Operation]], ...] = (
     ("detokenizing", Detokenize),
 )
 """The sections of the known bugs that a pack can show, and the operation that each is about."""
+WITHOUT_CASES: Mapping[str, type[Operation]] = {
+    **dict(IN_PACKS),
+    **dict.fromkeys(("training_counts", "training_text", "training_ties"), Train),
+}
+"""The sections of the known bugs that a run without golden cases can show, and the operation that each is about."""
 OPEN: Conventions = (("tie_break", "unspecified"),)
 _ANSWERED = OPERATIONS.keys() - {"construct", "save", "load"}  # the operations that the oracle answers
 
@@ -388,12 +392,12 @@ class _Search:
             if len(tests) >= SAME_ERROR or (error and is_late(error)):  # a busy machine can cause a single time-out
                 causes.append(self._with_tests(cause, tests))
         left -= {test for cause in causes for test in cause.tests}
-        causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
-        left -= {test for cause in causes for test in cause.tests}
         if not self.evidence.clauses:
             alone = cover(self._answers_to_properties(left), left)
             causes += [self._with_tests(candidate.cause, tests) for candidate, tests in alone]
             left -= {test for cause in causes for test in cause.tests}
+        causes += [self._with_tests(cause, {test}) for test, cause in self._of_properties(left)]
+        left -= {test for cause in causes for test in cause.tests}
         causes = [cause for cause in causes if not self._is_chance(cause, left)]
         named = [bug.id for cause in causes if isinstance(cause, BugCause) for bug in cause.bugs]
         self.overlaid = left & {test for bug in named for test in published.answers.get(bug, ())}
@@ -776,25 +780,19 @@ class _Search:
 
     def _answers_to_properties(self, left: Set[str]) -> Iterator[Candidate]:
         """Yield the known bugs that give the answers of properties, for a run without golden cases, such as fuzzing."""
-        asked: Asked = {}
-        for test in left:
-            match self.failing[test].mismatch:
-                case Mismatch(
-                    Question(Encode() | Stream() | Decode() | Detokenize() as operation, Model() as model, ""),
-                    Expectation((Ids() | Text() as right, *_)),
-                    depends_on=None,
-                ) if not model.is_large and sum(map(len, operation.texts())) <= LONGEST_IN_PARTS:
-                    asked[test] = operation, model, right
-        kinds = dict(IN_PACKS)
-        for bug in (bug for bug in known_bugs() if bug.section in kinds):
-            mine = {
-                test: one
-                for test, one in asked.items()
-                if isinstance(one[0], kinds[bug.section]) and (bug.section != "pipeline" or one[1].pipeline)
+        wrong = {test: found for test in left if (found := self.failing[test].mismatch) and not found.depends_on}
+        for bug in (bug for bug in known_bugs() if bug.section in WITHOUT_CASES and not bug.varies):
+            implementation, kind = _implementation_of(bug, ()), WITHOUT_CASES[bug.section]
+            same = {
+                test
+                for test, found in wrong.items()
+                if type(found.asked.operation) is kind
+                and not (kind is Encode and found.asked.context)
+                and (bug.section != "pipeline" or (found.asked.model and found.asked.model.pipeline))
+                and _answers_alike(implementation, found, LONGEST_IN_PARTS if kind is Encode else LONG)
             }
-            marks = _wrong_answers(bug, mine)
-            if same := {test for test, mark in marks.items() if mark == self.failing[test].fingerprint}:
-                own = {test for test in same if (found := self.failing[test].clause) and found.id == bug.clause}
+            own = {test for test in same if (clause := self.failing[test].clause) and clause.id == bug.clause}
+            if same:
                 yield Candidate(BugCause((_named(bug),), ()), same, own=own, order=int(bug.id not in BY_CHANGED_TEXT))
 
     def _follows_default_lookup(self, wrong: Mismatch) -> bool:
@@ -1045,12 +1043,12 @@ def _is_correct_under(changed: Conventions, conventions: Mapping[str, str], mism
     return _is_right(asked, answer, conventions)
 
 
-def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
+def _answers_alike(bug: Implementation, mismatch: Mismatch, longest: int = LONGEST_IN_PARTS) -> bool:
     """Return whether a known bug gives the same answer to the same question, or one that is wrong in the same way."""
     asked = mismatch.asked
     if asked.context and isinstance(mismatch.answer, Refusal | Fault):
         return False  # in another context, another error can have the same type
-    return _takes(bug, asked) and alike(ask(bug, asked), mismatch.answer)
+    return _takes(bug, asked, longest) and alike(ask(bug, asked), mismatch.answer)
 
 
 def _named(bug: KnownBug) -> Bug:
@@ -1152,9 +1150,9 @@ def _without_special(asked: Question[Any]) -> Question[Any] | None:
     return replace(asked, model=replace(asked.model, special_tokens=None), context="") if asked.model else None
 
 
-def _takes(bug: Implementation, asked: Question[Any]) -> bool:
+def _takes(bug: Implementation, asked: Question[Any], longest: int = LONGEST_IN_PARTS) -> bool:
     """Return whether a known bug can answer a question, and quickly."""
-    is_long = sum(map(len, asked.operation.texts())) > LONGEST_IN_PARTS
+    is_long = sum(map(len, asked.operation.texts())) > longest
     if is_long or asked.operation.name not in _ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
     needed = {*asked.operation.needs}

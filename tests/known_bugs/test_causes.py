@@ -1438,14 +1438,33 @@ def test_warnings_of_golden_cases_do_not_refute_a_bug() -> None:
         assert _names(diagnose([failed, *others], cases)) == names
 
 
-def test_a_stream_that_is_cut_in_a_short_text_is_no_full_buffer() -> None:
+def test_a_stream_that_is_cut_in_a_short_text_has_the_usual_bug_and_no_full_buffer() -> None:
     encode = textbook.Tokenizer(UNBROKEN.vocab, UNBROKEN.merges).encode
     chunks = UNBROKEN_PART[:5], UNBROKEN_PART[5:]
     asked = Question(Stream(chunks), UNBROKEN, "text without white space, size 14")
     right, wrong = Ids(tuple(encode("".join(chunks)))), Ids((*encode(chunks[0]), *encode(chunks[1])))
     failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-1"), test="law-long-streams")
     assert right != wrong
-    assert _names(diagnose([failed], ())) == []
+    assert _names(diagnose([failed], ())) == ["chunks-encoded-alone"]
+
+
+def test_properties_alone_have_the_usual_bugs_as_causes_not_rarer_ones() -> None:
+    """`long-chunks-encoded-alone` and `tie-set-order` answer alike, and only golden cases tell them apart."""
+    targets = {bug.id: bug.target for bug in known_bugs()}
+    failed = []
+    for bug, tests in {
+        "chunks-encoded-alone": ("law-long-streams", "law-stream-cuts"),
+        "tie-first-seen": ("law-train-characters",),
+    }.items():
+        tested = Implementation("x", targets[bug])
+        for law in bind(_spec().clauses):
+            if law.id in tests:
+                found = law.run(tested, Effort())
+                assert found is not None
+                failed.append(replace(_of_property(found.mismatch, law.clause.id), test=law.id))
+    assert len(failed) == 3
+    ties = "tie-first-seen or tie-lex-smaller or tie-smaller-ids"
+    assert _names(diagnose(failed, ())) == ["chunks-encoded-alone", ties]
 
 
 @pytest.mark.slow
