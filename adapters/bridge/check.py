@@ -247,7 +247,7 @@ class StepResult(NamedTuple):
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
     """Run the steps of `cmd:PROGRAM` and yield their results; raise AdapterError if it cannot be started at all."""
     program = Program(program_arguments(spec), time_limit, start_limit)
-    hangs, load_failure = 0, [""]
+    hangs, load_failure, advised = 0, [""], dict[tuple[str, ...], str]()
     try:
         for title, step, values in _steps():
             if missing := [name for name in step.get("needs", ()) if name not in program.capabilities]:
@@ -259,7 +259,7 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
                 if said == load_failure:
                     result = StepResult(title, "skip", ("not checked; it needs load, which fails as above",))
                 load_failure = said
-            yield result
+            yield _without_advice(result, advised)
             hangs += hung
             if result.state == "FAIL" and not program.hello:
                 return
@@ -268,6 +268,16 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
                 return
     finally:
         program.close()
+
+
+def _without_advice(result: StepResult, advised: dict[tuple[str, ...], str]) -> StepResult:
+    """Shorten a failure whose rule and fix were shown before; `advised` is the first step with each rule and fix."""
+    advice = tuple(line for line in result.lines if line.startswith(("rule ", "fix ")))
+    first = advised.setdefault(advice, result.title)
+    if not advice or first == result.title:
+        return result
+    got = [line for line in result.lines if line.startswith(("got ", "stderr "))]
+    return result._replace(lines=(*got, f'fix    as for "{first}"'))
 
 
 def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:

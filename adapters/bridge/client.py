@@ -522,4 +522,8 @@ def isolated(
     argv += ["--memory", f"{memory:g}"] if memory is not None else []
     argv += [] if has_sample else ["--no-sample"]
     argv += ["--trainer", trainer] if trainer else []
-    return bridge(argv, time_limit=time_limit, env=env, prints_stack=True)
+    try:
+        return bridge(argv, time_limit=time_limit, env=env, prints_stack=True)
+    except CrashError as error:
+        step = f"importing {spec.partition(':')[0]}, or calling the constructor"
+        raise CrashError(step, error.got, stderr=error.stderr) from None

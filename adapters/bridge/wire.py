@@ -40,7 +40,11 @@ def dump(message: Mapping[str, Any]) -> bytes:
 
 def parse(line: bytes) -> dict[str, Any]:
     """Return the message in `line`; raise ValueError if the line is not one JSON object in UTF-8."""
-    message = parse_json(line.decode("utf-8"), "line")
+    text = line.decode("utf-8")
+    try:
+        message = parse_json(text, "", 1)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix(":1: ")) from None
     if not isinstance(message, dict):
         raise ValueError(f"{kind(message)} instead of an object")
     return message

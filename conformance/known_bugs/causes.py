@@ -751,13 +751,15 @@ class _Search:
     def _of_properties(self, left: Set[str]) -> Iterator[tuple[str, BugCause]]:
         """Yield the known bugs that a property caught first, and that go wrong in it as the implementation does.
 
-        In a class in which golden cases fail, too, their cause is more likely.
+        In a class in which golden cases fail, too, their cause is more likely, unless the property measures time.
         """
         published = matrix.read()
         other = {self.failing[test].conformance_class for test in self.failing.keys() & self.golden.keys()}
         for test in sorted(left - self.golden.keys()):
             outcome = self.failing[test]
-            if outcome.mismatch is None or outcome.depends or outcome.conformance_class in other:
+            if outcome.mismatch is None or outcome.depends:
+                continue
+            if outcome.conformance_class in other and not isinstance(outcome.mismatch.answer, Measure):
                 continue
             if not outcome.mismatch.asked.operation.needs:
                 continue  # it stands for all calls of a test

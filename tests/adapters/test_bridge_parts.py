@@ -538,6 +538,22 @@ def test_a_step_that_needs_load_does_not_repeat_its_failure(monkeypatch: pytest.
     assert [each.lines for each in results] == [shown[0], needs, hung, needs, hung, hung, shown[6]]
 
 
+def test_a_rule_and_its_fix_are_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failure(got: str, rule: str) -> tuple[str, ...]:
+        return 'sent   {"op":"encode"}', f"got    {got}", f"rule   {rule}", "fix    do it"
+
+    shown = {"a": failure("1", "one"), "b": failure("2", "one"), "c": failure("3", "two"), "d": (), "e": ("got    4",)}
+
+    def tried(title: str, step: Any, program: check.Program, values: Any) -> tuple[check.StepResult, bool]:
+        program.hello = {"protocol": 1}
+        return check.StepResult(title, "FAIL" if shown[title] else "ok", shown[title], "encode"), False
+
+    monkeypatch.setattr(check, "_steps", lambda: [(title, {}, {}) for title in shown])
+    monkeypatch.setattr(check, "_try", tried)
+    lines = {result.title: result.lines for result in check.check("cmd:x")}
+    assert lines == {**shown, "b": ("got    2", 'fix    as for "a"')}
+
+
 def test_a_program_that_cannot_start_again_is_asked_to_release_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(tested: Any) -> str:
         raise CrashError("start", "got", "a rule", "a fix")

@@ -193,6 +193,15 @@ def test_the_place_of_a_stream_that_hangs_is_written(tmp_path, monkeypatch):
     adapter.close()
 
 
+def test_a_module_that_ends_its_process_is_reported_as_such(tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        CrashError, match=r"^importing ends, or calling the constructor: the program ended with status 0"
+    ):
+        isolated("ends:Tokenizer", time_limit=20)
+
+
 def test_hang_during_a_long_request_is_ended(tmp_path):
     program = tmp_path / "deaf.py"
     program.write_text(

@@ -1395,6 +1395,10 @@ def test_a_detokenizer_whose_time_grows_too_much_decodes_all_ids_again() -> None
     wrong = Mismatch(asked, Expectation((AtMost(23, "times"),)), Measure(54, "times"))
     failed = Outcome(tested.id, "property", "", "failed", tested.clause, "detokenizer", mismatch=wrong)
     assert _names(diagnose([failed], ())) == ["all-ids-decoded-again"]
+    target = next(bug.target for bug in known_bugs() if bug.id == "end-of-stream-lost")
+    golden = _outcomes(target, [case for case in _cases() if case.id.startswith("detok-end-")])
+    assert golden
+    assert "all-ids-decoded-again" in _names(diagnose([*golden, failed], _cases()))
 
 
 @pytest.mark.parametrize(("length", "names"), [(1_501, ["long-pre-tokens-from-the-right"]), (501, [])])
