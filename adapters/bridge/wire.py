@@ -113,7 +113,8 @@ def _read_ids(value: Any) -> Any:
         raise (NoAnswer if value is None else MalformedAnswer)(f"{kind(value)} instead of a list of integers")
     if not set(map(type, value)) <= {int}:
         wrong = next(item for item in value if type(item) is not int)
-        raise MalformedAnswer(f"{kind(wrong)} in a list of ids; an id is an integer")
+        found_nothing = ", as if a lookup found nothing" if wrong is None else ""
+        raise MalformedAnswer(f"{kind(wrong)} in a list of ids{found_nothing}; an id is an integer")
     return value
 
 

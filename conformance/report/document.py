@@ -81,15 +81,18 @@ def _visible(value: Any) -> Any:
 
 
 def _cause(cause: Cause, result: RunResult) -> dict[str, Any]:
-    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, result).test}
+    shown = causes.example(cause, result)
+    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": shown.test}
+    fix = ascii_only(causes.fix(cause, shown, result.command))
     match cause:
         case BugCause(bugs):
             said = ({**asdict(bug), "sentence": show.prose(bug.sentence), "fix": show.prose(bug.fix)} for bug in bugs)
             return {"kind": "bug", **own, "bugs": list(said)}
         case ConventionCause(pairs):
-            return {"kind": "convention", **own, "conventions": dict(pairs), "declare": causes.conventions(cause)}
+            declare = causes.conventions(cause)
+            return {"kind": "convention", **own, "conventions": dict(pairs), "declare": declare, "fix": fix}
         case ErrorCause(message, place):
-            return {"kind": "error", **own, "message": message, "place": place}
+            return {"kind": "error", **own, "message": message, "place": place, "fix": fix}
 
 
 def _result(outcome: Outcome, result: RunResult) -> dict[str, Any]:

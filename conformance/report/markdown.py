@@ -76,10 +76,10 @@ def _causes(report: Document) -> Iterator[str]:
                     yield f"\n{_prose(bug['sentence'])} **Fix:** {_prose(bug['fix'])} Rule: {plain(bug['clause'])}."
             case "convention":
                 yield "\nThe answers follow this convention, which is not declared."
-                yield "If you intend it, declare it in the class; if not, it is a bug:"
-                yield f"\n{code(cause['declare'])}"
             case "error":
                 yield f"\nRaised at {code(cause['place'])}." if cause["place"] else ""
+        if cause.get("fix"):
+            yield f"\n**Fix:** {_prose(cause['fix'])}"
         yield "\nThe smallest failing case:\n"
         yield from block(results[cause["smallest"]]["failure"]["lines"])
     if report["unexplained"]:

@@ -106,17 +106,19 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                 yield from _row("or", prose(f"{bug.sentence} {bug.fix}"))
         case ConventionCause():
             place = _declaring(command)
-            text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
             if rule := _broken_tie_rule(cause, command):
                 text = (
                     f"Each merge has the highest count, but ties do not follow {rule}. If they should, the code that "
                     f"chooses between tied pairs has a bug. If any of these pairs will do, declare it in {place}:"
                 )
-            if asked := _handout(cause, command):
-                text = f"The answers are correct under this convention, but the handout asks for {asked}."
-                yield from wrapped(text, "  ", "  ")
-                yield from _row("fix", "Follow {}: {}.".format(*_rule(cause, command)))
-                text = f"Only if your course asks for this convention, declare it in {place}:"
+            else:
+                asked = _handout(cause, command)
+                but = f", but the handout asks for {asked}" if asked else ""
+                yield from wrapped(f"The answers are correct under this convention{but}.", "  ", "  ")
+                if follow := _follow(cause, command):
+                    yield from _row("fix", f"F{follow[1:]}.")
+                only = "Only if your course asks for" if asked else "If you intend"
+                text = f"{only} this convention, declare it in {place}:"
             yield from wrapped(text, "  ", "  ")
             yield from _row("declare", conventions(cause))
             if not command.argument:
@@ -159,6 +161,12 @@ def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
     if name == "tie_break":
         return tie_clause(command.conventions), TIE_BREAK_CODE.get(command.conventions[name], "")
     return RULES.get(name, ""), ""
+
+
+def _follow(cause: ConventionCause, command: Command) -> str:
+    """Return how to follow the declared value, or "" if no clause defines it."""
+    rule, code = _rule(cause, command)
+    return f"follow {rule}" + (f": {code}" if code else "") if rule else ""
 
 
 def example(cause: Cause, result: RunResult) -> Outcome:
@@ -425,39 +433,44 @@ def _parameters(method: str) -> str:
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
     if isinstance(cause, BugCause):
         yield prose(cause.bugs[0].sentence)
-        yield prose(f"Fix: {cause.bugs[0].fix}")
-        return
-    if shown.mismatch is not None:
+    elif shown.mismatch is not None:
         yield wording.fact(shown.mismatch)
-        if isinstance(answer := shown.mismatch.answer, Fault) and answer.kind == TIMED_OUT and answer.traceback:
-            place, _, source = answer.traceback[-1].partition(": ")
-            yield f"Fix: look at {place}, where it was stopped" + (f": `{source}`" if source else "")
+    if said := fix(cause, shown, command):
+        yield f"Fix: {said}"
+
+
+def fix(cause: Cause, shown: Outcome, command: Command) -> str:
+    """Return what to change, or "" if the suite does not know; `shown` is the failure that is shown with the cause."""
+    if isinstance(cause, BugCause):
+        return prose(cause.bugs[0].fix)
     if isinstance(cause, ConventionCause):
-        rule, code = _rule(cause, command)
-        follow = f"follow {rule or (shown.clause.id if shown.clause else 'the rule')}" + (f": {code}" if code else "")
-        declaration = f"{conventions(cause)} in {_declaring(command)}"
+        follow = _follow(cause, command) or f"follow {shown.clause.id if shown.clause else 'the rule'}"
+        declaration = f"`{conventions(cause)}` in {_declaring(command)}"
         if _broken_tie_rule(cause, command):
-            yield f"Fix: {follow}; or declare {declaration} if any tied pair will do."
-        elif _handout(cause, command):
-            yield f"Fix: {follow}. Only if your course asks for this convention, declare {declaration}."
-        else:
-            yield f"Fix: declare {declaration} if you intend it; if not, {follow}."
-    elif " returned None;" in cause.message:
-        yield "Fix: add the missing return or yield, or raise NotImplementedError to have its tests skipped."
-    elif not cause.place and shown.mismatch is not None and _ARGUMENTS.match(cause.message):
-        if takes := _parameters(shown.mismatch.asked.operation.call().method):
-            yield f"Fix: write the method so that it takes ({takes}), or leave it out to have its tests skipped."
-    elif cause.place and not cause.place.startswith("bpe_conformance/"):  # an adapter of the suite: it cannot be wrong
-        place, _, source = cause.place.partition(": ")
-        if "FileNotFoundError" in cause.message and _gets_text(shown, command):
-            yield "Fix: train gets the text itself, not the name of a file."
-            return
-        if re.search("TypeError.*(Posix|Windows)Path", cause.message) and _gets_path(shown, command):
-            yield "Fix: the trainer gets the path of a file; read the text from it."
-            return
-        fix = f"Fix: look at {place}, which raises the error" + (f": `{source}`" if source else "")
-        if cause.message.startswith(NotImplementedError.__name__):
-            left_out = "a whole method and, in the constructor or train, all special tokens"
-            yield f"{fix}. This error can leave out {left_out}."
-        else:
-            yield fix if source else f"{fix}."
+            return f"{follow}; or declare {declaration} if any tied pair will do."
+        if _handout(cause, command):
+            return f"{follow}. Only if your course asks for this convention, declare {declaration}."
+        return f"{follow}; or, if you intend this convention, declare {declaration}."
+    answer = shown.mismatch.answer if shown.mismatch is not None else None
+    if isinstance(answer, Fault) and answer.kind == TIMED_OUT and answer.traceback:
+        place, _, source = answer.traceback[-1].partition(": ")
+        return f"look at {place}, where it was stopped" + (f": `{source}`" if source else "")
+    if " returned None;" in cause.message:
+        return "add the missing return or yield, or raise NotImplementedError to have its tests skipped."
+    if not cause.place and shown.mismatch is not None and _ARGUMENTS.match(cause.message):
+        takes = _parameters(shown.mismatch.asked.operation.call().method)
+        return (
+            f"write the method so that it takes ({takes}), or leave it out to have its tests skipped." if takes else ""
+        )
+    if not cause.place or cause.place.startswith("bpe_conformance/"):  # an adapter of the suite cannot be wrong
+        return ""
+    place, _, source = cause.place.partition(": ")
+    if "FileNotFoundError" in cause.message and _gets_text(shown, command):
+        return "train gets the text itself, not the name of a file."
+    if re.search("TypeError.*(Posix|Windows)Path", cause.message) and _gets_path(shown, command):
+        return "the trainer gets the path of a file; read the text from it."
+    look = f"look at {place}, which raises the error" + (f": `{source}`" if source else "")
+    if cause.message.startswith(NotImplementedError.__name__):
+        left_out = "a whole method and, in the constructor or train, all special tokens"
+        return f"{look}. This error can leave out {left_out}."
+    return look if source else f"{look}."

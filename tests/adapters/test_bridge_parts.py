@@ -362,7 +362,8 @@ def test_values_of_json_are_named_as_in_the_protocol(value: object, words: str) 
         with pytest.raises(MalformedAnswer, match=f"^{words} instead of a list of integers$"):
             wire.RESULTS["encode"].read(value)
     if type(value) is not int:
-        with pytest.raises(MalformedAnswer, match=f"^{words} in a list of ids; an id is an integer$"):
+        why = ", as if a lookup found nothing" if value is None else ""
+        with pytest.raises(MalformedAnswer, match=f"^{words} in a list of ids{why}; an id is an integer$"):
             wire.RESULTS["encode"].read([1, value])
 
 

@@ -162,6 +162,8 @@ def test_causes_are_values_of_three_kinds() -> None:
             "smallest": "a",
             "conventions": {"tie_break": "first-seen"},
             "declare": 'conventions = {"tie_break": "first-seen"}',
+            "fix": "follow TRAIN-TIE-1: best = max(counts, key=lambda pair: (counts[pair], pair)); or, if you intend "
+            'this convention, declare `conventions = {"tie_break": "first-seen"}` in the class.',
         },
         {
             "kind": "bug",
@@ -184,6 +186,7 @@ def test_causes_are_values_of_three_kinds() -> None:
             "smallest": "d",
             "message": "IndexError: 7",
             "place": "mine.py:7 in encode: x[7]",
+            "fix": "look at mine.py:7 in encode, which raises the error: `x[7]`",
         },
     ]
     assert (found["unexplained"], found["passes_alone"]) == (["e"], "e")
@@ -527,7 +530,7 @@ def test_markdown_shows_every_kind_of_cause() -> None:
     )
     outcomes = [outcome(name, "failed") for name in "abc"]
     text = markdown.text(made(*outcomes, diagnosis=Diagnosis(causes, tuple("abc"), passes_alone="c")))
-    assert '\n`conventions = {"tie_break": "first-seen"}`\n' in text
+    assert 'if you intend this convention, declare `conventions = {"tie_break": "first-seen"}` in the class.\n' in text
     assert "**2. IndexError: 7** may explain 1 of 3 failures.\n\nRaised at `mine.py:7`.\n" in text
     assert "\nNo known cause explains the other 1.\n" in text
     assert "\nc passes alone, in a new process" in text

@@ -45,7 +45,7 @@ from bpe_conformance.known_bugs import encoding, training_counts
 from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.training_ties import greatest_by
 from bpe_conformance.notebook import _Text
-from bpe_conformance.operations import Batch, Decode, Detokenize, Encode, Operation, Question, Save, Train
+from bpe_conformance.operations import Batch, Decode, Detokenize, Encode, Operation, Question, Save, Train, tie_clause
 from bpe_conformance.outcome import (
     MOST_CAUSES,
     Bug,
@@ -201,7 +201,7 @@ def test_a_rule_for_ties_that_the_handout_does_not_ask_for_is_a_bug_first() -> N
         conventions = {**DEFAULTS, "tie_break": tie_break}
         of_adapter = replace(made, command=replace(made.command, adapter=adapter, conventions=conventions))
         shown = [line for line, _ in causes.lines(of_adapter)]
-        assert ("  fix        Follow TRAIN-TIE-1: best = max(counts, key=lambda" in "".join(shown)) == is_first
+        assert f"  fix        Follow {tie_clause(conventions)}: best = " in "".join(shown)
         whole, end = (" ".join("".join(lines).split()) for lines in (shown, causes.steps(of_adapter)))
         assert ("Only if your course asks for this convention, declare it" in whole) == is_first
         assert ("The handout asks for lex-greater: best = max(counts" in end) == is_first
@@ -888,7 +888,7 @@ def test_an_undeclared_convention_says_where_to_declare_it(
     made = result(outcome("one", "failed"), outcome("two", "failed"), diagnosis=Diagnosis((cause,), ("one", "two")))
     made = replace(made, command=replace(made.command, adapter=adapter, argument=argument))
     shown = lines_of(made)
-    assert f"If you intend it, declare it in {place}:" in " ".join(shown)
+    assert f"If you intend this convention, declare it in {place}:" in " ".join(shown)
     assert [line.partition("check")[2].strip() for line in shown if line.startswith("  check ")] == check
     (declared,) = (line for line in shown if line.startswith("  declare "))
     assert declared.split(maxsplit=1)[1] == 'conventions = {"lookup": "bytes"}'
@@ -1125,7 +1125,7 @@ def test_the_next_step_of_a_convention_names_the_clause_of_its_default() -> None
         cause = ConventionCause(((convention, "other"),), ("one", "two"))
         made = result(*outcomes, diagnosis=Diagnosis((cause, greedy(["three"])), ("one", "two", "three")))
         made = replace(made, command=replace(made.command, conventions={**DEFAULTS}))
-        assert f"if not, follow {clause}" in " ".join(" ".join(causes.steps(made)).split())
+        assert f"Fix: follow {clause}" in " ".join(" ".join(causes.steps(made)).split())
 
 
 @pytest.mark.parametrize("adapter", ["cmd:node t.js", "m:T"])
