@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +17,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import huggingface
-from bpe_conformance.reference.textbook import Segments, Word
+from bpe_conformance.reference.textbook import Segments, Word, Words
 
 E = TypeVar("E", bound=textbook.Encoding)
 NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")  # names of special tokens that people write into their code
@@ -183,6 +184,21 @@ class BaseEncoder(textbook.Encoding):
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
         return unspell(spelling)
+
+
+def trainer_like(encoder: type[BaseEncoder]) -> type[BaseTrainer]:
+    """Return a trainer that finds special tokens and splits texts as an encoder does."""
+
+    class Trainer(BaseTrainer):
+        def words(self, text: str, special: list[str], pattern: str) -> Words:
+            steps = encoder.__new__(encoder)
+            boundaries = special if self.train_special == "boundary" else []
+            vars(steps).update(pattern=pattern, special=boundaries, pipeline=None)
+            segments = [segment for segment, is_special in steps.cut(text) if not is_special]
+            counts = Counter(piece for segment in segments for piece in steps.split(segment))
+            return [(self.atoms(piece), count) for piece, count in counts.items()]
+
+    return Trainer
 
 
 def like(encoder: textbook.Encoding, kind: type[E], **changes: object) -> E:

@@ -73,7 +73,7 @@ from ..properties.asking import ask, correct_answer, is_late
 from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
-from .bases import BaseEncoder, BaseTrainer, following, like
+from .bases import BaseEncoder, BaseTrainer, following, like, trainer_like
 from .combined import Trainers, alike
 from .matrix import Matrix
 
@@ -103,6 +103,8 @@ Asked = dict[str, tuple[Encode | Stream | Decode | Detokenize, Model, Any]]
 UNNORMALIZED = "BYTES-TEXT-1"  # the clause against normal forms
 ADDS, LEAVE_OUT = "beginning-marked", ("specials-left-out", "specials-left-out-of-deltas")
 """The known bugs that take any special tokens for BOS and EOS, and for those that a decoder or a stream leaves out."""
+SHARED = ("splitting", "special")
+"""The sections of the known bugs whose steps a trainer often shares with the encoder."""
 ACROSS = "pairs-across-pre-tokens"  # stands for every trainer whose split joins pre-tokens of GPT-2
 
 
@@ -347,6 +349,7 @@ class _Search:
         self.declared = declared
         self.overlaid: set[str] = set()  # as in `Diagnosis`
         self._sized: dict[str, KnownBug] = {}  # known bugs with the sizes that fit
+        self._trainers_like: dict[str, Implementation] = {}  # encoders' bugs, as a trainer with the same steps has them
         tested = [outcome for outcome in tested if outcome.test in golden]
         self.wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch}
         self.evidence = Evidence(
@@ -372,15 +375,24 @@ class _Search:
         bugs = filter(self._raises_alike, likely)
         candidates = [*bugs, *self._conventions(), *self._patterns(), *starmap(Candidate, self._groups(self.wrong))]
         found = cover(candidates, failures)
+        first = {bug for candidate, _ in found for bug in candidate.bugs}
+        if in_training := [*self._in_training(first)]:
+            candidates += in_training
+            found = cover(candidates, failures)
         trainings = [test for test in self.failing if test in self.golden and _is_training(self.failing[test])]
         unexplained = failures - {test for _, tests in found for test in tests}
         more = [*self._other_sizes(unexplained, published.answers), *self._under_lookup(published.answers)]
         more += self._built_on_streams(published.answers)
+        settled: Set[str] = frozenset()
         if unexplained.intersection(trainings):
             several, settled = self._trainers(found, trainings)
             candidates = [one for one in candidates if not one.named or one.same & failures - settled]
             more += [*several, *(() if settled else self._open_ties(found))]
         found = cover([*candidates, *more], failures) if more else found
+        unexplained = {*trainings} - {test for _, tests in found for test in tests}
+        if unexplained and not settled:
+            more += self._in_training(first, unexplained)
+            found = cover([*candidates, *more], failures)
         left = set(self.failing)
         taken = [(candidate, set(tests)) for candidate, tests in found]
         for _, tests in taken:
@@ -632,6 +644,31 @@ class _Search:
             taken |= shown
         return candidates, same if same == answers.keys() else set()
 
+    def _in_training(self, named: Set[str], unexplained: Set[str] = frozenset()) -> Iterator[Candidate]:
+        """Yield the bugs of splits and special tokens with the trainings that the same steps make incorrect.
+
+        Those are the bugs that are named or, instead of them, others that explain several of the trainings without a
+        cause, and at least half of them.
+        """
+        asked = [test for test in self.evidence.clauses if self.golden[test].question.is_training]
+        wrong = [test for test in asked if test in self.wrong and not _error(self.wrong[test])]
+        passed = _spread([test for test in asked if test not in self.wrong], REPLAYED)
+        few = sorted({*wrong}.intersection(unexplained), key=lambda test: len(ascii(self.golden[test].operation)))
+        few = few[:SAME_ERROR]
+        for bug in (bug for bug in known_bugs() if wrong and bug.section in SHARED):
+            if (bug.id in named) == bool(few):
+                continue
+            trainer = Implementation(bug.id, following((trainer_like(bug.target),), dict(_of_training(self.declared))))
+            if few and not any(self._is_alike(trainer, test) for test in few):
+                continue
+            answers = self._compared(trainer, [*wrong, *passed])
+            same = {test for test, is_same in answers.items() if is_same}
+            enough = max(SAME_ERROR, len(unexplained) / 2) if few else 1
+            if len(same & (unexplained or same)) >= enough:
+                self._trainers_like[bug.id] = trainer
+                right = answers.keys() - {*wrong}
+                yield Candidate(BugCause((_named(bug),), ()), same, answers.keys() - same - right, right, order=2)
+
     def _under_lookup(self, published: Answers) -> Iterator[Candidate]:
         """Yield the known bugs of encoders that go wrong as the implementation does under its declared lookup."""
         if self.declared["lookup"] == DEFAULTS["lookup"]:
@@ -730,7 +767,9 @@ class _Search:
 
     def _tested_again(self, bug: KnownBug, tests: Iterable[str]) -> dict[str, bool]:
         """Return the golden cases that a bug fails, and whether it fails them as the implementation does."""
-        implementation = _implementation(bug, self.declared)
+        return self._compared(_implementation(bug, self.declared), tests)
+
+    def _compared(self, implementation: Implementation, tests: Iterable[str]) -> dict[str, bool]:
         found: dict[str, bool] = {}
         for test in tests:
             mismatch = self.wrong[test].mismatch if test in self.wrong else None
@@ -814,7 +853,9 @@ class _Search:
                 explains: Callable[[Mismatch], bool | None]
                 match candidate.cause:
                     case BugCause((first, *_)):
-                        explains = partial(replays, _implementation(bugs[first.id], self.declared))
+                        alike = [_implementation(bugs[first.id], self.declared)]
+                        alike += [trainer for bug, trainer in self._trainers_like.items() if bug == first.id]
+                        explains = partial(_any_replays, replays, alike)
                     case ConventionCause(conventions) if conventions != OPEN:
                         explains = partial(_is_correct_under, conventions, {**self.declared, **dict(conventions)})
                         others = [test for test in self.failing if test in left]
@@ -826,6 +867,12 @@ class _Search:
                 more = {test for test in others if (found := self.failing[test].mismatch) and explains(found)}
                 tests |= more
                 left -= more
+
+
+def _any_replays(
+    replays: Callable[[Implementation, Mismatch], bool], alike: Iterable[Implementation], mismatch: Mismatch
+) -> bool:
+    return any(replays(bug, mismatch) for bug in alike)
 
 
 def _differs(case: Case, declared: Mapping[str, str], changed: Mapping[str, str]) -> bool:

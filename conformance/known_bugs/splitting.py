@@ -60,8 +60,10 @@ add_variants(
         "NumbersAscii": _by(GPT2.replace(r" ?\p{N}+", " ?[0-9]+").replace(r"\p{N}", "0-9")),
         "NumbersDecimalOnly": _by(GPT2.replace(r"\p{N}", r"\d")),
         "NumbersDigitByDigit": _by(GPT2.replace(r" ?\p{N}+", r" ?\p{N}")),
+        "ClassesAscii": _by(
+            GPT2.replace(r"\p{L}", "[a-zA-Z]", 1).replace(r"\p{N}", "[0-9]", 1).replace(r"\p{L}\p{N}", "a-zA-Z0-9")
+        ),
         "PunctuationCharByChar": _by(GPT2.replace(r"\p{N}]+", r"\p{N}]")),
-        "UnderscoreLost": _by(GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]"), findall=True),
         "PunctuationGluedToWords": _by(r" ?\S+|\s+(?!\S)|\s+"),
         "SpacesApart": _by(GPT2.replace(" ?", "")),
         "AnyWhiteSpaceBeforeWords": _by(GPT2.replace(" ?", r"\s?")),
@@ -179,7 +181,7 @@ add_variants(
         "WordsByRe": _by_re(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"),
         "WordCharactersByRe": _by_re(r" ?\w+| ?[^\s\w]+"),
         "UnderscoreAsLetter": _by_re(r" ?[^\W\d]+| ?\d+| ?[^\s\w]+"),
-        "ClassesAscii": _by_re(r" ?[a-zA-Z]+| ?[0-9]+| ?[^\sa-zA-Z0-9]+"),
+        "UnderscoreLost": _by_re(r" ?[^\W\d_]+| ?\d+| ?[^\s\w]+"),
     },
 )
 

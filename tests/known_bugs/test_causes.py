@@ -36,7 +36,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, causes, known_bugs
-from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, following
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer, following, trainer_like
 from bpe_conformance.known_bugs.causes import CHANCE, Candidate, Evidence, cover, diagnose, of_bugs
 from bpe_conformance.known_bugs.matrix import Matrix, read
 from bpe_conformance.operations import Batch, Detokenize, Encode, Question, Stream, Train
@@ -1450,6 +1450,32 @@ def test_a_stream_that_is_cut_in_a_short_text_has_the_usual_bug_and_no_full_buff
     failed = replace(_of_property(Mismatch(asked, Expectation((right,)), wrong), "LAW-LONG-1"), test="law-long-streams")
     assert right != wrong
     assert _names(diagnose([failed], ())) == ["chunks-encoded-alone"]
+
+
+@pytest.mark.parametrize(
+    ("bug", "clauses", "encodes"),
+    [
+        ("numbers-digit-by-digit", ("SPLIT-NUMBER-1", "TRAIN-SPLIT-1"), True),
+        ("numbers-digit-by-digit", ("TRAIN-SPLIT-1",), False),
+        ("specials-one-by-one", ("SPECIAL-SCAN-1", "TRAIN-SPECIAL-1"), True),
+    ],
+)
+def test_a_step_that_a_trainer_shares_with_the_encoder_is_one_cause(
+    bug: str, clauses: tuple[str, ...], encodes: bool
+) -> None:
+    target = next(known.target for known in known_bugs() if known.id == bug)
+    trainer = trainer_like(target)
+    both = type("T", (target,), {"train": staticmethod(trainer.train)})
+    cases = [case for case in _about(*clauses) if encodes or case.operation.name == "train"]
+    golden = _outcomes(both if encodes else trainer, cases)
+    (law,) = (one for one in bind(_spec().clauses) if one.id == "law-train-pairs")
+    found = law.run(Implementation("x", trainer), Effort())
+    if found is not None:
+        golden.append(replace(_of_property(found.mismatch, law.clause.id), test=law.id))
+    diagnosis = diagnose(golden, _cases())
+    assert diagnosis.failing
+    assert not diagnosis.unexplained
+    assert _names(diagnosis) == [bug]
 
 
 def test_properties_alone_have_the_usual_bugs_as_causes_not_rarer_ones() -> None:
