@@ -983,7 +983,7 @@ def test_training_by_another_expression_is_found() -> None:
 
 
 @pytest.mark.parametrize("place", ["before", "between", "after"])
-def test_training_on_the_matches_of_an_expression_alone_is_found(place: str) -> None:
+def test_training_that_skips_some_of_what_an_expression_does_not_match_is_found(place: str) -> None:
     class CountsMatches(Reference):
         @classmethod
         def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: str | None = None) -> Any:
@@ -995,6 +995,18 @@ def test_training_on_the_matches_of_an_expression_alone_is_found(place: str) -> 
             return super().train(text, vocab_size, special_tokens, pattern)
 
     assert run("law-train-expressions", CountsMatches) is not None
+
+
+def test_a_trainer_may_count_within_the_matches_alone() -> None:
+    class CountsMatches(Reference):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any = (), pattern: str | None = None) -> Any:
+            text = " ".join(regex.findall(pattern, text)) if pattern == complete.WITH_GAPS else text
+            return super().train(text, vocab_size, special_tokens, pattern)
+
+    found = CountsMatches.train(complete.GAPS, 300, (), complete.WITH_GAPS)
+    assert found.merges == [(b"a", b"b")]
+    assert run("law-train-expressions", CountsMatches) is None
 
 
 @pytest.mark.parametrize("target", [RefusesOthers, Reference])
