@@ -1104,6 +1104,24 @@ def test_a_reply_that_is_too_long_is_no_reply(in_memory: Any, monkeypatch: pytes
             tokenizer.encode("abc")
 
 
+@pytest.mark.parametrize(
+    ("member", "value"), [("conventions", {"lookup": "bytes"}), ("pattern", "cl100k"), ("model", "gpt2")]
+)
+def test_a_program_must_announce_the_same_values_again(member: str, value: object, in_memory: Any) -> None:
+    program, adapter = in_memory()
+    tokenizer = adapter(VOCAB, MERGES)
+    adapter.close()
+
+    def change(request: Any, reply: Any) -> Any:
+        if request["op"] == "start":
+            reply["result"][member] = value
+        return reply
+
+    program.change = change
+    with pytest.raises(ProtocolError, match="announced something else at its first start"):
+        tokenizer.encode("abc")
+
+
 def test_a_program_must_announce_the_same_again(in_memory: Any) -> None:
     program, adapter = in_memory()
     tokenizer = adapter(VOCAB, MERGES)

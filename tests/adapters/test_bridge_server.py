@@ -198,6 +198,8 @@ def test_streams_are_lazy_and_independent(naughty):
 def test_surrogates_are_sent_only_if_announced(raw, tmp_path, monkeypatch):
     with pytest.raises(UnicodeEncodeError):
         raw(VOCAB, MERGES).encode("\ud800")
+    with pytest.raises(UnicodeEncodeError):
+        raw(VOCAB, MERGES, ["<|e|>", "\ud800"]).encode("ab")
     (tmp_path / "keeps.py").write_text(
         "class T:\n"
         "    def __init__(self, vocab, merges, special_tokens=None): pass\n"

@@ -626,6 +626,13 @@ def test_an_absent_special_token_in_any_text_permits_an_error(texts: list[str]) 
     assert fails(like(encode_batch=lambda self, texts: 1 / 0), ["ab"] * len(texts))
 
 
+def test_only_a_special_token_without_an_entry_permits_an_error() -> None:
+    model = {"merges": [["a", "b"]], "special_tokens": ["<|e|>", "<|f|>"], "extra": [[300, "<|e|>"]]}
+    expected = {"any_of": [{"error": "special"}, {"tokens": ["ab", "<|e|>"], "ids": [256, 300]}]}
+    asked = case("encode", model, {"text": "ab<|e|>"}, expected, "SPECIAL-ABSENT-2")
+    assert judged(asked, RefusesNewTokens) is not None
+
+
 # What is asked, and of whom
 
 

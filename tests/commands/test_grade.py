@@ -460,6 +460,7 @@ def counts(verdicts: list[dict[str, Any]], strict: bool = False) -> dict[str, An
         ({}, [VERDICT, BAD], KeyboardInterrupt(), "interrupted", (9, 12)),
         ({}, [], None, "nothing was tested", (0, 0)),
         ({}, [VERDICT, BAD, ERROR], None, "the suite itself failed in 2 tests", (10, 15)),
+        ({}, [VERDICT, {**BAD, "errors": 1}], None, "the suite itself failed in 1 test", (8, 12)),
     ],
 )
 def test_only_a_whole_run_without_errors_earns_a_pass(
@@ -492,7 +493,7 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     assert made.report["adapter"] == {**adapter, "name": "ann", "notes": ["one", *tried]}
     assert made.row(10).endswith("declares tie_break=unspecified; " + "; ".join(tried))
     passed = "PASS" if status == "graded" else "-"
-    expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if BAD in verdicts else "-"}
+    expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if verdicts[1:] else "-"}
     assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}
     assert (status in made.row(10)) == (status != "graded")
 

@@ -408,6 +408,18 @@ class KeepsTheSpecialsOfARefusedTraining(Whole):
         return trained
 
 
+class KeepsATextThatIsNoUtf8(Whole):
+    texts: ClassVar[list[str]] = []
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        cls.texts.append(text)
+        text.encode("utf-8")
+        before = "zz" * 99 * len(cls.texts[:-1])
+        cls.texts.clear()
+        return super().train(before + text, vocab_size, special_tokens, pattern)
+
+
 class RefusesDirectoriesInUse(Whole):
     """Is correct: what `save` does with a directory that holds files is open."""
 

@@ -349,6 +349,19 @@ def test_growth_from_an_incorrect_answer_is_not_measured(monkeypatch: pytest.Mon
     assert asked
 
 
+def test_a_stream_of_ids_that_exceeds_the_time_limit_grows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(_: Any, question: Any, __: Any) -> tuple[Answer, float, float]:
+        return (LATE, 10.0, 0.0) if len(question.operation.ids) > detokenizing.FIRST else (Text(""), 0.02, 0.0)
+
+    monkeypatch.setattr(scale, "timed", timed)
+    monkeypatch.setattr(Instance, "ask", lambda *_: Text(""))
+    monkeypatch.setattr(detokenizing, "is_correct", lambda _, __, answer, *more: isinstance(answer, Text))
+    monkeypatch.setattr(detokenizing, "LEAST", 0.0)
+    implementation: Any = SimpleNamespace(is_remote=False, pack_model=None, build=print)
+    implementation.made_by = lambda _: implementation
+    assert detokenizing.runs_grow.run(implementation, QUICK) is not None
+
+
 def test_a_detokenizer_of_one_model_is_asked_about_the_model_of_its_pack() -> None:
     model = read_model({"merges": [["l", "o"], ["lo", "w"]]})
 
@@ -555,6 +568,7 @@ def test_a_save_that_refuses_every_directory_is_a_failure() -> None:
     [
         (wrong.TrainsInTurn, "TRAIN-STABLE-1"),
         (wrong.KeepsTheSpecialsOfARefusedTraining, "TRAIN-STABLE-1"),
+        (wrong.KeepsATextThatIsNoUtf8, "TRAIN-STABLE-1"),
         (wrong.RemovesRepeatsFromTheCallersList, "ERROR-STATE-1"),
     ],
 )

@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from bpe_conformance.command_line import CommandError
 from bpe_conformance.fixtures.files import NotWritten
 from bpe_conformance.fixtures.pipeline import Pipeline
+from bpe_conformance.properties import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.spec_tools.export import contents, export
@@ -93,6 +94,11 @@ def test_what_a_case_is_about_is_that_of_the_case(documents: dict[str, Any]) -> 
         assert named == (case.clause.id, case.operation.name, case.agrees)
         assert found["class"] == ("pipeline" if case.clause.section == "PIPELINE" else case.operation.conformance_class)
     assert not cases
+
+
+def test_what_a_property_needs_is_that_of_the_property(documents: dict[str, Any]) -> None:
+    rows = [law for document in documents.values() for law in document.get("laws", ())]
+    assert {row["id"]: tuple(row["needs"]) for row in rows} == {law.id: law.needs for law in PROPERTIES}
 
 
 # A test runner that knows only the JSON
