@@ -771,9 +771,15 @@ NEIGHBOURS = ([258], [257], *map(list, _PARTS), *([*char.encode()] for char in "
 token and as bytes, U+FFFD, parts of characters, and characters."""
 
 
+_MALFORMED = (*range(1, 132), *range(255, 258), *range(511, 514))
+AFTER_MALFORMED = tuple(b"\x80" * length + "\U0001f98a".encode() for length in _MALFORMED)
+"""A character after malformed bytes of each length at which a decoder could give up waiting."""
+
+
 def _each_subpart(implementation: Implementation, kind: type[Decode | Detokenize], clause_id: str) -> Verdicts:
-    questions = [Question(kind(tuple(data)), read_model({})) for data in (b"".join(SUBPARTS), *SUBPARTS)]
-    yield from together(implementation, clause_id, questions[0], None, questions[1:])
+    for parts in (SUBPARTS, AFTER_MALFORMED):
+        whole, *alone = [Question(kind(tuple(data)), read_model({})) for data in (b"".join(parts), *parts)]
+        yield from together(implementation, clause_id, whole, None, alone)
     has_special = "special" in implementation.capabilities
     known = NEIGHBOURS if has_special else NEIGHBOURS[1:]
     model = _MARK if has_special else strategies.with_ids(_MARK.merges)

@@ -98,6 +98,8 @@ ALIKE_PIPELINES: Mapping[str, Pipeline] = {
     "isolated": Pipeline((), (_ADDED,), (Split("l"), *_BYTE_LEVEL)),
     "removed": Pipeline((), (_ADDED,), (Split("l", "Removed"), *_BYTE_LEVEL)),
     "inverted": Pipeline((), (_ADDED,), (Split("l", "Removed", True), *_BYTE_LEVEL)),
+    "any character": Pipeline((), (_ADDED,), (Split("k.", "Removed"), *_BYTE_LEVEL)),
+    "a point": Pipeline((), (_ADDED,), (Split(r"k\.", "Removed"), *_BYTE_LEVEL)),
     "whole": Pipeline((), (_ADDED,), _BYTE_LEVEL, lookup="whole"),
 }
 """Pipelines that an incomplete key confuses with one another or with those above."""

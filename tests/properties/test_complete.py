@@ -110,6 +110,20 @@ class StreamsFormsOfFiveBytes(Whole):
         yield DecodesFormsOfFiveBytes(self.vocab, self.merges).decode(ids)
 
 
+class GivesUpAfterMalformedBytes(Whole):
+    """Emits all that it holds, complete or not, as soon as a run of malformed bytes is 60 ids long."""
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        held: list[int] = []
+        for index in ids:
+            held.append(index)
+            text = self.decode(held)
+            if not text.endswith("\ufffd") or len(held) > 60:
+                yield text
+                held = []
+        yield self.decode(held)
+
+
 class WrongForWordsOf111(Whole):
     def encode_pre_token(self, pre_token: str) -> list[int]:
         return super().encode_pre_token(pre_token)[: None if len(pre_token) != 111 else -1]
@@ -443,6 +457,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-decode-subparts", JoinsOverlongForms),
         ("law-decode-subparts", DecodesOverlongNul),
         ("law-decode-subparts", DecodesFormsOfFiveBytes),
+        ("law-detok-subparts", GivesUpAfterMalformedBytes),
         ("law-detok-subparts", StreamsFormsOfFiveBytes),
         ("law-decode-subparts", DecodesApartFromSpecials),
         ("law-detok-subparts", StreamsApartFromSpecials),
