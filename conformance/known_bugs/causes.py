@@ -74,7 +74,7 @@ from ..properties.engine import Effort, skip_reason
 from ..spec import Case, installed_spec
 from . import KnownBug, known_bugs, matrix
 from .bases import BaseEncoder, BaseTrainer, following, like, trainer_like
-from .combined import Trainers, alike
+from .combined import Trainers, alike, base_trainer
 from .matrix import Matrix
 
 PASSED = 3  # how many failures a passing test outweighs that a cause predicts to fail
@@ -652,13 +652,13 @@ class _Search:
         """
         asked = [test for test in self.evidence.clauses if self.golden[test].question.is_training]
         wrong = [test for test in asked if test in self.wrong and not _error(self.wrong[test])]
-        passed = _spread([test for test in asked if test not in self.wrong], REPLAYED)
+        passed = _spread([test for test in asked if test not in self.wrong], REPLAYED // 4)
         few = sorted({*wrong}.intersection(unexplained), key=lambda test: len(ascii(self.golden[test].operation)))
-        few = few[:SAME_ERROR]
+        few, conventions = few[:SAME_ERROR], dict(_of_training(self.declared))
         for bug in (bug for bug in known_bugs() if wrong and bug.section in SHARED):
             if (bug.id in named) == bool(few):
                 continue
-            trainer = Implementation(bug.id, following((trainer_like(bug.target),), dict(_of_training(self.declared))))
+            trainer = base_trainer().with_target(following((trainer_like(bug.target),), conventions))
             if few and not any(self._is_alike(trainer, test) for test in few):
                 continue
             answers = self._compared(trainer, [*wrong, *passed])
@@ -823,15 +823,27 @@ class _Search:
         """Yield the known bugs that give the answers of properties, for a run without golden cases, such as fuzzing."""
         wrong = {test: found for test in left if (found := self.failing[test].mismatch) and not found.depends_on}
         for bug in (bug for bug in known_bugs() if bug.section in WITHOUT_CASES and not bug.varies):
-            implementation, kind = _implementation_of(bug, ()), WITHOUT_CASES[bug.section]
-            same = {
-                test
+            kind = WITHOUT_CASES[bug.section]
+            longest = LONGEST_IN_PARTS if kind is Encode else LONG
+            mine = {
+                test: found
                 for test, found in wrong.items()
                 if type(found.asked.operation) is kind
+                and sum(map(len, found.asked.operation.texts())) <= longest
                 and not (kind is Encode and found.asked.context)
                 and (bug.section != "pipeline" or (found.asked.model and found.asked.model.pipeline))
-                and _answers_alike(implementation, found, LONGEST_IN_PARTS if kind is Encode else LONG)
             }
+            if kind is Train:
+                trainer = base_trainer().with_target(bug.target) if mine else None
+                same = {test for test, found in mine.items() if trainer and _answers_alike(trainer, found, LONG)}
+            else:
+                asked: Asked = {
+                    test: (found.asked.operation, model, found.expected.alternatives[0])
+                    for test, found in mine.items()
+                    if (model := found.asked.model) and not model.is_large and found.expected.alternatives
+                }
+                marks = _wrong_answers(bug, asked)
+                same = {test for test, mark in marks.items() if mark == self.failing[test].fingerprint}
             own = {test for test in same if (clause := self.failing[test].clause) and clause.id == bug.clause}
             if same:
                 yield Candidate(BugCause((_named(bug),), ()), same, own=own, order=int(bug.id not in BY_CHANGED_TEXT))

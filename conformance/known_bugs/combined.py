@@ -39,7 +39,7 @@ class Trainers:
         """Return the answers of a trainer with all these bugs; of two that change one step, it has the first."""
         targets = [bug.target for bug in bugs]
         targets.sort(key=lambda target: -len(target.__mro__))  # one may extend another
-        trainer = _trainer().with_target(following((*targets, BaseTrainer), self._conventions))
+        trainer = base_trainer().with_target(following((*targets, BaseTrainer), self._conventions))
         found: dict[str, Answer] = {}
         with trainer.time_limit(math.inf):  # prepares the process once for all calls
             for test, question in asked.items():
@@ -85,7 +85,7 @@ class Trainers:
 
 
 @lru_cache(maxsize=1)
-def _trainer() -> Implementation:
+def base_trainer() -> Implementation:
     return Implementation("trainer", BaseTrainer, LIMIT)
 
 

@@ -453,7 +453,7 @@ def test_bugs_that_join_to_an_endless_loop_are_late_once(monkeypatch: pytest.Mon
                 pass
 
     monkeypatch.setattr(combined, "BaseTrainer", Endless)
-    monkeypatch.setattr(combined, "_trainer", lambda: Implementation("x", BaseTrainer, 0.05))
+    monkeypatch.setattr(combined, "base_trainer", lambda: Implementation("x", BaseTrainer, 0.05))
     found = combined.Trainers({}).answers([], {text: Question(Train(text, 257)) for text in ("ab", "cd")})
     assert calls == ["ab"]
     assert [type(answer) for answer in found.values()] == [Fault] * 2
