@@ -838,9 +838,10 @@ class _Search:
                 same = {test for test, found in mine.items() if trainer and _answers_alike(trainer, found, LONG)}
             else:
                 asked: Asked = {
-                    test: (found.asked.operation, model, found.expected.alternatives[0])
+                    test: (found.asked.operation, model, right[0])
                     for test, found in mine.items()
-                    if (model := found.asked.model) and not model.is_large and found.expected.alternatives
+                    if (model := found.asked.model) and not model.is_large
+                    if (right := found.expected.alternatives) and isinstance(right[0], Ids | Text)
                 }
                 marks = _wrong_answers(bug, asked)
                 same = {test for test, mark in marks.items() if mark == self.failing[test].fingerprint}
@@ -865,9 +866,9 @@ class _Search:
                 explains: Callable[[Mismatch], bool | None]
                 match candidate.cause:
                     case BugCause((first, *_)):
-                        alike = [_implementation(bugs[first.id], self.declared)]
-                        alike += [trainer for bug, trainer in self._trainers_like.items() if bug == first.id]
-                        explains = partial(_any_replays, replays, alike)
+                        encoder, trainer = bugs[first.id], self._trainers_like.get(first.id)
+                        wrong = [_implementation(encoder, self.declared), *([trainer] if trainer else ())]
+                        explains = partial(_any_replays, replays, wrong)
                     case ConventionCause(conventions) if conventions != OPEN:
                         explains = partial(_is_correct_under, conventions, {**self.declared, **dict(conventions)})
                         others = [test for test in self.failing if test in left]
@@ -882,9 +883,9 @@ class _Search:
 
 
 def _any_replays(
-    replays: Callable[[Implementation, Mismatch], bool], alike: Iterable[Implementation], mismatch: Mismatch
+    replays: Callable[[Implementation, Mismatch], bool], wrong: Iterable[Implementation], mismatch: Mismatch
 ) -> bool:
-    return any(replays(bug, mismatch) for bug in alike)
+    return any(replays(bug, mismatch) for bug in wrong)
 
 
 def _differs(case: Case, declared: Mapping[str, str], changed: Mapping[str, str]) -> bool:

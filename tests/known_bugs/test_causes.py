@@ -1497,6 +1497,14 @@ def test_properties_alone_have_the_usual_bugs_as_causes_not_rarer_ones() -> None
     assert _names(diagnose(failed, ())) == ["chunks-encoded-alone", ties]
 
 
+def test_a_property_that_expects_an_error_has_no_known_bug_as_its_cause() -> None:
+    """All known bugs give these ids, or refuse the table as the oracle does."""
+    whole = read_model({})
+    for model in (whole, replace(whole, vocab={97: b"a"})):
+        wrong = Mismatch(Question(Encode("a"), model), Expectation((AnyError(),)), Ids((97,)))
+        assert _names(diagnose([_of_property(wrong, "ERROR-TABLE-1")], ())) == []
+
+
 @pytest.mark.slow
 def test_strangers_are_named_as_published() -> None:
     """A sample of what `count_named.py` prints for all of them."""
