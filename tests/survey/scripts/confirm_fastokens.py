@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import fastokens
-from shared import GPT2, LLAMA3, check, finish, level, loaded, pipeline_json, tokenizer_json
+from shared import GPT2, LLAMA3, SPELLED, check, finish, level, loaded, pipeline_json, tokenizer_json
 
 
 def load(document=None, **options):
@@ -35,6 +35,8 @@ def gap():
 long_s = [("\xbf", "a")]
 check("MERGE-ID-1", gap, [300])
 check("SPLIT-LLAMA3-1", lambda: list(load(merges=long_s, pattern=LLAMA3).encode("'\u017fa").ids), [39, 197, 191, 97])
+runs = {"pattern": r"\S+|\s+", "merges": [("x", SPELLED[0xE1])]}
+check("SPLIT-DEFAULT-1", lambda: list(load(**runs).encode("x\u180e").ids), [256, 160, 142])
 check("DECODE-UNKNOWN-1", lambda: load().decode([97, 999]), "an error")
 check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode([256]), "\xe9|")
 check("MERGE-WHOLE-1", lambda: list(from_ranks([b"abc"]).encode("abc").ids), [256])

@@ -38,6 +38,8 @@ const signs = { type: "Punctuation", behavior: "Isolated" };
 const joined = (left, right) => [[left, right]];
 check("PIPELINE-WORD-1", () => encode("xab", { added: ["ab"], flags: { single_word: true } }), [120, 97, 98]);
 check("PIPELINE-STRIP-1", () => encode("\x85<m>", { added: ["<m>"], flags: { lstrip: true } }), [256]);
+const removed = { type: "Split", pattern: { String: "-" }, behavior: "Removed", invert: false };
+check("PIPELINE-SPLIT-1", () => encode("a-b", { steps: [removed, level(false)] }), [97, 98]);
 check("PIPELINE-SPLIT-2", () => encode("--", { steps: cut("-", "Contiguous", false), merges: joined("-", "-") }), [256]);
 check("PIPELINE-SPLIT-3", () => encode("a1", { steps: cut("[0-9]", "Isolated", true) }), [97, 49]);
 check("PIPELINE-DIGITS-1", () => encode("\xbdx", { steps: [each, level(false)], merges: joined("\xbd", "x") }), [194, 189, 120]);

@@ -14,6 +14,10 @@ def encode(text, ranks=None, special=()):
     return list(riptoken.CoreBPE({**BYTES, **(ranks or {})}, numbered, GPT2).encode(text, set(special)))
 
 
+def possessive():
+    return list(riptoken.CoreBPE({**BYTES, b"ab": 256}, {}, r"a?+ab|[\s\S]").encode("ab", set()))
+
+
 def empty():
     """Call encode in a process of its own: it does not return."""
     code = "import riptoken; riptoken.CoreBPE({bytes([b]): b for b in range(256)}, {'': 300}, '.+').encode('a', {''})"
@@ -22,6 +26,7 @@ def empty():
 
 tokens = [f"<|{'a' * length}" for length in range(1, 9)]
 check("MERGE-LONG-1", lambda: encode("x" * 501, {b"xx": 256}), [256] * 250 + [120])
+check("SPLIT-DEFAULT-1", possessive, [97, 98])
 check("SPECIAL-SCAN-1", lambda: encode(tokens[-1], special=tokens), [307])
 check("SPECIAL-EMPTY-1", empty, 0)
 without_z = {token: index for token, index in BYTES.items() if token != b"z"}

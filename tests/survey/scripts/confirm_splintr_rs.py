@@ -4,7 +4,7 @@ import base64
 import json
 
 import splintr
-from shared import GPT2, LLAMA3, check, finish, level, loaded, pipeline_json, split, tokenizer_json
+from shared import GPT2, LLAMA3, begun_json, check, finish, level, loaded, pipeline_json, split, tokenizer_json
 
 
 def from_ranks(learned=(), special=(), without=b"", pattern=GPT2):
@@ -39,6 +39,8 @@ pairs = [("b", "c"), ("a", "b"), ("ab", "c")]
 long_s = from_ranks([b"\xbfa"], pattern=LLAMA3)
 check("DECODE-UNKNOWN-1", lambda: from_ranks().decode_lossy([97, 99999]), "an error")
 check("SPLIT-LLAMA3-1", lambda: list(long_s.encode("'\u017fa")), [39, 197, 191, 97])
+digits = from_ranks([b"4\xd9", "4\u0661".encode()], pattern=r"\d+|\D+")
+check("SPLIT-DEFAULT-1", lambda: list(digits.encode("4\u0661")), [257])
 check("SPLIT-O200K-3", lambda: o200k.decode_bytes(o200k.encode("a'\u017f'ScD")[-2:]), b"ScD")
 check("SPECIAL-EMPTY-1", lambda: list(from_ranks(special=[""]).encode_with_special("ab")), [97, 98])
 check("ERROR-TABLE-1", lambda: list(from_ranks(without=b"z").encode("az")), "an error")
@@ -48,6 +50,8 @@ check("SPECIAL-DECODE-1", lambda: from_json(special=["\xe9|"]).decode_with_speci
 check("SPECIAL-OFF-1", lambda: list(cl100k.encode("<|im_start|>")), [27, 91, 318, 5011, 91, 29])
 check("PIPELINE-ORDER-1", lambda: piped("abcd", added=["bc", "abcd"], flags={"normalized": True}), [97, 256, 100])
 check("PIPELINE-WORD-1", lambda: piped("xab", added=["ab"], flags={"single_word": True}), [120, 97, 98])
+begun = begun_json("aq", "\t\t")
+check("PIPELINE-STRIP-1", lambda: list(loaded(splintr.from_json, begun).encode("aq\t\t  b")), [256, 257, 32, 32, 98])
 pair = [("-", "-")]
 check("PIPELINE-SPLIT-2", lambda: piped("--", split("-", "MergedWithNext"), level(own=False), merges=pair), [45, 45])
 check("PIPELINE-PREFIX-1", lambda: piped("a-b", split("-"), level(prefix=True)), [32, 97, 32, 45, 32, 98])

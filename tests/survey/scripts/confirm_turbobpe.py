@@ -18,5 +18,6 @@ def best():
 
 check("SPECIAL-SCAN-1", lambda: encode("<|e|><|e|>", ["<|e|>", "<|e|><|e|>"]), [257])
 check("SPECIAL-EMPTY-1", lambda: encode("abc d", [""]), [97, 98, 99, 32, 100])
+check("SPLIT-DEFAULT-1", lambda: list(RegexTokenizer("(a)b|c").encode("abc")), [97, 98, 99])
 check("TRAIN-BEST-1", best, [(97, 97), (256, 97)])
 finish()

@@ -80,6 +80,13 @@ def pipeline_json(*steps, forms=(), added=(), flags=None, whole=False, **options
     return json.dumps(document)
 
 
+def begun_json(first, second):
+    """Return a tokenizer.json with two added tokens, of which the first takes the white space after it."""
+    document = json.loads(tokenizer_json(special=[first, second]))
+    document["added_tokens"][0]["rstrip"] = True
+    return json.dumps(document)
+
+
 def loaded(load, text):
     """Return what `load` makes of the path of a tokenizer.json with this text."""
     with tempfile.TemporaryDirectory() as folder:
