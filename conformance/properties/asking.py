@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,14 +12,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, answers, write_token
 from bpe_conformance.fixtures.values import write_flow
 
 from ..answer import MALFORMED, TIMED_OUT, Acceptable, Accepted, Answer, Changed, Fault, Ids, Table, Unchanged
 from ..cases import dependence
 from ..cases.judging import compare, refuses_long, time_factor
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy, answered
+from ..implementation.proxy import YIELDING, TokenizerProxy, answered
 from ..operations import (
     Batch,
     Decode,
@@ -135,6 +136,23 @@ def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:
         for row, item in zip(rows, items, strict=True):
             row += [] if item is None else [item]
     return tuple(map(tuple, rows))
+
+
+def of_temporary(
+    implementation: Implementation, question: Question[Any], answer: Callable[[Iterable[Any]], Answer]
+) -> Answer:
+    """Return the answer of a stream to whose tokenizer nothing else refers."""
+    call = question.operation.call()
+    items, *_ = call.arguments or ((),)
+
+    def read() -> Answer:
+        parts = implementation.build(question.table).returned(call.method, iter(items))
+        gc.collect()  # a tokenizer may refer to itself
+        rebuild = YIELDING[call.method]
+        got = answers.iterate(call.method, parts)
+        return implementation.call(f"{call.method}(...)", lambda: answer([rebuild(call.method, one) for one in got]))
+
+    return contained(implementation, read)
 
 
 def of_each_method(implementation: Implementation, model: Model, text: str) -> Iterator[Question[Any]]:

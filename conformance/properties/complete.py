@@ -460,6 +460,7 @@ def _pairs_of_blanks() -> Model:
 # Caches
 
 _LONG = "abcd" * 20
+_MEDIUM = "ab cd " * 100
 _LONGER = "ab cd " * 2_000  # some caches keep only long texts, by their length and their ends
 _PREFIX = list(range(97, 101)) * 20
 WIDE_IDS = {321: b"ab", 65_601: b"cd", 131_137: b"abcd", 524_353: b"AB"}
@@ -482,6 +483,7 @@ TEXTS: Sequence[Sequence[str]] = (
     ("k", "K", "\u212a", "\u212b", "\u00c5", "A\u030a", "\u0130", "i", "\u0131", "\u017f", "s", "\u00df", "ss"),
     ("1", "01", "1.0", "+1", "1e0", "001", "10", "1e1", "0x1", "\u0661", "\u00b9", "\u2460"),
     (f"{_LONG}a", f"{_LONG}b", f"a{_LONG}", f"b{_LONG}", f"{_LONG[:40]}b{_LONG[40:]}", f"{_LONG[:40]}c{_LONG[40:]}"),
+    (_MEDIUM, f"{_MEDIUM[:300]}ba{_MEDIUM[302:]}", f"{_MEDIUM[:306]}ba{_MEDIUM[308:]}"),
     (_LONGER, f"ba{_LONGER[2:]}", f"{_LONGER[:6_000]}ba{_LONGER[6_002:]}", f"{_LONGER[:-6]}ba cd "),
     ("ab cd", "cd ab", "abc d", "a bcd", "abcd", "ab\ncd", "ab cd ab", "ab ab cd"),
     ("abc\u00e9 \u65e5\u00e9", "\u00e9abc \u00e9\u65e5", "ab\u00e9c \u65e5\u00e9"),

@@ -27,6 +27,7 @@ from .asking import (
     failing_anywhere,
     in_turn,
     is_correct,
+    of_temporary,
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
@@ -95,24 +96,43 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
     for number, given in enumerate((broken, other)):
         answer = tokenizer.call(partial(_in_turn, broken, other, number))
         yield compare(given, "while another stream is read in turn", answer)
-    if "decode" in implementation.capabilities:
-        answer = tokenizer.call(lambda one: _read(_using(one, broken, other), one))
-        if isinstance(answer, Text):  # it may refuse that
-            yield compare(broken, "while its ids are read by code that calls decode", answer)
+    has_decode = "decode" in implementation.capabilities
+    answer = tokenizer.call(lambda one: _read(_using(one, broken, other, has_decode), one))
+    if isinstance(answer, Text):  # it may refuse that
+        yield compare(broken, "while its ids are read by code that decodes others", answer)
 
 
 def _in_turn(first: Sequence[int], second: Sequence[int], number: int, tokenizer: TokenizerProxy) -> Text:
     return Text("".join(in_turn([tokenizer.open("decode_iterable", iter(ids)) for ids in (first, second)])[number]))
 
 
-def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int]) -> Iterator[int]:
-    for index in ids:
-        yield index
-        tokenizer.decode(other)
+def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int], decode: bool) -> Iterator[int]:
+    """Return ids. When the first one was read, a stream that was open before ends, and other ids are decoded."""
+    earlier = tokenizer.open("decode_iterable", iter(other))
+    next(earlier, None)
+
+    def source() -> Iterator[int]:
+        for index in ids:
+            yield index
+            list(earlier)
+            tokenizer.detokenize(other)
+            if decode:
+                tokenizer.decode(other)
+
+    return source()
 
 
 def _read(ids: Iterable[int], tokenizer: TokenizerProxy) -> Answer:
     return Text(tokenizer.detokenize(ids))
+
+
+@Fixed("law-detok-temporary", "DETOK-EQUAL-1", (*NEEDS, "shared memory"))
+def of_a_temporary_tokenizer(implementation: Implementation) -> Verdicts:
+    """A text is complete even if the caller keeps only the stream, and not its tokenizer."""
+    model = _model(implementation)
+    asked = Question(Detokenize(_bytes(model, OTHER)), model, "of a tokenizer that the caller does not keep")
+    answer = of_temporary(implementation, asked, lambda parts: Text("".join(parts)))
+    yield undisturbed(implementation, asked, answer)
 
 
 @Fixed("law-detok-error", "DETOK-ERROR-1", (*NEEDS, "shared memory"))
@@ -220,7 +240,7 @@ PROPERTIES: tuple[Property, ...] = (
         "The deltas of any ids are together their bytes, decoded once."
     ),
     *(replace(property_, of_packs=True) for property_ in (side_by_side, error_of_ids, list_of_ids)),
-    *(twins, absent),
+    *(of_a_temporary_tokenizer, twins, absent),
     Drawn("law-detok-lazy", "DETOK-LAZY-1", NEEDS, partial(_waitings, "early"), 8).agree(
         "Text comes before more than 256 ids that end a character other than U+FFFD are read."
     ),

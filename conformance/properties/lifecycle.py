@@ -958,6 +958,8 @@ def _together(implementation: Implementation, operation: Operation, pipelines: b
     """
     of_pipelines = origins_of_pipelines({**PIPELINES, **ALIKE_PIPELINES}) if pipelines else []
     every = of_pipelines or origins(implementation, in_files=False)
+    if of_pipelines and implementation.conventions["lookup"] != "bytes":
+        every = [*of_pipelines, Origin("plain", replace(of_pipelines[0].model, pipeline=None))]
     alone = Undisturbed(implementation)
     dependent: Mismatch | None = None
     other: Operation = Stream(("9",)) if isinstance(operation, Stream) else Encode("9")

@@ -13,7 +13,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Batch, Encode, Question, Stream
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, undisturbed
+from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, of_temporary, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
@@ -43,13 +43,29 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
         yield compare(given, "while another stream is read in turn", row)
     answer = tokenizer.call(lambda one: _read(_using(one, chunks), one))
     if isinstance(answer, Ids):  # it may refuse that
-        yield compare(chunks, "while its chunks are read by code that reads another stream", answer)
+        yield compare(chunks, "while its chunks are read by code that reads other streams", answer)
 
 
 def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
-    for chunk in chunks:
-        yield chunk
-        tokenizer.stream([OTHER_CHUNK])
+    """Return chunks. When the first one was read, a stream that was open before ends, and another one is read."""
+    earlier = tokenizer.open("encode_iterable", iter([OTHER_CHUNK]))
+    next(earlier, None)
+
+    def source() -> Iterator[str]:
+        for chunk in chunks:
+            yield chunk
+            list(earlier)
+            tokenizer.stream([OTHER_CHUNK])
+
+    return source()
+
+
+@Fixed("law-stream-temporary", "STREAM-EQUAL-1", (*NEEDS, "shared memory"))
+def of_a_temporary_tokenizer(implementation: Implementation) -> Verdicts:
+    """A stream is complete even if the caller keeps only the stream, and not its tokenizer."""
+    question = Question(Stream(("ab ", "kl")), strategies.with_ids(()), "of a tokenizer that the caller does not keep")
+    answer = of_temporary(implementation, question, lambda parts: Ids(tuple(parts)))
+    yield undisturbed(implementation, question, answer)
 
 
 @Fixed("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"))
@@ -102,7 +118,7 @@ PROPERTIES: tuple[Property, ...] = (
     Drawn("law-stream", "LAW-STREAM-1", NEEDS, strategies.streams, 60).agree(
         "A stream gives the ids of the whole text, wherever it is cut into chunks."
     ),
-    *(side_by_side, error_of_chunks),
+    *(side_by_side, of_a_temporary_tokenizer, error_of_chunks),
     Drawn("law-batch", "LAW-BATCH-1", ("encode_batch",), strategies.batches, 60).agree(
         "Each row of a batch is what `encode` gives for its text."
     ),

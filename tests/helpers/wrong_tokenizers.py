@@ -7,6 +7,7 @@ import contextlib
 import functools
 import json
 import re
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, pairwise
@@ -538,6 +539,42 @@ class SharesIdsOfOpenStreams(Whole):
             if queue:
                 yield queue.pop(0)
         queue.clear()
+
+
+class NumbersStreamsByThoseOpen(Whole):
+    """Keeps what a stream has read under the number of streams that were open when it began."""
+
+    def _read(self, items: Iterable[Any]) -> Iterator[list[Any]]:
+        buffers: dict[int, list[Any]] = self.__dict__.setdefault("_buffers", {})
+        number = self.__dict__["_open"] = self.__dict__.get("_open", -1) + 1
+        buffers[number] = []
+        try:
+            for item in items:
+                buffers[number].append(item)
+            yield buffers[number]
+        finally:
+            self.__dict__["_open"] -= 1
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for read in self._read(chunks):
+            yield from self.encode("".join(read))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        for read in self._read(ids):
+            yield self.decode(read)
+
+
+class StreamsDoNotKeepTheirTokenizer(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return _if_kept(weakref.ref(self), lambda kept: kept.encode("".join(chunks)))
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        return _if_kept(weakref.ref(self), lambda kept: [kept.decode(list(ids))])
+
+
+def _if_kept(reference: weakref.ref[Any], read: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    if (kept := reference()) is not None:
+        yield from read(kept)
 
 
 class LeavesOutSurrogates(Whole):

@@ -56,6 +56,7 @@ TEXT_KEYS: dict[str, Callable[[Any], Hashable]] = {
     "prefix": lambda text: text[:64],
     "suffix": lambda text: text[-64:],
     "ends": lambda text: (len(text), text[:20], text[-20:]),
+    "ends-of-long": lambda text: (len(text), text[:100], text[-100:]) if len(text) > 200 else text,
     "beginning-of-long": lambda text: (len(text), text[:4_096] if len(text) > 4_096 else text),
     "sorted": lambda text: "".join(sorted(text)),
     "latin-1": lambda text: text.encode("latin-1", "replace"),

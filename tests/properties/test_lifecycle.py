@@ -495,7 +495,8 @@ def test_pipelines_that_a_key_confuses_are_found(name: str) -> None:
     assert tables.run(Implementation("x", Confuses), QUICK) is not None
 
 
-def test_a_setting_of_the_latest_pipeline_is_found_despite_a_cache() -> None:
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_setting_of_the_latest_pipeline_is_found_despite_a_cache(of_all: bool) -> None:
     class LooksUpAsTheLatest(Whole):
         """Keeps `ignore_merges` in the class, and what each tokenizer has encoded in the tokenizer."""
 
@@ -510,7 +511,7 @@ def test_a_setting_of_the_latest_pipeline_is_found_despite_a_cache() -> None:
         def encode(self, text: str, **choice: Any) -> list[int]:
             kept: dict[str, list[int]] = vars(self).setdefault("kept", {})
             if text not in kept:
-                self.lookup = self.lookups[0] if self.pipeline else self.lookup
+                self.lookup = self.lookups[0] if self.pipeline or of_all else self.lookup
                 kept[text] = super().encode(text, **choice)
             return kept[text]
 
