@@ -19,7 +19,7 @@ WHAT = {
     "--bpe-trainer NAME": "a function to train with, in place of the class's train: pkg.module:function "
     "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
     "--bpe-case ID": "run exactly this case or property; repeatable",
-    "--bpe-clause ID": "run the tests of this clause, or of all clauses whose ids begin with ID; repeatable",
+    "--bpe-clause ID": "run the tests of this clause, or of all whose ids begin with ID and a hyphen; repeatable",
     "--bpe-section NAME": "run this section, for example MERGE; repeatable",
     "--bpe-seed N": "test the properties on more and different examples, which depend only on N",
     "--bpe-fuzz MINUTES": "test only the properties, on as many examples as fit into the time, and write "

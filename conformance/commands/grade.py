@@ -295,6 +295,10 @@ def _graded(name: str, packed: IO[bytes], job: Mapping[str, Any], where: str) ->
     declared = []
     if report is not None:
         declared = [f"declares {key}={value}" for key, value in report["adapter"]["conventions"].items()]
+        failures = (result.get("failure", {}).get("fact", "") for result in report["results"])
+        if denied := sum("PermissionError" in fact for fact in failures):
+            own = "grade lets a submission write only to its own directory, its home and TMPDIR"
+            refused.append(f"PermissionError in {counted(denied, 'test')}: {own}")
         report["adapter"]["name"] = name
         report["adapter"]["notes"] = [*report["adapter"]["notes"], *refused]
         if interrupt is not None or not report["run"]["complete"]:

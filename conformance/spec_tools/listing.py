@@ -24,7 +24,9 @@ COLUMNS = ("clauses", "cases", "MUST", "SHOULD", "properties")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--clause", metavar="ID", help="only those of this clause, or of all clauses whose ids begin with ID"
+        "--clause",
+        metavar="ID",
+        help="only those of this clause, or of all whose ids begin with ID and a hyphen",
     )
     parser.add_argument("--section", metavar="NAME", help="only those of this section, for example MERGE")
     parser.add_argument("--level", help="only those of this level: must, should, may, unspecified")

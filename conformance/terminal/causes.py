@@ -155,18 +155,19 @@ def _handout(cause: ConventionCause, command: Command) -> str:
     return DEFAULTS["tie_break"] if is_default and cause.conventions[0][0] == "tie_break" else ""
 
 
-def _rule(cause: ConventionCause, command: Command) -> tuple[str, str]:
-    """Return the clause that defines the declared value of a convention, or "", and Python for it, or ""."""
-    name = cause.conventions[0][0]
-    if name == "tie_break":
-        return tie_clause(command.conventions), TIE_BREAK_CODE.get(command.conventions[name], "")
-    return RULES.get(name, ""), ""
+def _rules(cause: ConventionCause, command: Command) -> Iterator[tuple[str, str]]:
+    """Yield the clause that defines the declared value of each convention, and Python for it, or ""."""
+    for name, _ in cause.conventions:
+        if name == "tie_break":
+            yield tie_clause(command.conventions), TIE_BREAK_CODE.get(command.conventions[name], "")
+        elif name in RULES:
+            yield RULES[name], ""
 
 
 def _follow(cause: ConventionCause, command: Command) -> str:
-    """Return how to follow the declared value, or "" if no clause defines it."""
-    rule, code = _rule(cause, command)
-    return f"follow {rule}" + (f": {code}" if code else "") if rule else ""
+    """Return how to follow the declared values, or "" if no clause defines them."""
+    steps = [rule + (f": {code}" if code else "") for rule, code in _rules(cause, command)]
+    return f"follow {'; and '.join(steps)}" if steps else ""
 
 
 def example(cause: Cause, result: RunResult) -> Outcome:
@@ -178,7 +179,8 @@ def example(cause: Cause, result: RunResult) -> Outcome:
     clauses = {test: found.id for test in cause.tests if (found := result.by_test[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
     if isinstance(cause, ConventionCause):
-        broken = [_rule(cause, result.command)[0], Counter(clauses.values()).most_common(1)[0][0]]
+        rules = [rule for rule, _ in _rules(cause, result.command)]
+        broken = [*rules, Counter(clauses.values()).most_common(1)[0][0]]
     own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
     first = result.by_test[cause.tests[0]].mismatch
     if isinstance(cause, ErrorCause) and first and isinstance(first.answer, Fault) and first.answer.kind == TIMED_OUT:

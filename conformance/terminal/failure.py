@@ -47,6 +47,7 @@ class Failure:
     tests: str = ""  # what the test tests, in one sentence
     rule: str = ""  # the statement of the clause
     bugs: tuple[Bug, ...] = ()  # the known bugs that explain it, the most likely one first
+    is_part: bool = False  # whether only a part of the suite ran, which leaves more bugs possible
     depends_on: str = ""  # the other part of the implementation that is at fault, or ""
     conventions: str = ""  # what to declare, if the answer is correct under other conventions, or ""
     case: str = ""  # a golden case in YAML that fails in the same way, or ""
@@ -87,8 +88,11 @@ class Failure:
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
         if self.bugs:
             first, *others = self.bugs
-            also = ", ".join(bug.id for bug in others[: NAMES - 1])
-            rows.append(("likely", first.id + (f" (also fits: {also})" if also else "")))
+            also = f"also fits: {', '.join(bug.id for bug in others[: NAMES - 1])}"
+            if self.is_part:
+                also = also if len(others) < NAMES else f"{len(others)} others fit, too"
+                also += "; a whole run tells them apart"
+            rows.append(("likely", first.id + (f" ({also})" if others else "")))
             rows.append(("fix", _wrapped(show.prose(first.fix))))
         if self.case:
             fits = max(map(len, self.case.splitlines())) <= LONGEST_CASE
@@ -139,6 +143,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         outcome.title if outcome.clause else "",
         statement,
         cause.bugs if isinstance(cause, BugCause) else (),
+        bool(command.selecting),
         wording.dependence(found.depends_on) if found.depends_on else "",
         _conventions(cause) if isinstance(cause, ConventionCause) else "",
         outcome.case,

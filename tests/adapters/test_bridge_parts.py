@@ -462,6 +462,13 @@ def test_what_a_program_started_is_looked_for_until_none_is_left(monkeypatch: py
 # The steps of check-bridge
 
 
+@pytest.mark.parametrize("more", [{"extra": 1}, {"error": {}}])
+def test_a_reply_with_another_member_breaks_the_form(more: dict[str, Any]) -> None:
+    with pytest.raises(Breach) as raised:
+        check._well_formed(check.Reply("encode", "", {"seq": 1, "result": [], **more}))
+    assert raised.value.rule == check.RULES["form"][0]
+
+
 @pytest.mark.parametrize(
     "states", [("ok",), ("ok", "note", "skip"), ("ok", "FAIL"), ("FAIL", "note"), ("FAIL", "FAIL")]
 )

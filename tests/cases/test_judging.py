@@ -62,6 +62,12 @@ def test_a_batch_of_many_texts_may_take_more_time(count: int, factor: int) -> No
     assert judging.time_factor(question, Implementation("x", Right)) == factor
 
 
+def test_a_large_vocabulary_may_take_more_time() -> None:
+    implementation = Implementation("x", Right)
+    assert judging.time_factor(Question(Encode("a"), gpt2_model()), implementation) == judging.MUCH_TIME
+    assert judging.time_factor(Question(Encode("a"), read_model({})), implementation) == 1
+
+
 def undeclared(**conventions: str) -> Any:
     """Return a trainer that follows conventions without declaring them."""
     return like(Right, train=textbook.with_conventions(**conventions).train)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -473,7 +474,9 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
 ) -> None:
     run = {"complete": True, "missing": [], "strict": False, **run}
     adapter = {"name": "tok", "notes": ["one"], "conventions": {"tie_break": "unspecified"}}
-    report = {**counts(verdicts), "adapter": adapter, "run": run, "causes": [], "unexplained": []}
+    facts = ("encode('a') raised PermissionError: [Errno 13] Permission denied: 'log'.", "encode('b') returned [1].")
+    results = [{}, *({"failure": {"fact": fact}} for fact in facts)]
+    report = {**counts(verdicts), "adapter": adapter, "run": run, "causes": [], "unexplained": [], "results": results}
 
     def suite(job: dict[str, Any], empty: Path, where: str) -> Any:
         assert sorted(folder.name for folder in Path(job["scratch"]).iterdir()) == ["home", "submission", "tmp"]
@@ -488,10 +491,12 @@ def test_only_a_whole_run_without_errors_earns_a_pass(
     made, interrupted = grade._graded("ann", packed, {}, "ann, 1 of 2")
     assert (made.status, made.must(), interrupted) == (status, marks, interrupt)
     assert made.report is not None
-    tried = ["tried to import bpe_conformance.x", "tried to import tiktoken"]
+    own = "grade lets a submission write only to its own directory, its home and TMPDIR"
+    tried = ["tried to import bpe_conformance.x", "tried to import tiktoken", f"PermissionError in 1 test: {own}"]
     assert made.plain()["notes"] == ("declares tie_break=unspecified", *tried)
     assert made.report["adapter"] == {**adapter, "name": "ann", "notes": ["one", *tried]}
-    assert made.row(10).endswith("declares tie_break=unspecified; " + "; ".join(tried))
+    shown = [*tried[:2], textwrap.shorten(tried[2], grade.SHOWN, placeholder=" ...")]
+    assert made.row(10).endswith("declares tie_break=unspecified; " + "; ".join(shown))
     passed = "PASS" if status == "graded" else "-"
     expected = {"encoder": passed if VERDICT in verdicts else "-", "decoder": "FAIL" if verdicts[1:] else "-"}
     assert made.verdicts == {**dict.fromkeys(grade.CLASSES, "-"), **expected}

@@ -1268,6 +1268,32 @@ class DetokenizesOneIdForEachToken(Whole):
         yield b"".join(map(token_of.__getitem__, ids)).decode("utf-8", "replace")
 
 
+class DetokenizesOneIdForEachLongToken(Whole):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        token_of = {index: token for index, token in self.vocab.items() if len(token) == 1 or self.ids[token] == index}
+        yield b"".join(map(token_of.__getitem__, ids)).decode("utf-8", "replace")
+
+
+class DecodesWhatAFailedStreamLeft(Whole):
+    """What a stream has read before its ids raised an error is at the beginning of the next text that is decoded."""
+
+    left = b""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        data, self.left = self.left + b"".join(map(self.vocab.__getitem__, ids)), b""
+        return data.decode("utf-8", "replace")
+
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        data = b""
+        try:
+            for index in ids:
+                data += self.vocab[index]
+        except Exception:
+            self.left = data[-1:]
+            raise
+        yield data.decode("utf-8", "replace")
+
+
 class KeepsLinesOfBrokenFiles(Whole):
     """A list of all lines is emptied when they have been read."""
 

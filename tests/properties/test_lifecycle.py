@@ -391,6 +391,46 @@ def test_spans_that_an_error_leaves_are_found() -> None:
     assert found.mismatch.asked.context == f"after a call of {call}"
 
 
+@pytest.mark.parametrize("property_id", ["law-after-error", "law-after-error-ways"])
+def test_what_encode_leaves_after_a_special_token_and_an_error_is_found(property_id: str) -> None:
+    class StaysBusyAfterSpecials(Whole):
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            if vars(self).pop("busy", False):
+                return []
+            self.busy = "\ud800" in text and any(one in text for one in self.special)
+            return super().encode(text, **choice)
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            return [super(StaysBusyAfterSpecials, self).encode(text) for text in texts]
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            yield from super().encode("".join(chunks))
+
+    implementation = Implementation("x", StaysBusyAfterSpecials)
+    if property_id == "law-after-error":
+        assert property_id in accused(implementation, [stage for stage in STAGES if stage.name == property_id])
+    else:
+        (tested,) = (one for one in PROPERTIES if one.id == property_id)
+        assert tested.run(implementation, QUICK) is not None
+
+
+def test_what_a_save_into_no_directory_leaves_is_found() -> None:
+    class IsLostInNoDirectory(Whole):
+        lost = False
+
+        def save(self, folder: str) -> None:
+            self.lost |= not Path(folder).is_dir()
+            super().save(folder)
+
+        def encode(self, text: str, **choice: Any) -> list[int]:
+            return [] if self.lost else super().encode(text, **choice)
+
+    (tested,) = (one for one in PROPERTIES if one.id == "law-after-error-ways")
+    found = tested.run(Implementation("x", IsLostInNoDirectory), QUICK)
+    assert found is not None
+    assert found.mismatch.asked.context.startswith("after a call of save")
+
+
 def test_each_call_that_may_be_refused_is_made_before_others() -> None:
     failed = set[str]()
 

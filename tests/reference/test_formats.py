@@ -75,6 +75,7 @@ class TestGPT2:
             ("a b\nabc d e\n", 2, "'abc d e' is not a merge"),
             ("a b\n\nc d\n", 2, "'' is not a merge"),
             ("a b\nc \n", 2, "'c ' is not a merge"),
+            ("a b\na b\n", 2, "'a b' is a duplicate of merge 0"),
             ("a b\n日 c\n", 2, "is not a character of GPT-2's byte map"),
         ],
     )

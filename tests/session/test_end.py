@@ -384,6 +384,9 @@ def test_a_test_without_a_result_fails_unless_the_run_was_stopped(
     assert wording.fact(run.outcomes["ended"].mismatch).endswith(
         "gave no usable answer: the process of the test ended."
     )
+    session.exitstatus = pytest.ExitCode.INTERRUPTED
+    run.pytest_sessionfinish(session)
+    assert (session.exitstatus, asked) == (pytest.ExitCode.INTERRUPTED, [True])
 
 
 @pytest.mark.parametrize(

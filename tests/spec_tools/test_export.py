@@ -21,6 +21,7 @@ from bpe_conformance.spec_tools.export import _model, _value, contents
         ({"merges": [["a", "b"]]}, True, True),
         ({"merges": [["a", "b"], ["b", "c"]], "merge_ids": [257, 256]}, True, False),
         ({"remove": [65]}, False, True),
+        ({"merges": [["a", "b"]], "extra": [[300, "ab"]]}, True, False),
     ],
 )
 def test_a_model_has_its_traits(model: Any, well_formed: bool, ranks_by_bytes: bool) -> None:

@@ -295,7 +295,7 @@ def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: 
         assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, which users copy
 
 
-@pytest.mark.parametrize("part", [one.name for one in fields(Failure)])
+@pytest.mark.parametrize("part", [one.name for one in fields(Failure) if one.name != "is_part"])
 def test_each_part_of_a_failure_is_shown_in_visible_ascii(part: str) -> None:
     text = "\u00e9\x1b[2J\u202e"
     values = {"evidence": ((text, text),), "bugs": (Bug(text, text, text, text),)}
@@ -428,6 +428,10 @@ def test_a_convention_or_a_bug_that_explains_a_failure_is_shown() -> None:
     bugs = tuple(replace(BUGS[0], id=f"bug-{number}") for number in range(5))
     shown = str(describe(changed(), COMMAND, Diagnosis((BugCause(bugs, (TEST,)),), (TEST,))))
     assert "  likely     bug-0 (also fits: bug-1, bug-2)\n" in shown
+    part = replace(COMMAND, selecting=("--bpe-case", TEST))
+    for count, also in ((2, "also fits: bug-1"), (3, "also fits: bug-1, bug-2"), (4, "3 others fit, too")):
+        shown = str(describe(changed(), part, Diagnosis((BugCause(bugs[:count], (TEST,)),), (TEST,))))
+        assert f"  likely     bug-0 ({also}; a whole run tells them apart)\n" in shown
     assert "bug-0" not in str(describe(changed(), COMMAND, Diagnosis((BugCause(bugs, ("other",)),), (TEST,))))
 
 
