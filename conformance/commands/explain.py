@@ -103,7 +103,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     if name in sections:
         ids = {clause.id for clause in sections[name].clauses}
         return _section(sections[name], sum(row[0] in ids for row in titled), view)
-    return _property(properties[name], spec)
+    return _property(properties[name], spec, view.pack)
 
 
 def _check_replayed(name: str, case: Case | None, view: View) -> None:
@@ -221,13 +221,13 @@ def _clause(clause: Clause, cases: Sequence[tuple[str, str]], after: str) -> Ite
             yield from [line] if len(line) <= _width() else [f"    {case}", f"        {title}"]
 
 
-def _property(property_: Property, spec: Spec) -> Iterator[str]:
+def _property(property_: Property, spec: Spec, pack: str) -> Iterator[str]:
     clause = spec.clauses[property_.clause_id]
     yield from _headline(property_.id, f"{clause.id} ({clause.level.upper()}), {property_.conformance_class}")
     yield from _head(clause)
     yield from _prose(property_.asks, "tests")
     yield from _prose(", ".join(property_.needs), "needs")
-    option = " --bpe-scale" if property_ is GROWTH else ""
+    option = " --bpe-scale" if property_ is GROWTH else f" --bpe-pack {shlex.quote(pack)}" if pack else ""
     yield f"  {'try it':<11}pytest conformance --adapter mypkg:Tokenizer{option} --bpe-case {property_.id}"
 
 

@@ -316,9 +316,10 @@ def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
         tokens = f"{found['count']:>7,} {plural(found['count'], 'token')}"
         lines.append(f"  {tokens} {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
-    others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
-    detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
-    lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
+    changed, detected = pattern["mutants"], pattern["told_apart"]
+    others = f", and {changed - detected} the same for every text that was tried" if changed > detected else ""
+    changes = f"{detected} of {changed} changed patterns give other ids{others}"
+    lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched; {changes}")
     silent = [name for name, count in wrong.items() if not count]
     others = f"; no text was found that exposes {', '.join(silent)}" if silent else ""
     lines.append(f"encoders  {len(wrong) - len(silent)} of {len(wrong)} incorrect ways to merge detected{others}")

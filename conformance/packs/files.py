@@ -152,15 +152,12 @@ def read_model_files(words: Sequence[str], given: Overrides) -> ModelSource:
 def fit(implementation: Implementation, model: Model, where: str) -> None:
     """Let a tokenizer be tested on `model`: one that has loaded a model's file, or that takes its own expression.
 
-    It is a CommandError if its only model has another name, or if an id is another token in the file. A merge that is
-    another pair is only noted, because two lists can be equivalent, and so is what the file lacks; lists of different
-    lengths are not compared, because some formats have several merges for one token.
+    It is a CommandError if an id is another token in the file. A merge that is another pair is only noted, because two
+    lists can be equivalent, and so is what the file lacks; lists of different lengths are not compared, because some
+    formats have several merges for one token.
     """
     implementation.pack_model = model
     if (file := implementation.model_file) is None:
-        if implementation.fixed_model not in (None, model.name):
-            differ = f"its model is {implementation.fixed_model!r}, and that of {where} is {model.name!r}"
-            raise CommandError(f"{implementation.name}: {differ}; write model = {model.name!r}, or name another pack")
         if implementation.fixed_model is None and model.expression not in PATTERNS.values():
             implementation.take_expression(model.expression)
         return

@@ -88,10 +88,13 @@ def merged(earlier: Iterable[Cell], new: Sequence[Cell]) -> list[Cell]:
     return [cells[key] for key in sorted(cells)]
 
 
+LEGEND = "A cell shows how many tests passed, or how many failed; `-` means not tested."
+
+
 def write(folder: Path, cells: Sequence[Cell]) -> list[Path]:
     document = {"format": FORMAT, "cells": [asdict(found) for found in cells]}
     write_text(folder / FILE, json.dumps(document, indent=1) + "\n")
-    write_text(folder / "models.md", "\n".join([*lines(cells), ""]))
+    write_text(folder / "models.md", "\n".join([LEGEND, "", *lines(cells), ""]))
     return [folder / FILE, folder / "models.md"]
 
 

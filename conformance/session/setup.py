@@ -129,6 +129,10 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
             from ..packs.files import fit
 
             fit(loaded, spec.cases[0].table, pack)
+            if (model := spec.cases[0].table.name) != (own := loaded.fixed_model or model):
+                said = f"and the pack is of {model!a}; if they have the same vocabulary, write model = {model!a}"
+                said = "which is not a file; write the path of its tokenizer.json" if Path(own).is_absolute() else said
+                raise CommandError(f"{loaded.name}: the attribute model is {shortened(own)}, {said}")
         return loaded
     except CommandError as error:
         raise pytest.UsageError(str(error)) from None

@@ -179,10 +179,6 @@ def _notes(result: RunResult) -> Iterator[str]:
     elif Path(model).is_absolute():
         made = f"make one: bpe-conformance pack {shlex.quote(model)} -o DIR, then add --bpe-pack DIR"
         yield f"an engine that has loaded a model's file is tested with a pack of this model; {made}"
-    elif pack is not None:
-        name = ascii(pack[:LONGEST_NAME])
-        both = f"the attribute model is {model[:LONGEST_NAME]!a}, and the pack is of {name}"
-        yield f"{both}. If they have the same vocabulary, write model = {name}"
     else:
         fix = "Rename the attribute if the class takes any vocabulary; use --bpe-pack to test a vocabulary of your own"
         yield f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. {fix}"

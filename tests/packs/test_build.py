@@ -541,8 +541,8 @@ def test_what_the_command_prints_is_what_the_pack_has() -> None:
         "merges            0 of 1 apply in answers, none can",
         "        1 token a reason, such as 'a'",
         "        2 tokens another, such as 'b', 'c'",
-        "pattern   2 of 3 alternatives matched, 8 of 9 mistakes in the pattern detected"
-        "; with the others, all texts that were tried have the same ids",
+        "pattern   2 of 3 alternatives matched; 8 of 9 changed patterns give other ids"
+        ", and 1 the same for every text that was tried",
         "encoders  1 of 3 incorrect ways to merge detected; no text was found that exposes never, single-pass",
         "settings  2 of 3 mistakes in other steps detected: seen, seen-too",
         "agrees    t 1.2 (pair lookup) in 1,234 cases",

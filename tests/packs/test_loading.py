@@ -201,18 +201,6 @@ def test_streams_of_text_are_tested_on_the_model_of_a_pack(project: Project) -> 
     ]
 
 
-def test_a_class_with_another_model_than_the_pack_is_an_error(project: Project) -> None:
-    save(project.path, PACKS["plain"][1])
-    name = json.loads(PACKS["plain"][1]["pack.json"])["model"]
-    project.write(
-        "other.py",
-        "from bpe_conformance.reference import textbook\n\n\nclass Tokenizer(textbook.Tokenizer):\n"
-        "    model = 'misspelled'\n",
-    )
-    said = project.refused("other:Tokenizer", "--bpe-pack=.", "--bpe-spec", "")
-    assert f"other:Tokenizer: its model is 'misspelled', and that of . is {name!r}; write model = {name!r}" in said
-
-
 def test_a_pack_without_cases_tests_nothing(project: Project) -> None:
     manifest, cases = (json.loads(PACKS["plain"][1][name]) for name in ("pack.json", "cases.json"))
     documents = {**PACKS["plain"][1], "cases.json": json.dumps({"kind": cases["kind"], "cases": []}).encode("ascii")}

@@ -464,13 +464,17 @@ def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:
     result.stdout.fnmatch_lines(["*only-first-split*"])
 
 
-def test_a_model_with_another_name_than_that_of_the_pack_is_noted(pack: Path, project: Project) -> None:
-    project.write("renamed.py", "class T:\n    model = 'toys'\n    def encode(self, text): return []\n")
-    result = project.pytester.runpytest_inprocess("conformance", "--adapter=renamed:T", f"--bpe-pack={pack}")
-    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    text = " ".join(result.stdout.str().split())
-    assert "the attribute model is 'toys', and the pack is of 'toy'. If they have the same vocabulary, write" in text
-    assert "write model = 'toy'" in text
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("toys", "and the pack is of 'toy'; if they have the same vocabulary, write model = 'toy'"),
+        ("/nowhere/tokenizer.json", "which is not a file; write the path of its tokenizer.json"),
+    ],
+)
+def test_another_model_than_that_of_the_pack_is_an_error(model: str, said: str, pack: Path, project: Project) -> None:
+    project.write("renamed.py", f"class T:\n    model = {model!r}\n    def encode(self, text): return []\n")
+    message = project.refused("renamed:T", f"--bpe-pack={pack}", "--bpe-spec", "")
+    assert message == f"ERROR: renamed:T: the attribute model is {model!r}, {said}"
 
 
 def test_a_failure_of_entries_shows_the_first_texts_with_ids_and_tokens(pack: Path, project: Project) -> None:
@@ -576,6 +580,8 @@ def test_each_case_of_a_pack_is_explained_by_a_replay_that_gives_its_ids(
 def test_an_explanation_names_the_pack_in_what_it_points_to(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "merge-order-1", "--pack", str(pack)]) == 0
     assert f"bpe-conformance explain CASE --pack {pack} replays one" in " ".join(capsys.readouterr().out.split())
+    assert main(["explain", "law-detok-growth", "--pack", str(pack)]) == 0
+    assert f" --bpe-pack {pack} --bpe-case law-detok-growth" in capsys.readouterr().out
     assert main(["explain", "zzzz", "--pack", str(pack)]) == 2
     assert f"see cases.json of {pack}" in capsys.readouterr().err
 

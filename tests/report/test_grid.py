@@ -137,6 +137,7 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert grid.read(tmp_path / grid.FILE) == []
     cells = [RIGHT, WRONG, Cell("x", "", "y", "2026-11-01", problem="no")]
     grid.write(tmp_path, cells)
+    assert "A cell shows how many tests passed" in (tmp_path / "models.md").read_text("utf-8")
     assert grid.read(tmp_path / grid.FILE) == cells
     for wrong in (
         {**asdict(RIGHT), "more": 1},
