@@ -117,6 +117,14 @@ class _EndNotSent(BaseEncoder):
         return ""
 
 
+class SpecialsSkippedAndEndAwaited(_EndNotSent):
+    def decode_iterable(self, ids: Iterable[int]) -> Iterator[str]:
+        return super().decode_iterable(index for index in ids if not _is_special(self, index))
+
+    def ready_bytes(self, held: bytes) -> int:
+        return 0 if self.delta(held).endswith("\ufffd") else len(held)
+
+
 # Changes to the text
 
 
