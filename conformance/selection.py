@@ -95,7 +95,8 @@ def known(
     if name in every:
         return
     by_lower = {one.lower(): one for one in every}
-    near = [lower for lower in by_lower if name and lower.startswith(f"{name.lower()}-")][:SUGGESTIONS]
+    start = name.lower() if "-" in name else f"{name.lower()}-"  # a part of a word alone can begin many others
+    near = [lower for lower in by_lower if name and lower.startswith(start)][:SUGGESTIONS]
     near += [lower for lower in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if lower not in near]
     near = near[:SUGGESTIONS]
     others = (lower for lower in by_lower if name and name.lower() in lower and lower not in near)

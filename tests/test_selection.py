@@ -43,6 +43,7 @@ def test_a_short_list_of_names_is_shown() -> None:
         (Selection(ids=["merge-prioriti"]), "no case or property 'merge-prioriti'; did you mean merge-priority"),
         (Selection(clauses=["TRAIN-TEI-1"]), "no clause 'TRAIN-TEI-1'; did you mean TRAIN-TIE-1"),
         (Selection(clauses=["MERGE-ORDE"]), "no clause 'MERGE-ORDE'; did you mean MERGE-ORDER"),
+        (Selection(clauses=["MERGE-O"]), "no clause 'MERGE-O'; did you mean MERGE-ORDER"),
         (Selection(sections=["merg"]), "no section 'MERG'; did you mean MERGE?"),
         (Selection(sections=["qqq"]), f"no section 'QQQ'; choose one of {', '.join(SECTIONS)}"),
         (Selection(levels=["mst"]), "no level 'mst'; did you mean must?"),
