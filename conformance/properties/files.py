@@ -167,9 +167,17 @@ def _words_of_gpt2() -> tuple[Question[Encode], Ids]:
     return Question(Encode(text), model), Ids(tuple(ids))
 
 
+@cache
+def _last_of_all_pairs() -> tuple[Question[Encode], Ids]:
+    """Pose the result of the last merge of a table that has each pair of bytes: more merges than GPT-2's file."""
+    pairs = [(bytes([left]), bytes([right])) for left in range(256) for right in range(256)]
+    pairs.sort(key=(b"z", b"z").__eq__)
+    return Question(Encode("zz"), strategies.with_ids(pairs)), Ids((255 + len(pairs),))
+
+
 @Fixed("law-load-long", "FILE-LOAD-1", LOADING)
 def long_entries(implementation: Implementation) -> Verdicts:
-    """Keys of `vocab.json` and lines of `merges.txt` of 4,000 characters are read whole, and GPT-2's files.
+    """Keys and lines of 4,000 characters are read whole, and so are GPT-2's files and a table with more merges.
 
     A table in which each merge needs the one before is also saved. Another one has a special token.
     """
@@ -181,6 +189,7 @@ def long_entries(implementation: Implementation) -> Verdicts:
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
         (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
         (_words_of_gpt2(), False),
+        (_last_of_all_pairs(), False),
         *((posed, False) for posed in with_specials),
         (long_tokens(LONG_LINE), False),
     ):

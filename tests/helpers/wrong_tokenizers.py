@@ -1294,6 +1294,13 @@ class DecodesWhatAFailedStreamLeft(Whole):
         yield data.decode("utf-8", "replace")
 
 
+class LoadsAtMost50000Merges(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        loaded = super().from_files(vocab, merges, special_tokens)
+        return cls(loaded.vocab, loaded.merges[:50_000], special_tokens)
+
+
 class KeepsLinesOfBrokenFiles(Whole):
     """A list of all lines is emptied when they have been read."""
 

@@ -125,6 +125,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-load-notations", wrong.ReadsEscapesOneByOne),
     ("law-load-notations", wrong.ReadsListedKeysAsText),
     ("law-load-long", wrong.SkipsLinesOfNumberSigns),
+    ("law-load-long", wrong.LoadsAtMost50000Merges),
     ("law-json-again", wrong.KeepsMergesOfBrokenJson),
     ("law-train", "tie-first-seen"),
     ("law-train-special", "special-tokens-not-cut"),
