@@ -1126,6 +1126,15 @@ def test_the_next_step_of_a_convention_names_the_clause_of_its_default() -> None
         assert f"Fix: follow {clause}" in " ".join(" ".join(causes.steps(made)).split())
 
 
+def test_the_fix_of_two_conventions_names_both_clauses() -> None:
+    cause = ConventionCause((("tie_break", "first-seen"), ("train_special", "text")), ("one", "two"))
+    outcomes = [outcome(name, "failed") for name in ("one", "two", "three")]
+    made = result(*outcomes, diagnosis=Diagnosis((cause, greedy(["three"])), ("one", "two", "three")))
+    made = replace(made, command=replace(made.command, conventions={**DEFAULTS}))
+    shown = " ".join(" ".join(causes.steps(made)).split())
+    assert re.search("Fix: follow TRAIN-TIE-1: best = max[^;]*; and TRAIN-SPECIAL-1; or, if you intend", shown)
+
+
 @pytest.mark.parametrize("adapter", ["cmd:node t.js", "m:T"])
 def test_only_a_program_that_breaks_the_protocol_is_to_be_checked(adapter: str) -> None:
     for kind in (PROTOCOL_ERROR, TIMED_OUT):
