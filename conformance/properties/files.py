@@ -189,9 +189,9 @@ def long_entries(implementation: Implementation) -> Verdicts:
         *((one_merge_per_byte(WHOLE_BLOCKS), is_saved) for is_saved in ways),
         (one_merge_per_byte(MANY_MERGES, TWO_BYTES), False),
         (_words_of_gpt2(), False),
-        (_last_of_all_pairs(), False),
         *((posed, False) for posed in with_specials),
         (long_tokens(LONG_LINE), False),
+        (_last_of_all_pairs(), False),
     ):
         own, gpt2 = (
             [*pieces(question.table, question.operation.text, split)]

@@ -1395,7 +1395,7 @@ def test_incorrect_spans_of_correct_ids_do_not_break_the_clause_about_the_scan()
         ("law-long-pipelines", NormalizesByTheBeginning),
         ("law-long-pipelines", ManyRowsNotNormalized),
         ("law-long-pipelines", ManyChunksWithoutAdded),
-        ("law-long-pipelines", LongSpansWithoutAdded),
+        pytest.param("law-long-pipelines", LongSpansWithoutAdded, marks=pytest.mark.release),
         ("law-long-offsets", LongSpansWithoutSpecials),
         ("law-long-pipelines", LongTextsWithoutLookup),
         ("law-long-pipelines", LongTextsWithoutPrefix),
