@@ -138,6 +138,25 @@ def in_turn(streams: Sequence[Iterator[T]]) -> tuple[tuple[T, ...], ...]:
     return tuple(map(tuple, rows))
 
 
+def among_others(
+    tokenizer: TokenizerProxy, method: str, items: Iterable[T], other: Iterable[T], *calls: Callable[[], object]
+) -> Iterator[T]:
+    """Return items for a stream. When the first was read, a stream that was open before ends, and a third is read."""
+    read = list(other)
+    earlier = tokenizer.open(method, iter(read))
+    next(earlier, None)
+
+    def source() -> Iterator[T]:
+        for item in items:
+            yield item
+            list(earlier)
+            list(tokenizer.open(method, iter(read)))
+            for call in calls:
+                call()
+
+    return source()
+
+
 def of_temporary(
     implementation: Implementation, question: Question[Any], answer: Callable[[Iterable[Any]], Answer]
 ) -> Answer:
@@ -148,9 +167,12 @@ def of_temporary(
     def read() -> Answer:
         parts = implementation.build(question.table).returned(call.method, iter(items))
         gc.collect()  # a tokenizer may refer to itself
-        rebuild = YIELDING[call.method]
-        got = answers.iterate(call.method, parts)
-        return implementation.call(f"{call.method}(...)", lambda: answer([rebuild(call.method, one) for one in got]))
+        method, rebuild = call.method, YIELDING[call.method]
+        return answer(
+            implementation.call(
+                f"{method}(...)", lambda: [rebuild(method, one) for one in answers.iterate(method, parts)]
+            )
+        )
 
     return contained(implementation, read)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from . import scale, strategies
 from .asking import (
     Instance,
     Interrupted,
+    among_others,
     ask,
     equals_oracle,
     failing,
@@ -96,30 +97,18 @@ def side_by_side(implementation: Implementation, question: Question[Detokenize])
     for number, given in enumerate((broken, other)):
         answer = tokenizer.call(partial(_in_turn, broken, other, number))
         yield compare(given, "while another stream is read in turn", answer)
-    has_decode = "decode" in implementation.capabilities
-    answer = tokenizer.call(lambda one: _read(_using(one, broken, other, has_decode), one))
+
+    def read_among_others(one: TokenizerProxy) -> Answer:
+        calls = [partial(one.decode, other)] if "decode" in implementation.capabilities else []
+        return _read(among_others(one, *NEEDS, broken, other, *calls), one)
+
+    answer = tokenizer.call(read_among_others)
     if isinstance(answer, Text):  # it may refuse that
         yield compare(broken, "while its ids are read by code that decodes others", answer)
 
 
 def _in_turn(first: Sequence[int], second: Sequence[int], number: int, tokenizer: TokenizerProxy) -> Text:
     return Text("".join(in_turn([tokenizer.open("decode_iterable", iter(ids)) for ids in (first, second)])[number]))
-
-
-def _using(tokenizer: TokenizerProxy, ids: Iterable[int], other: Sequence[int], decode: bool) -> Iterator[int]:
-    """Return ids. When the first one was read, a stream that was open before ends, and other ids are decoded."""
-    earlier = tokenizer.open("decode_iterable", iter(other))
-    next(earlier, None)
-
-    def source() -> Iterator[int]:
-        for index in ids:
-            yield index
-            list(earlier)
-            tokenizer.detokenize(other)
-            if decode:
-                tokenizer.decode(other)
-
-    return source()
 
 
 def _read(ids: Iterable[int], tokenizer: TokenizerProxy) -> Answer:

@@ -958,7 +958,7 @@ def _together(implementation: Implementation, operation: Operation, pipelines: b
     """
     of_pipelines = origins_of_pipelines({**PIPELINES, **ALIKE_PIPELINES}) if pipelines else []
     every = of_pipelines or origins(implementation, in_files=False)
-    if of_pipelines and implementation.conventions["lookup"] != "bytes":
+    if of_pipelines and implementation.conventions["lookup"] != "bytes":  # the class may keep a setting of a file
         every = [*of_pipelines, Origin("plain", replace(of_pipelines[0].model, pipeline=None))]
     alone = Undisturbed(implementation)
     dependent: Mismatch | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,7 +13,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..operations import Batch, Encode, Question, Stream
 from ..outcome import Dependence, Expectation, Mismatch
 from . import strategies
-from .asking import Instance, Interrupted, failing, failing_anywhere, in_turn, of_temporary, undisturbed
+from .asking import Instance, Interrupted, among_others, failing, failing_anywhere, in_turn, of_temporary, undisturbed
 from .engine import Drawn, Fixed, Property, Verdicts
 
 NEEDS = ("encode_iterable",)
@@ -41,23 +41,9 @@ def side_by_side(implementation: Implementation, question: Question[Stream]) -> 
     rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
     for given, row in zip(texts, rows, strict=True):
         yield compare(given, "while another stream is read in turn", row)
-    answer = tokenizer.call(lambda one: _read(_using(one, chunks), one))
+    answer = tokenizer.call(lambda one: _read(among_others(one, *NEEDS, chunks, [OTHER_CHUNK]), one))
     if isinstance(answer, Ids):  # it may refuse that
         yield compare(chunks, "while its chunks are read by code that reads other streams", answer)
-
-
-def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
-    """Return chunks. When the first one was read, a stream that was open before ends, and another one is read."""
-    earlier = tokenizer.open("encode_iterable", iter([OTHER_CHUNK]))
-    next(earlier, None)
-
-    def source() -> Iterator[str]:
-        for chunk in chunks:
-            yield chunk
-            list(earlier)
-            tokenizer.stream([OTHER_CHUNK])
-
-    return source()
 
 
 @Fixed("law-stream-temporary", "STREAM-EQUAL-1", (*NEEDS, "shared memory"))

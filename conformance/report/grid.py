@@ -88,7 +88,10 @@ def merged(earlier: Iterable[Cell], new: Sequence[Cell]) -> list[Cell]:
     return [cells[key] for key in sorted(cells)]
 
 
-LEGEND = "A cell shows how many tests passed, or how many failed; `-` means not tested."
+LEGEND = (
+    "A cell shows how many tests passed, or how many failed; *not loaded* is an engine that refuses the file, and `-` "
+    "was not tested."
+)
 
 
 def write(folder: Path, cells: Sequence[Cell]) -> list[Path]:

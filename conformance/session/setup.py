@@ -130,8 +130,10 @@ def _implementation(config: pytest.Config, spec: Spec, given: Given | None) -> I
 
             fit(loaded, spec.cases[0].table, pack)
             if (model := spec.cases[0].table.name) != (own := loaded.fixed_model or model):
-                said = f"and the pack is of {model!a}; if they have the same vocabulary, write model = {model!a}"
-                said = "which is not a file; write the path of its tokenizer.json" if Path(own).is_absolute() else said
+                if Path(own).is_absolute():
+                    said = "which is not a file; write the path of its tokenizer.json"
+                else:
+                    said = f"but the pack is for {model!a}; if they have the same vocabulary, write model = {model!a}"
                 raise CommandError(f"{loaded.name}: the attribute model is {shortened(own)}, {said}")
         return loaded
     except CommandError as error:

@@ -133,7 +133,7 @@ class Report:
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
             if to_declare and not any(finding.broken for finding in self.findings):
-                yield "declare only what you intend; what you do not intend is a bug, which the suite names"
+                yield "declare it only if you intend it; otherwise it is a bug, which the suite names"
         elif self.found and not failed:
             yield "nothing contradicts the declaration"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):

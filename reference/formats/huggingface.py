@@ -83,7 +83,7 @@ def _checked(value: Any, kind: type, where: str) -> Any:
 def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> None:
     for name in names:
         if settings.get(name) not in _UNSET:
-            fix = f"unset it {COPY}; the ids are right for texts that it does not change"
+            fix = f"unset it {COPY}, which gives the right ids for texts that it does not change"
             raise ValueError(f"{where}: {name} is set, which is not supported; {fix}")
 
 
@@ -167,7 +167,7 @@ def _normal_forms(value: Any, where: str) -> Iterator[NormalForm]:
         case _:
             name = shortened(value.get("type") if isinstance(value, dict) else value)
             expected = f"expected {', '.join(NORMAL_FORMS)} or a Sequence of them"
-            fix = f"remove it {COPY}; the ids are right for texts that it does not change"
+            fix = f"remove it {COPY}, which gives the right ids for texts that it does not change"
             raise ValueError(f"{where}: {name} is not supported; {expected}; {fix}")
 
 

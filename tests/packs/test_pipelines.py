@@ -477,7 +477,7 @@ def test_a_run_prints_the_cause(pack: Path, project: Project) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("toys", "and the pack is of 'toy'; if they have the same vocabulary, write model = 'toy'"),
+        ("toys", "but the pack is for 'toy'; if they have the same vocabulary, write model = 'toy'"),
         ("/nowhere/tokenizer.json", "which is not a file; write the path of its tokenizer.json"),
     ],
 )

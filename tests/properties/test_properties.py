@@ -684,6 +684,15 @@ def test_every_property_names_a_clause_and_says_what_it_requires() -> None:
         assert one.asks.endswith("."), one.id
 
 
+@pytest.mark.parametrize(
+    ("property_id", "method"), [("law-stream-temporary", "encode_iterable"), ("law-detok-temporary", "decode_iterable")]
+)
+def test_a_temporary_tokenizer_whose_stream_is_none_gives_a_wrong_answer(property_id: str, method: str) -> None:
+    one = found(property_id, type("T", (wrong.Whole,), {method: lambda self, items: None}))
+    assert one is not None
+    assert "returned None" in str(one.mismatch.answer)
+
+
 @pytest.mark.parametrize("property_id", [name for name in PROPERTIES if name not in IN_NEW_PROCESSES])
 def test_a_correct_tokenizer_passes(property_id: str) -> None:
     implementation = Implementation("x", wrong.Whole)

@@ -196,7 +196,7 @@ def test_a_missing_declaration_is_a_contradiction():
     assert 'declare: conventions = {"tie_break": "lex-smaller", "id_layout": "specials-bytes-merges"}' in lines
     contradiction = "CONTRADICTION tie_break: the default is lex-greater, but the tokenizer follows lex-smaller"
     assert contradiction in lines
-    assert lines[-1] == "declare only what you intend; what you do not intend is a bug, which the suite names"
+    assert lines[-1] == "declare it only if you intend it; otherwise it is a bug, which the suite names"
 
 
 def test_a_wrong_declaration_is_a_contradiction():

@@ -35,14 +35,13 @@ from survey.environments import Environments, NotInstalledError
 from survey.listed import FOUND_IN_ENGINES, HERE, Finding, ListedAdapter, findings
 from survey.run import described
 
-INTRODUCTION = """\
+INTRODUCTION = f"""\
 # Which engine gives which model's ids
 
 Every engine below loads the file of every model below, as its users load it, and is tested with \
 [a pack](packs.md) of the model: golden cases whose ids `tokenizers` confirms. \
 Models without a `tokenizer.json` (Tekken, the first Qwen) are converted to one, except for \
-`mistral`. A cell shows how many tests passed, \
-or how many failed; *not loaded* is an engine that refuses the file, and `-` was not tested. One test can ask \
+`mistral`. {grid.LEGEND} One test can ask \
 thousands of texts: each entry of the vocabulary is a text. `python tests/survey/models.py -o page` reproduces this \
 page; [`bpe-conformance matrix --model FILE`](compare.md) makes one for your own models.
 """
